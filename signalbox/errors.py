@@ -1,0 +1,13 @@
+"""The two families of errors: theirs, and the world's."""
+
+
+class SignalboxError(Exception):
+    """Raised when Signalbox cannot do what it was asked; never raised itself, only its two families."""
+
+
+class RejectedError(SignalboxError):
+    """Raised when a message can never succeed: record it, answer its sender if there is one, do not retry."""
+
+
+class UnavailableError(SignalboxError):
+    """Raised when the world is not ready: let it propagate, so that the platform tries again."""

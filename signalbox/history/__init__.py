@@ -1,0 +1,1 @@
+"""History: one event record, written by every capability, read by every job."""

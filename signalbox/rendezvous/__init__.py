@@ -1,0 +1,1 @@
+"""Rendezvous: Snowflake clients and proxies find each other."""
