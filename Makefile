@@ -1,0 +1,15 @@
+# The two commands are `make up` and `make test`; everything else is a part of them. Needs Python >= 3.11 with venv.
+PYTHON ?= python3
+SETUP = $(PYTHON) signalbox/local/setup.py
+SIGNALBOX = $(SETUP) && .venv/bin/signalbox
+.PHONY: help up down test check format bench deploy clean
+
+help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
+up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo (ARGS="--port 4567 -c key=value")
+down: ; @$(SIGNALBOX) local down ## stop everything that `make up` started
+test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a machine can check, emulator and Spark too
+check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
+format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . ## put the code into the house format
+bench: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check bench ## measure, side by side with the originals
+deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
+clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder

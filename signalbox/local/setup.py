@@ -1,0 +1,199 @@
+"""Makes this checkout ready to run: its Python environments, built once and renewed when their inputs change.
+
+Runs before anything is installed, by whatever `python3` is: standard library only, and nothing that an old Python
+cannot parse, so that it can say what is missing instead of failing with a syntax error.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = ROOT / ".venv"
+EMULATOR_ENVIRONMENT = ROOT / ".signalbox" / "emulator" / "venv"
+REQUIREMENTS = ROOT / "requirements.txt"
+EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator-requirements.txt"
+MINIMUM = (3, 11)
+TESTED = ("python3.13", "python3.12", "python3.11")
+PROBE = "import sys, venv, ensurepip; print(sys.version_info[0], sys.version_info[1])"
+
+
+def main(arguments: "list[str]") -> int:
+    """Bring both environments up to date, or remove all that was made here with `--remove`."""
+    try:
+        with _lock():
+            return _remove() if "--remove" in arguments else _make()
+    except KeyboardInterrupt:
+        return 130
+    except subprocess.CalledProcessError as error:
+        sys.stderr.write("{}\nerror: {} failed\n".format(error.output or "", " ".join(map(str, error.cmd))))
+        return 1
+
+
+def _make() -> int:
+    stamps = {path: stamp(path, inputs) for path, inputs in _inputs().items()}
+    stale = [path for path, expected in stamps.items() if not is_current(path, expected)]
+    if not stale:
+        return 0
+    python = chosen_python()
+    if python is None:
+        sys.stderr.write(_no_python())
+        return 1
+    _say("Setting up (once; later runs skip this)")
+    for path in stale:
+        _build(path, python)
+        (path / "stamp").write_text(stamps[path])
+    return 0
+
+
+def _inputs() -> "dict[Path, list[Path]]":
+    """Return what each environment is made from; the main one comes first, since it brings uv."""
+    return {
+        ENVIRONMENT: [REQUIREMENTS, ROOT / "pyproject.toml"],
+        EMULATOR_ENVIRONMENT: [EMULATOR_REQUIREMENTS],
+    }
+
+
+def stamp(environment: Path, inputs: "list[Path]") -> str:
+    """Return what an environment made from these inputs is marked with; it holds absolute paths, so they count."""
+    digest = hashlib.sha256(str(environment).encode())
+    for path in inputs:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def is_current(environment: Path, expected: str) -> bool:
+    """Tell whether the environment was finished from the same inputs and its interpreter is still there."""
+    try:
+        return (environment / "stamp").read_text() == expected and (environment / "bin" / "python").exists()
+    except OSError:
+        return False
+
+
+def chosen_python() -> "str | None":
+    """Return a Python new enough, with venv: the running one if it was tested, else the newest tested on PATH."""
+    running = getattr(sys, "_base_executable", sys.executable)
+    candidates = [running, *filter(None, map(shutil.which, TESTED))]
+    if "python{}.{}".format(*sys.version_info) not in TESTED:
+        candidates = [*candidates[1:], running]
+    return next(filter(_fits, candidates), None)
+
+
+def _fits(python: str) -> bool:
+    """Tell whether this interpreter is new enough and can make environments."""
+    probe = subprocess.run([python, "-c", PROBE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return probe.returncode == 0 and tuple(map(int, probe.stdout.split())) >= MINIMUM
+
+
+def _no_python() -> str:
+    needed, running = "{}.{}".format(*MINIMUM), "{}.{}".format(*sys.version_info)
+    return (
+        f"error: Signalbox needs Python {needed} or newer with venv and ensurepip; {sys.executable} is {running}, "
+        "and no other was found.\n"
+        "Install one (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python@3.12)\n"
+        "or name one: make up PYTHON=/path/to/python3.12\n"
+    )
+
+
+def _build(environment: Path, python: str) -> None:
+    """Build one environment; an unfinished one of an earlier run has no stamp and is thrown away."""
+    if not (environment / "stamp").exists():
+        _remove_tree(environment)
+    with contextlib.suppress(FileNotFoundError):
+        (environment / "stamp").unlink()
+    if environment == ENVIRONMENT:
+        _build_main(python)
+        return
+    uv = ENVIRONMENT / "bin" / "uv"
+    _step("emulator environment", [uv, "venv", "--allow-existing", "--python", python, environment])
+    _install("emulator", environment, ["-r", EMULATOR_REQUIREMENTS])
+
+
+def _build_main(python: str) -> None:
+    if not (ENVIRONMENT / "bin" / "python").exists():
+        _step("environment in .venv", [python, "-m", "venv", ENVIRONMENT])
+    _step("uv", [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "uv>=0.9,<1"])
+    _install("packages (about 1 GB with Spark)", ENVIRONMENT, ["-r", REQUIREMENTS, "-e", ROOT])
+
+
+def _install(name: str, environment: Path, packages: "list[str | Path]") -> None:
+    uv = ENVIRONMENT / "bin" / "uv"
+    _step(name, [uv, "pip", "install", "--python", environment / "bin" / "python", *packages])
+
+
+def _step(name: str, command: "list[str | Path]") -> None:
+    """Run one command, showing what it does and how long it took; its output only if it fails."""
+    _say(f"  {name} ...", end="")
+    started = time.monotonic()
+    subprocess.run(
+        [str(word) for word in command],
+        cwd=str(ROOT),
+        env=installer_environment(os.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    _say(f" {time.monotonic() - started:.1f} s")
+
+
+def installer_environment(environment: "Mapping[str, str]") -> "dict[str, str]":
+    """Return the environment for pip and uv: uv gets the package index and certificates that pip was told to use."""
+    told = dict(environment)
+    told.pop("VIRTUAL_ENV", None)
+    told.pop("PYTHONHOME", None)
+    for pip_name, uv_name in (
+        ("PIP_INDEX_URL", "UV_DEFAULT_INDEX"),
+        ("PIP_EXTRA_INDEX_URL", "UV_INDEX"),
+        ("PIP_CERT", "SSL_CERT_FILE"),
+    ):
+        if pip_name in told:
+            told.setdefault(uv_name, told[pip_name])
+    return told
+
+
+def _remove() -> int:
+    """Remove the environments, the state of the emulator and the caches; stop what runs first."""
+    signalbox = ENVIRONMENT / "bin" / "signalbox"
+    if signalbox.exists():
+        subprocess.run([str(signalbox), "local", "down"], check=False)
+    for name in (".venv", ".signalbox", "cdk.out", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"):
+        _remove_tree(ROOT / name)
+    return 0
+
+
+def _remove_tree(path: Path) -> None:
+    """Remove a folder, its stamp first: a kill in the middle then leaves nothing that looks finished."""
+    with contextlib.suppress(FileNotFoundError):
+        (path / "stamp").unlink()
+    if path.exists():
+        shutil.rmtree(str(path))
+
+
+@contextlib.contextmanager
+def _lock() -> "Iterator[None]":
+    """Let one setup at a time work in this checkout."""
+    (ROOT / ".signalbox").mkdir(exist_ok=True)
+    with (ROOT / ".signalbox" / "setup.lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say("Waiting for another setup in this folder")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _say(text: str, end: str = "\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
