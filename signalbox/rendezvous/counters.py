@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from signalbox.history.event import HistoryEvent
+from signalbox.rendezvous.proxy import KNOWN_TYPES
 
-KNOWN_PROXY_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")  # upstream prints them in random order
 UNKNOWN = "unknown"
 UNKNOWN_COUNTRY = "??"
 
@@ -110,7 +110,7 @@ def distinct_keys(event: HistoryEvent) -> tuple[tuple[str, str], ...]:
         (party, counter_name(Metric.PROXY, country, nat, proxy_type)),
         (f"{party}|nat|{nat}", counter_name(Metric.PROXY_NAT, nat)),
     ]
-    if proxy_type in KNOWN_PROXY_TYPES:
+    if proxy_type in KNOWN_TYPES:
         keys.append((f"{party}|type|{proxy_type}", counter_name(Metric.PROXY_TYPE, proxy_type)))
     return tuple(keys)
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from signalbox.rendezvous.counters import KNOWN_PROXY_TYPES, UNKNOWN, Metric, Sample, parsed_counters
+from signalbox.rendezvous.counters import UNKNOWN, Metric, Sample, parsed_counters
+from signalbox.rendezvous.proxy import KNOWN_TYPES
 
 BIN = 8  # what may tell of single people is published in multiples of this
 DAY = timedelta(days=1)
@@ -89,7 +90,7 @@ def _proxy_lines(statistics: DayStatistics) -> list[tuple[str, str]]:
     by_country, by_type = statistics.proxies_by_country, statistics.proxies_by_type
     return [
         ("snowflake-ips", _country_list(by_country)),
-        *((f"snowflake-ips-{name}", f"{by_type.get(name, 0)}") for name in KNOWN_PROXY_TYPES),
+        *((f"snowflake-ips-{name}", f"{by_type.get(name, 0)}") for name in KNOWN_TYPES),
         ("snowflake-ips-total", f"{sum(by_country.values())}"),
         ("snowflake-idle-count", _rounded(statistics.idle_polls)),
         ("snowflake-proxy-poll-with-relay-url-count", _rounded(statistics.polls_with_relay_url)),
