@@ -1,0 +1,95 @@
+"""Takes offers from clients that come by HTTP or through an AMP cache, and holds them until there is a reply."""
+
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from lambdas.http import Request, Response, response
+from lambdas.rendezvous import wiring
+from signalbox.rendezvous import amp, events
+from signalbox.rendezvous.broker import ClientId, Method, Rendezvous, State
+from signalbox.rendezvous.calling import CallDesk
+from signalbox.rendezvous.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
+from signalbox.rendezvous.pages import CROSS_ORIGIN
+from signalbox.rendezvous.party import client_address
+from signalbox.rendezvous.reply import Reply, error_reply, legacy_reply
+from signalbox.rendezvous.sdp import SessionDescription, best_candidate_address
+
+AMP_PREFIX = "/amp/client/"
+
+
+def handler(event: dict[str, Any], _context: object) -> Response:
+    """Return the reply in the form of the way that the client came."""
+    request = Request.parse(event)
+    if request.path.startswith(AMP_PREFIX):
+        return _amp(request)
+    if request.is_preflight:
+        return response()
+    if len(request.body) > MAXIMUM_BODY_BYTES:
+        return response(status=HTTPStatus.BAD_REQUEST)
+    if is_legacy(request.body):
+        return _legacy(request)
+    return response(_reply(request, request.body, method=Method.HTTP))
+
+
+def _amp(request: Request) -> Response:
+    try:
+        reply = _reply(request, amp.decode_path(request.path.removeprefix(AMP_PREFIX)), method=Method.AMP)
+    except amp.InvalidAmpPath as error:
+        reply = error_reply(str(error))
+    headers = {**CROSS_ORIGIN, "Cache-Control": amp.CACHE_CONTROL}
+    return response(amp.armor(reply), content_type=amp.CONTENT_TYPE, headers=headers)
+
+
+def _legacy(request: Request) -> Response:
+    try:
+        nat = request.headers.get("snowflake-nat-type", "")
+        offer = Offer.parse_legacy(request.body, wiring.bridges(), nat_header=nat)
+    except OfferRejectedError:
+        return response(status=HTTPStatus.BAD_REQUEST)
+    reply = legacy_reply(Reply.parse(_served(request, offer, method=Method.HTTP).encode()))
+    return response(reply.body, status=reply.status)
+
+
+def _reply(request: Request, body: bytes, *, method: Method) -> str:
+    try:
+        offer = Offer.parse(body, wiring.bridges())
+    except OfferRejectedError as error:
+        return error_reply(error.text)
+    return _served(request, offer, method=method)
+
+
+def _served(request: Request, offer: Offer, *, method: Method) -> str:
+    record = _desk().serve(
+        offer, client_id=ClientId(request.request_id), method=method, country=_country(request, offer, method)
+    )
+    _record(record)
+    return record.reply or ""
+
+
+def _country(request: Request, offer: Offer, method: Method) -> str:
+    if method is Method.AMP:  # the request comes from the cache; the client itself is in its offer
+        sdp = SessionDescription.parse(offer.session_description).sdp
+        return wiring.country_of()(best_candidate_address(sdp))
+    return wiring.country_of()(client_address(request.headers, socket_address=request.source_ip))
+
+
+def _record(record: Rendezvous) -> None:
+    now = wiring.CLOCK.now()
+    if record.state is State.ANSWERED:
+        return  # the function that took the answer has recorded it
+    if record.state is State.REFUSED:
+        wiring.recorder().record([events.offer(record, "denied", at=now)])
+    else:
+        wiring.recorder().record([events.timeout(record, at=now)])
+
+
+@cache
+def _desk() -> CallDesk:
+    return CallDesk(
+        offers=wiring.offers(),
+        matchmaker=wiring.matchmaker(),
+        clock=wiring.CLOCK,
+        bridges=wiring.bridges(),
+        policy=wiring.settings().policy(),
+    )

@@ -1,0 +1,69 @@
+"""Takes offers from the broker queue: parks them, refuses them, or tells their clients that time is up."""
+
+import logging
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from lambdas.rendezvous import wiring
+from signalbox.errors import RejectedError
+from signalbox.history.event import HistoryEvent
+from signalbox.rendezvous import events
+from signalbox.rendezvous.broker import Delivery, parse_client_id
+from signalbox.rendezvous.offering import OfferDesk, Receipt
+
+logger = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Return the messages that stay in flight: the parked offers, and those that could not be handled now."""
+    failed: list[str] = []
+    recorded: list[HistoryEvent] = []
+    problem: Exception | None = None
+    for record in event["Records"]:
+        try:
+            receipt = _receive(record)
+        except Exception as error:
+            logger.exception("offer message %s was not handled", record["messageId"])
+            receipt, problem = Receipt(done=False), error
+        recorded += receipt.events
+        if not receipt.done:
+            failed.append(record["messageId"])
+    wiring.recorder().record(recorded)
+    if problem is not None and not recorded:
+        raise problem  # nothing worked: an outage, which should look like one
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _receive(record: dict[str, Any]) -> Receipt:
+    try:
+        return _desk().receive(_delivery(record))
+    except RejectedError as error:
+        wiring.broker_queue().bury(record["body"], reason=str(error), message_id=record["messageId"])
+        buried = events.dead_letter(record["messageId"], at=wiring.CLOCK.now(), reason=str(error))
+        return Receipt(done=True, events=(buried,))
+
+
+def _delivery(record: dict[str, Any]) -> Delivery:
+    # Upstream reads StringValue only, so a ClientID of another type is as good as none (broker/sqs.go).
+    client_id = record["messageAttributes"].get("ClientID", {}).get("stringValue") or ""
+    return Delivery(
+        client_id=parse_client_id(client_id, prefix=wiring.settings().text("CLIENT_QUEUE_PREFIX")),
+        message_id=record["messageId"],
+        receipt_handle=record["receiptHandle"],
+        body=record["body"].encode(errors="surrogatepass"),
+        sent_at=datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, UTC),
+    )
+
+
+@cache
+def _desk() -> OfferDesk:
+    return OfferDesk(
+        offers=wiring.offers(),
+        matchmaker=wiring.matchmaker(),
+        client_queues=wiring.client_queues(),
+        clock=wiring.CLOCK,
+        bridges=wiring.bridges(),
+        country_of=wiring.country_of(),
+        policy=wiring.settings().policy(),
+    )

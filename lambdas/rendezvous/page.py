@@ -1,0 +1,56 @@
+"""Answers what people and Prometheus ask the broker, and refuses the rest."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from lambdas.http import Request, Response, response
+from lambdas.rendezvous import wiring
+from signalbox.aws.held_polls import DynamoHeldPolls
+from signalbox.rendezvous import pages
+from signalbox.rendezvous.prometheus import exposition
+from signalbox.rendezvous.statistics import DAY, DayStatistics, log_block
+
+METRICS_DAYS = 7
+
+
+def handler(event: dict[str, Any], _context: object) -> Response:
+    """Return the page of the request's path."""
+    request = Request.parse(event)
+    if request.path == "/robots.txt":
+        return response(pages.ROBOTS, headers=NO_HEADERS)
+    if request.path == "/prometheus":
+        return response(_prometheus(), content_type=pages.PROMETHEUS_TEXT, headers=NO_HEADERS)
+    page = CROSS_ORIGIN_PAGES.get(request.path)
+    if page is None:
+        return response(pages.NOT_FOUND, status=HTTPStatus.NOT_FOUND, headers=pages.NOT_FOUND_HEADERS)
+    return response("" if request.is_preflight else page())
+
+
+def _debug() -> str:
+    return pages.debug_page((poll.proxy_type, poll.nat) for poll in _held_polls().held(now=wiring.CLOCK.now()))
+
+
+def _metrics() -> str:
+    today = wiring.CLOCK.now().date()
+    days = [today - timedelta(days=ago) for ago in range(METRICS_DAYS, 0, -1)]
+    counters = {day: wiring.statistics().counters(day) for day in days}
+    statistics = [DayStatistics.from_counters(counted, day) for day, counted in counters.items() if counted]
+    return "".join(log_block(day, end=day.end, seconds=round(DAY.total_seconds())) for day in statistics)
+
+
+def _prometheus() -> str:
+    now = wiring.CLOCK.now()
+    available = [(poll.proxy_type, poll.nat) for poll in _held_polls().held(now=now)]
+    return exposition(wiring.statistics().counters(now.date()), available=available)
+
+
+CROSS_ORIGIN_PAGES: dict[str, Callable[[], str]] = {"/debug": _debug, "/metrics": _metrics}
+NO_HEADERS: dict[str, str] = {}
+
+
+@cache
+def _held_polls() -> DynamoHeldPolls:
+    return DynamoHeldPolls(wiring.table())

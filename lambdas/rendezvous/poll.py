@@ -1,0 +1,86 @@
+"""Takes a proxy's poll and gives it an offer, now or while the poll is held."""
+
+import secrets
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from lambdas.http import Request, Response, response
+from lambdas.rendezvous import wiring
+from signalbox.aws.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.rendezvous import events
+from signalbox.rendezvous.nat import Nat
+from signalbox.rendezvous.party import client_address, party_hash
+from signalbox.rendezvous.polling import PollDesk, PollResult
+from signalbox.rendezvous.proxy import (
+    InvalidProxyMessage,
+    ProxyPoll,
+    incorrect_relay_response,
+    match_response,
+    no_match_response,
+)
+from signalbox.rendezvous.relay import RelayPattern, is_relay_allowed
+
+
+def handler(event: dict[str, Any], _context: object) -> Response:
+    """Return the body for the proxy, byte for byte as upstream's broker writes it."""
+    request = Request.parse(event)
+    if request.is_preflight:
+        return response()
+    try:
+        poll = ProxyPoll.parse(request.body)
+    except InvalidProxyMessage:
+        return response(status=HTTPStatus.BAD_REQUEST)
+    if not is_relay_allowed(poll.relay_pattern, _allowed_relays()):
+        _record(request, poll, "relay_rejected", was_held=False)
+        return response(incorrect_relay_response())
+    result = _desk().serve(poll)
+    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held)
+    return response(_body(poll, result))
+
+
+def _body(poll: ProxyPoll, result: PollResult) -> str:
+    next_poll = wiring.settings().number(
+        "POLL_INTERVAL_MILLISECONDS" if poll.nat is Nat.UNRESTRICTED else "RESTRICTED_POLL_INTERVAL_MILLISECONDS"
+    )
+    if result.match is None:
+        return no_match_response(next_poll)
+    return match_response(
+        result.match.session_description,
+        nat=result.match.nat,
+        next_poll_milliseconds=next_poll,
+        relay_url=result.match.relay_url,
+    )
+
+
+def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) -> None:
+    now = wiring.CLOCK.now()
+    key = wiring.statistics().key(now.date())
+    address = client_address(request.headers, socket_address=request.source_ip)
+    event = events.proxy_poll(
+        poll,
+        outcome,
+        at=now,
+        sid_hash=party_hash(poll.sid, key=key),
+        party=party_hash(address, key=key) if address else None,
+        country=wiring.country_of()(address),
+        was_held=was_held,
+    )
+    wiring.recorder().record([event])
+
+
+@cache
+def _allowed_relays() -> RelayPattern:
+    return RelayPattern.parse(wiring.settings().text("ALLOWED_RELAY_PATTERN"))
+
+
+@cache
+def _desk() -> PollDesk:
+    return PollDesk(
+        offers=wiring.offers(),
+        held_polls=DynamoHeldPolls(wiring.table()),
+        presence=DynamoPresence(wiring.table()),
+        clock=wiring.CLOCK,
+        random_bits=lambda: secrets.randbits(32),
+        policy=wiring.settings().policy(),
+    )

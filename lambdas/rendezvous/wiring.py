@@ -1,0 +1,112 @@
+"""The adapters that the functions of rendezvous share, made once for each function instance."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+
+from signalbox.aws.firehose import FirehoseHistory
+from signalbox.aws.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.leases import DynamoLeases
+from signalbox.aws.offers import DynamoOffers
+from signalbox.aws.settings import Settings, SystemClock
+from signalbox.aws.sqs import SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.statistics import DynamoStatistics
+from signalbox.geoip import country_database
+from signalbox.rendezvous.bridges import DEFAULT_BRIDGES, BridgeList
+from signalbox.rendezvous.matching import Matchmaker
+from signalbox.rendezvous.party import CountryOf
+from signalbox.rendezvous.recording import Recorder
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_sqs.client import SQSClient
+
+CLOCK = SystemClock()
+FILES = Path(__file__).parents[2] / "settings"  # put beside the code by the stack, where a stage has them
+
+
+@cache
+def settings() -> Settings:
+    """Return this function's settings."""
+    return Settings(os.environ)
+
+
+@cache
+def table() -> "Table":
+    """Return the table of rendezvous."""
+    return boto3.resource("dynamodb").Table(settings().text("RENDEZVOUS_TABLE"))
+
+
+@cache
+def sqs() -> "SQSClient":
+    """Return an SQS client."""
+    return boto3.client("sqs")
+
+
+@cache
+def leases() -> DynamoLeases:
+    """Return the leases of temporary queues."""
+    return DynamoLeases(boto3.resource("dynamodb").Table(settings().text("LEASE_TABLE")))
+
+
+@cache
+def statistics() -> DynamoStatistics:
+    """Return the live counters."""
+    return DynamoStatistics(table())
+
+
+@cache
+def recorder() -> Recorder:
+    """Return where events go."""
+    history = FirehoseHistory(boto3.client("firehose"), settings().text("HISTORY_STREAM"))
+    return Recorder(history, statistics())
+
+
+@cache
+def offers() -> DynamoOffers:
+    """Return the records of all rendezvous."""
+    return DynamoOffers(table())
+
+
+@cache
+def matchmaker() -> Matchmaker:
+    """Return what places offers with held polls."""
+    return Matchmaker(DynamoHeldPolls(table()), DynamoPresence(table()), settings().policy())
+
+
+@cache
+def client_queues() -> SqsClientQueues:
+    """Return the clients' queues."""
+    return SqsClientQueues(
+        sqs(),
+        leases(),
+        arn_prefix=settings().text("CLIENT_QUEUE_ARN_PREFIX"),
+        stage=settings().text("STAGE"),
+        sleep=CLOCK.sleep,
+    )
+
+
+@cache
+def broker_queue() -> SqsBrokerQueue:
+    """Return the queue of offers."""
+    return SqsBrokerQueue(
+        sqs(),
+        queue_url=settings().text("BROKER_QUEUE_URL"),
+        dead_letter_queue_url=settings().text("DEAD_LETTER_QUEUE_URL"),
+    )
+
+
+@cache
+def bridges() -> BridgeList:
+    """Return this stage's bridges."""
+    path = FILES / "bridges.jsonl"
+    return BridgeList.parse(path.read_text()) if path.exists() else DEFAULT_BRIDGES
+
+
+@cache
+def country_of() -> CountryOf:
+    """Return where addresses are."""
+    return country_database(FILES / "country.mmdb")

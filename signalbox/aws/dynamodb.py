@@ -1,0 +1,55 @@
+"""DynamoDB: items to values and back, and conditional writes that answer yes or no."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a moment as epoch milliseconds, the unit of every time in our tables but the TTL."""
+    return round(moment.timestamp() * 1000)
+
+
+def moment(number: Decimal) -> datetime:
+    """Return the moment of an epoch in milliseconds."""
+    return datetime.fromtimestamp(int(number) / 1000, UTC)
+
+
+def succeeds(write: Callable[[], object]) -> bool:
+    """Carry out a conditional write and say whether its condition held."""
+    try:
+        write()
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            raise
+        return False
+    return True
+
+
+def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
+    """Carry out a conditional update and return the new item, or None when its condition did not hold."""
+    try:
+        return table.update_item(**arguments, ReturnValues="ALL_NEW")["Attributes"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            raise
+        return None
+
+
+def every_item(query: Callable[..., Mapping[str, Any]], arguments: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield the items of all pages of a query or scan."""
+    start: Mapping[str, Any] | None = None
+    while True:
+        page = query(**arguments, **({"ExclusiveStartKey": start} if start else {}))
+        yield from page["Items"]
+        start = page.get("LastEvaluatedKey")
+        if not start:
+            return

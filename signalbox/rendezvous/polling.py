@@ -1,0 +1,114 @@
+"""What happens to a proxy's poll: an offer at once, an offer while it is held, or none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from signalbox.ports import Clock, HeldPolls, Offers, Presence
+from signalbox.rendezvous.broker import (
+    Claimant,
+    ClientId,
+    ProxySessionId,
+    Rendezvous,
+    State,
+    fitting_pools,
+    is_abandoned,
+    is_claimable,
+)
+from signalbox.rendezvous.held import HeldPoll, slots_to_try
+from signalbox.rendezvous.matching import LENT_FOR, Policy
+from signalbox.rendezvous.proxy import ProxyPoll
+from signalbox.rendezvous.reply import TIMED_OUT, error_reply
+
+# A held poll looks at its slot this often, and through the pools once in `LENT_FOR`.
+TICK = timedelta(milliseconds=200)
+
+
+@dataclass(frozen=True, slots=True)
+class PollResult:
+    """The offer that a poll was given, if any, and whether the poll was held."""
+
+    match: Rendezvous | None
+    was_held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PollDesk:
+    """Takes polls. A proxy that is not held costs one look; a held one waits in a numbered slot."""
+
+    offers: Offers
+    held_polls: HeldPolls
+    presence: Presence
+    clock: Clock
+    random_bits: Callable[[], int]
+    policy: Policy
+
+    def serve(self, poll: ProxyPoll) -> PollResult:
+        """Return the oldest fitting offer, waiting for one if a slot is free."""
+        self.presence.note(poll.nat, now=self.clock.now())
+        match = self._claim_oldest(poll)
+        if match is not None:
+            return PollResult(match, was_held=False)
+        held = self._take_slot(poll)
+        if held is None:
+            return PollResult(None, was_held=False)
+        try:
+            return PollResult(self._wait(poll, held), was_held=True)
+        finally:
+            self.held_polls.leave(held)
+
+    def _take_slot(self, poll: ProxyPoll) -> HeldPoll | None:
+        if not self.policy.poll_hold:
+            return None
+        for slot in slots_to_try(self.policy.poll_hold_limit, random_bits=self.random_bits()):
+            now = self.clock.now()
+            held = HeldPoll(
+                slot=slot,
+                sid=ProxySessionId(poll.sid),
+                nat=poll.nat,
+                proxy_type=poll.proxy_type,
+                clients=poll.clients,
+                since=now,
+                until=now + self.policy.poll_hold,
+            )
+            if self.held_polls.take(held, now=now):
+                return held
+        return None
+
+    def _wait(self, poll: ProxyPoll, held: HeldPoll) -> Rendezvous | None:
+        look_again_at = held.since
+        while True:
+            match = self._claim_shown(held)
+            now = self.clock.now()
+            if match is None and now >= look_again_at:
+                match = self._claim_oldest(poll)
+                look_again_at = now + LENT_FOR
+            if match is not None or now >= held.until:
+                return match
+            self.clock.sleep(TICK.total_seconds())
+
+    def _claim_shown(self, held: HeldPoll) -> Rendezvous | None:
+        client_id = self.held_polls.look(held)
+        if client_id is None:
+            return None
+        match = self._claim(client_id, Claimant(held.sid, held.proxy_type))
+        # An offer is shown before it is stored, so a claim may come too early: look again at the next tick. An offer
+        # that is stored and not to be had went to another proxy: free the slot's mind for the next one.
+        if match is None and self.offers.find(client_id) is not None:
+            self.held_polls.take(held, now=self.clock.now())
+        return match
+
+    def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
+        now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
+        for record in self.offers.claimable(fitting_pools(poll.nat), now=now):
+            if is_abandoned(record, now):
+                self.offers.close(record.client_id, state=State.EXPIRED, reply=error_reply(TIMED_OUT))
+            elif is_claimable(record, sid=proxy.sid, now=now):
+                match = self._claim(record.client_id, proxy)
+                if match is not None:
+                    return match
+        return None
+
+    def _claim(self, client_id: ClientId, proxy: Claimant) -> Rendezvous | None:
+        now = self.clock.now()
+        return self.offers.claim(client_id, proxy=proxy, now=now, until=now + self.policy.match_patience)
