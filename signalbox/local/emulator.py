@@ -1,0 +1,234 @@
+"""The emulator's life: started in the background on loopback, found again, and ended with all its workers."""
+
+import fcntl
+import http.client
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import boto3
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.processes import is_alive, processes_naming
+from signalbox.local.state import CHECKOUT, State, read_json, write_json
+
+HOST = "127.0.0.1"
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
+GATEWAY = Path(__file__).with_name("gateway.py")
+START_SECONDS = 60
+STOP_SECONDS = 5
+ADMINISTRATOR = "signalbox-administrator"
+ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A pair that signs AWS calls."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator and who may do anything in it."""
+
+    port: int
+    instance: str
+    region: str
+    administrator: Credentials
+
+    @property
+    def endpoint_url(self) -> str:
+        """Return where AWS calls go."""
+        return f"http://{HOST}:{self.port}"
+
+
+def running(state: State) -> Emulator | None:
+    """Return this state's emulator if it lives and answers."""
+    if process_id(state) is None:
+        return None
+    found = read_json(state.running)
+    if found is None:
+        return None
+    emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})  # type: ignore[arg-type]  # written by `start`
+    return emulator if _instance(emulator.port) == emulator.instance else None
+
+
+def process_id(state: State) -> int | None:
+    """Return the living emulator's process id: the one who holds the lock, however stale the file looks."""
+    try:
+        with state.lock.open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        return int(state.lock.read_text() or 0) or None
+    return None
+
+
+def start(state: State, *, port: int, region: str = REGION) -> Emulator:
+    """Start an emulator on this port (0: any that is free) and wait until it answers; ends leftovers first."""
+    with _listening_socket(port) as listener:
+        stop(state)
+        state.temporary.mkdir(parents=True, exist_ok=True)
+        try:
+            emulator = _started(state, listener, region=region)
+        except BaseException:
+            stop(state)
+            raise
+    write_json(state.running, asdict(emulator))
+    return emulator
+
+
+def _started(state: State, listener: socket.socket, *, region: str) -> Emulator:
+    port: int = listener.getsockname()[1]
+    root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
+    instance = secrets.token_hex(8)
+    process = _spawn(state, listener, environment(state, port=port, region=region))
+    _tell(process, {"access_key_id": root.access_key_id, "instance": instance})
+    _wait_for(process, state, port=port, instance=instance)
+    administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
+    return Emulator(port, instance, region, administrator)
+
+
+def _listening_socket(port: int) -> socket.socket:
+    """Take the port before anything else happens, so that nobody can take it in between."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(100)
+    except OSError as error:
+        listener.close()
+        raise RejectedError(
+            f"port {port} of {HOST} is taken ({error.strerror}); stop what uses it (in another checkout: make down) "
+            f'or choose another: make up ARGS="--port {port + 1}"'
+        ) from error
+    return listener
+
+
+def environment(state: State, *, port: int, region: str) -> dict[str, str]:
+    """Return the emulator's whole environment; every function inherits it, so nothing of the user's is in it."""
+    emulator = state.emulator
+    return {
+        "PATH": f"{PYTHON.parent}{os.pathsep}{os.defpath}",
+        "HOME": str(state.temporary),
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(state.temporary),
+        "AUTH": "true",
+        "GATEWAY_PORT": str(port),
+        "MINISTACK_REGION": region,
+        "MINISTACK_ACCOUNT_ID": ACCOUNT,
+        "STATE_DIR": str(emulator / "services"),
+        "S3_DATA_DIR": str(emulator / "s3"),
+        "BIND_HOST": HOST,
+        "MINISTACK_HOST": HOST,  # in queue URLs: `localhost` may mean ::1 first, where nothing listens
+        # Listeners of services that nothing here uses: they would bind every interface.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        # Functions run as processes; a Docker daemon that happens to be there must not change that.
+        "DOCKER_HOST": f"unix://{emulator / 'no-docker'}",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def _spawn(state: State, listener: socket.socket, environment: dict[str, str]) -> subprocess.Popen[str]:
+    with state.log.open("w") as log:
+        return subprocess.Popen(
+            # -I: the folder of gateway.py must not shadow what the emulator imports.
+            [str(PYTHON), "-I", str(GATEWAY), str(state.emulator), str(listener.fileno())],
+            cwd=state.temporary,
+            env=environment,
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
+
+
+def _tell(process: subprocess.Popen[str], secret: dict[str, str]) -> None:
+    """Hand over the root credential: neither the command line nor the environment nor a file shows it."""
+    assert process.stdin is not None  # noqa: S101 - for mypy: it was opened as a pipe
+    with suppress(BrokenPipeError), process.stdin as pipe:
+        pipe.write(json.dumps(secret))
+
+
+def _wait_for(process: subprocess.Popen[str], state: State, *, port: int, instance: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while _instance(port) != instance:
+        if process.poll() is not None or time.monotonic() > deadline:
+            lines = state.log.read_text().splitlines()[-20:]
+            raise UnavailableError("\n".join(["the emulator did not start; the end of its log:", *lines]))
+        time.sleep(0.05)
+
+
+def _instance(port: int) -> str | None:
+    """Return which emulator answers at this port, if it is one of ours."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", "/_signalbox/health")
+        answer = json.loads(connection.getresponse().read())
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    return answer.get("instance") if isinstance(answer, dict) else None
+
+
+def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Credentials:
+    """Make the user everything else is done as: the emulator checks a user's signature, but not root's."""
+    iam = boto3.client(
+        "iam",
+        endpoint_url=endpoint_url,
+        region_name=region,
+        aws_access_key_id=root.access_key_id,
+        aws_secret_access_key=root.secret_access_key,
+    )
+    iam.create_user(UserName=ADMINISTRATOR)
+    iam.put_user_policy(UserName=ADMINISTRATOR, PolicyName="anything", PolicyDocument=json.dumps(ANYTHING))
+    key = iam.create_access_key(UserName=ADMINISTRATOR)["AccessKey"]
+    return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
+
+
+def stop(state: State) -> bool:
+    """End the emulator and every worker of it and delete its state; tell whether there was anything to end."""
+    leader = process_id(state)
+    if leader is not None:
+        os.killpg(leader, signal.SIGKILL)  # at once: its state is in memory and goes with it
+    # Workers name their file under the temporary folder: that finds those that a killed emulator left behind.
+    workers = processes_naming(f"{state.temporary}{os.sep}")
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    _wait_until_gone([*workers, *([leader] if leader else [])])
+    _forget(state)
+    return leader is not None or bool(workers)
+
+
+def _wait_until_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + STOP_SECONDS
+    while any(map(is_alive, processes)):
+        if time.monotonic() > deadline:
+            raise UnavailableError(f"these processes of the emulator do not end: {processes}")
+        time.sleep(0.01)
+
+
+def _forget(state: State) -> None:
+    """Delete what the emulator left, but not its Python environment, which lies in the same folder by default."""
+    for path in (state.local, state.running, state.routes, state.lock):
+        path.unlink(missing_ok=True)
+    for folder in (state.temporary, state.emulator / "s3", state.emulator / "services"):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,163 @@
+"""The emulator's front door: MiniStack behind a thin ASGI wrapper, started by `emulator.py` with the emulator's Python.
+
+Adds to MiniStack what the local stage needs: stable URLs for the APIs, a health page that says whose emulator this is,
+a WebSocket subprotocol, and a root credential of its own instead of the well-known ones.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+Scope = MutableMapping[str, Any]  # as ASGI defines it: untyped values
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SUBPROTOCOL = "wamp.2.json"
+HEALTH = "/_signalbox/health"
+# MiniStack's own pages ask for no signature and can reset everything: only these of them are let through. A stack's
+# custom resources and wait conditions answer at the last two, under an address that only they know.
+OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
+CLOSED_PAGES = ("/_ministack/", "/_localstack/")
+
+
+class Routes:
+    """Stable path prefixes and the API paths that stand behind them, as the last deployment wrote them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int] | None = None
+        self._targets: dict[str, str] = {}
+
+    def target(self, path: str) -> str | None:
+        """Return the path that really answers for this one, or None if no prefix of ours begins it."""
+        prefix, slash, rest = path.removeprefix("/").partition("/")
+        target = self._current().get(prefix)
+        return None if target is None else f"{target}{slash or '/'}{rest}"
+
+    def _current(self) -> dict[str, str]:
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return {}
+        # The file is replaced, never edited, so its inode changes even within one tick of the clock.
+        if (status.st_ino, status.st_mtime_ns) != self._seen:
+            self._targets = json.loads(self._path.read_text())
+            self._seen = (status.st_ino, status.st_mtime_ns)
+        return self._targets
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """MiniStack's ASGI application with our additions around it."""
+
+    application: Application
+    routes: Routes
+    instance: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection."""
+        if scope["type"] == "http" and scope["path"] == HEALTH:
+            await _answer(send, 200, {"status": "ok", "instance": self.instance})
+        elif scope["type"] == "http" and is_closed(scope["path"]):
+            await _answer(send, 403, {"message": "this page of the emulator is closed; use AWS calls"})
+        elif scope["type"] == "http":
+            await self.application(with_secure_transport(self._routed(scope)), receive, send)
+        elif scope["type"] == "websocket":
+            await self.application(self._routed(scope), receive, choosing_subprotocol(scope, send))
+        else:
+            await self.application(scope, receive, send)
+
+    def _routed(self, scope: Scope) -> Scope:
+        target = self.routes.target(scope["path"])
+        if target is None:
+            return scope
+        raw = self.routes.target(scope["raw_path"].decode("latin-1")) or target
+        return {**scope, "path": target, "raw_path": raw.encode("latin-1")}
+
+
+def is_closed(path: str) -> bool:
+    """Tell whether this is a page of the emulator's own that works without a signature."""
+    return path.startswith(CLOSED_PAGES) and not path.startswith(OPEN_PAGES)
+
+
+def with_secure_transport(scope: Scope) -> Scope:
+    """Mark a request as having come over TLS.
+
+    Policies refuse plain HTTP (`aws:SecureTransport`), and on loopback there is no TLS and nobody to listen in: the
+    policies are to be tested as they stand, so the emulator is told what a load balancer in front of it would tell.
+    """
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    if any(name.lower() == b"x-forwarded-proto" for name, _ in headers):
+        return scope
+    return {**scope, "headers": [*headers, (b"x-forwarded-proto", b"https")]}
+
+
+def choosing_subprotocol(scope: Scope, send: Send) -> Send:
+    """Return a `send` that accepts with our subprotocol if it was offered; MiniStack accepts without choosing."""
+    offered = SUBPROTOCOL in scope.get("subprotocols", ())
+
+    async def choose(message: Message) -> None:
+        if offered and message["type"] == "websocket.accept" and not message.get("subprotocol"):
+            message = {**message, "subprotocol": SUBPROTOCOL}
+        await send(message)
+
+    return choose
+
+
+async def _answer(send: Send, status: int, body: dict[str, str]) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+
+def main(folder: Path, socket_number: int) -> None:
+    """Serve on an inherited socket until told to stop; the root credential arrives on standard input."""
+    root = json.load(sys.stdin)
+    with (folder / "lock").open("a+") as lock:
+        _hold(lock)
+        application = _ministack(root["access_key_id"])
+        _serve(Gateway(application, Routes(folder / "routes.json"), root["instance"]), socket_number)
+
+
+def _hold(lock: TextIO) -> None:
+    """Hold the lock that says this emulator lives: the kernel lets it go however the process ends."""
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+
+
+def _ministack(root_access_key_id: str) -> Application:
+    from ministack.core import iam_evaluator  # noqa: PLC0415 - only the emulator's environment has it
+
+    # MiniStack takes `test`, any twelve digits and no key at all for root, without looking at the signature: with
+    # that, enforcement would mean nothing. Root is one random key that never leaves the process which started us.
+    iam_evaluator.is_root_access_key = lambda access_key_id: access_key_id == root_access_key_id
+    from ministack.app import app  # noqa: PLC0415 - after the change above, since services copy the function
+
+    application: Application = app
+    return application
+
+
+def _serve(gateway: Gateway, socket_number: int) -> None:
+    from hypercorn.asyncio import serve  # noqa: PLC0415 - only the emulator's environment has it
+    from hypercorn.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.bind = [f"fd://{socket_number}"]
+    config.keep_alive_timeout = 75
+    config.keep_alive_max_requests = 1_000_000
+    config.graceful_timeout = 1
+    asyncio.run(serve(gateway, config))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

