@@ -9,6 +9,7 @@ from enum import Enum
 from signalbox.rendezvous.scanner import InvalidJson, Kind, Value, parse
 
 INTEGER_RANGE = range(-(2**63), 2**63)
+MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which goes back to whoever sent it
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FOLDED = str.maketrans({"\u017f": "s", "\u212a": "k"})  # the only letters beyond ASCII that fold into it
@@ -95,7 +96,7 @@ class Struct:
             number = int(literal)
             if number in INTEGER_RANGE:
                 return number
-        raise self._mismatch(name, f"number {literal}")
+        raise self._mismatch(name, f"number {_shortened(literal)}")
 
     def _mismatch(self, name: str, found: str) -> InvalidJson:
         expected = self.fields[name].value.removeprefix("*")
@@ -109,7 +110,7 @@ def decode_map(document: bytes) -> dict[str, Value]:
         raise InvalidJson(f"json: cannot unmarshal {parsed.top.kind} into Go value of type map[string]interface {{}}")
     for literal in parsed.numbers:
         if abs(float(literal)) == float("inf"):
-            raise InvalidJson(f"json: cannot unmarshal number {literal} into Go value of type float64")
+            raise InvalidJson(f"json: cannot unmarshal number {_shortened(literal)} into Go value of type float64")
     return dict(parsed.members)
 
 
@@ -121,3 +122,9 @@ def encode(members: Mapping[str, str | int | None]) -> str:
 
 def _folded(name: str) -> str:
     return name.translate(_FOLDED).upper()
+
+
+def _shortened(literal: str) -> str:
+    if len(literal) <= MAXIMUM_QUOTED_CHARACTERS:
+        return literal
+    return literal[:MAXIMUM_QUOTED_CHARACTERS] + "…"

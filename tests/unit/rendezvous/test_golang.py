@@ -83,9 +83,13 @@ def test_a_message_of_another_shape_is_refused_in_the_words_of_go(document, prob
     assert str(refused.value) == problem
 
 
-def test_a_number_of_any_length_is_refused():
-    with pytest.raises(InvalidJson, match="cannot unmarshal number 999"):
+def test_a_number_of_any_length_is_refused_and_not_told_in_full():
+    with pytest.raises(InvalidJson) as refused:
         MESSAGE.decode(b'{"Clients":' + b"9" * 10_000 + b"}")
+
+    assert str(refused.value) == (
+        f"json: cannot unmarshal number {'9' * 64}… into Go struct field Message.Clients of type int"
+    )
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
