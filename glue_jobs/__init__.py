@@ -1,0 +1,1 @@
+"""Spark jobs over the history: entry scripts here, and what they compute in `transforms`."""

@@ -1,0 +1,1 @@
+"""Pure functions from frames to frames; they expect a session whose time zone is UTC."""

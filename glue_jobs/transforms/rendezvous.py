@@ -1,0 +1,151 @@
+"""The rendezvous statistics of a day, counted as upstream's broker counts them."""
+
+from collections.abc import Iterator
+from datetime import date
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.history import within_days, without_copies
+from glue_jobs.transforms.log_block import COUNT_LINES
+
+PROXY_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")  # upstream prints no line for others
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def rendezvous_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
+    """Return the rendezvous events of the days from `first` to `last`, each once, with their labels as columns."""
+    chosen = events.where(F.col("capability") == "rendezvous").transform(without_copies)
+    return chosen.transform(within_days, first, last=last).select(
+        *("day", "occurred_at", "event_id", "kind", "outcome", "reason", "source", "latency_ms"),
+        _label("nat", absent="unknown"),
+        _label("country", absent="??"),
+        _label("proxy_type", absent="unknown"),
+        F.col("labels").getItem("relay_pattern").alias("relay_pattern"),
+        F.col("labels").getItem("party").alias("party"),
+    )
+
+
+def _label(name: str, *, absent: str) -> Column:
+    return F.coalesce(F.col("labels").getItem(name), F.lit(absent)).alias(name)
+
+
+def rendezvous_report(facts: DataFrame, days: DataFrame) -> DataFrame:
+    """Return the tidy report of each of `days`: one row for each metric and label.
+
+    Every single number has a row, also when it is 0. `shown` is `exact`, rounded up to a multiple of 8 where upstream
+    rounds. Upstream counts events of proxies and clients, but addresses (here: parties) only of proxies.
+    """
+    counted = facts.transform(_event_lines).unionByName(facts.transform(_party_lines))
+    counted = counted.unionByName(facts.transform(_country_lines)).unionByName(days.transform(_zero_lines))
+    totals = counted.groupBy("day", "metric", "label").agg(F.sum("exact").alias("exact"))
+    report = totals.unionByName(facts.transform(_time_to_answer))
+    return report.select("day", "metric", "label", "exact", _shown())
+
+
+def _event_lines(facts: DataFrame) -> DataFrame:
+    lines = F.array_compact(F.array(*_proxy_poll_lines(), *_client_poll_lines()))
+    exploded = facts.select("day", F.explode(lines).alias("line")).select("day", "line.metric", "line.label")
+    counted = exploded.groupBy("day", "metric", "label").agg(F.count("*").alias("exact"))
+    return counted.select("day", "metric", "label", "exact")
+
+
+def _proxy_poll_lines() -> list[Column]:
+    is_poll = F.col("kind") == "proxy_poll"
+    has_pattern = F.col("relay_pattern").eqNullSafe("with")
+    return [
+        _line("snowflake-idle-count", when=is_poll & (F.col("outcome") == "idle")),
+        _line("snowflake-proxy-poll-with-relay-url-count", when=is_poll & has_pattern),
+        _line("snowflake-proxy-poll-without-relay-url-count", when=is_poll & ~has_pattern),
+        _line("snowflake-proxy-rejected-for-relay-url-count", when=is_poll & (F.col("outcome") == "relay_rejected")),
+    ]
+
+
+def _client_poll_lines() -> list[Column]:
+    """Count a client's poll once, by how it ended.
+
+    One whose patience ended without a proxy counts as denied: upstream, which parks nothing, denies it at once.
+    """
+    is_timeout = F.col("kind") == "timeout"
+    is_refused = (F.col("kind") == "offer") & F.col("outcome").isin("denied", "stale")
+    is_denied = is_refused | (is_timeout & F.col("reason").eqNullSafe("no proxy"))
+    is_silent = is_timeout & ~F.col("reason").eqNullSafe("no proxy")
+    is_match = F.col("kind") == "answer"
+    is_unrestricted = F.col("nat") == "unrestricted"
+    return [
+        _line("client-denied-count", when=is_denied),
+        _line("client-restricted-denied-count", when=is_denied & ~is_unrestricted),
+        _line("client-unrestricted-denied-count", when=is_denied & is_unrestricted),
+        _line("client-snowflake-match-count", when=is_match),
+        _line("client-snowflake-timeout-count", when=is_silent),
+        *_method_lines(is_denied | is_match | is_silent),
+    ]
+
+
+def _method_lines(is_counted: Column) -> Iterator[Column]:
+    for method in ("http", "ampcache", "sqs"):
+        is_by_method = is_counted & (F.col("source") == method)
+        yield _line(f"client-{method}-count", when=is_by_method)
+        yield _line(f"client-{method}-ips", when=is_by_method, label=F.col("country"))
+
+
+def _line(metric: str, *, when: Column, label: Column | None = None) -> Column:
+    text = _no_label() if label is None else label
+    return F.when(when, F.struct(F.lit(metric).alias("metric"), text.alias("label")))
+
+
+def _no_label() -> Column:
+    return F.lit(None).cast("string")
+
+
+def _seen_parties(facts: DataFrame) -> DataFrame:
+    # Upstream looks at the relay pattern before the address, so a refused proxy is not among them.
+    is_accepted_poll = (F.col("kind") == "proxy_poll") & (F.col("outcome") != "relay_rejected")
+    seen = facts.where(is_accepted_poll & F.col("party").isNotNull())
+    return seen.select("day", "occurred_at", "event_id", "party", "nat", "proxy_type", "country")
+
+
+def _party_lines(facts: DataFrame) -> DataFrame:
+    """Count a party once a day in the total, once for each of its NATs and once for each of its types."""
+    metrics = F.array_compact(
+        F.array(
+            F.lit("snowflake-ips-total"),
+            F.concat(F.lit("snowflake-ips-nat-"), "nat"),
+            F.when(F.col("proxy_type").isin(*PROXY_TYPES), F.concat(F.lit("snowflake-ips-"), "proxy_type")),
+        )
+    )
+    seen = facts.transform(_seen_parties).select("day", "party", F.explode(metrics).alias("metric"))
+    counted = seen.groupBy("day", "metric").agg(F.count_distinct("party").alias("exact"))
+    return counted.select("day", "metric", _no_label().alias("label"), "exact")
+
+
+def _country_lines(facts: DataFrame) -> DataFrame:
+    """Count a party that moves within the day only where it was seen first."""
+    first_seen = F.min_by("country", F.struct("occurred_at", "event_id"))
+    parties = facts.transform(_seen_parties).groupBy("day", "party").agg(first_seen.alias("label"))
+    counted = parties.groupBy("day", "label").agg(F.count("*").alias("exact"))
+    return counted.select("day", F.lit("snowflake-ips").alias("metric"), "label", "exact")
+
+
+def _zero_lines(days: DataFrame) -> DataFrame:
+    metrics = F.explode(F.array(*map(F.lit, COUNT_LINES)))
+    zeros = days.select("day", metrics.alias("metric"))
+    return zeros.select("day", "metric", _no_label().alias("label"), F.lit(0).cast("long").alias("exact"))
+
+
+def _time_to_answer(facts: DataFrame) -> DataFrame:
+    """Take exact percentiles, not approximate ones: two runs agree, and there are few different milliseconds."""
+    is_timed_answer = (F.col("kind") == "answer") & F.col("latency_ms").isNotNull()
+    percentiles = F.percentile("latency_ms", list(PERCENTILES.values())).alias("percentiles")
+    by_nat = facts.where(is_timed_answer).groupBy("day", F.col("nat").alias("label")).agg(percentiles)
+    rows = by_nat.select("day", "label", F.posexplode("percentiles").alias("position", "exact"))
+    names = F.array(*(F.lit(f"time-to-answer-ms-{name}") for name in PERCENTILES))
+    whole = F.round("exact").cast("long").alias("exact")
+    return rows.select("day", F.get(names, F.col("position")).alias("metric"), "label", whole)
+
+
+def _shown() -> Column:
+    """Upstream rounds what tells of clients and of polls, never its counts of proxies."""
+    is_rounded = F.col("metric").startswith("client-") | F.col("metric").endswith("-count")
+    up_to_8 = F.col("exact") + 7 - (F.col("exact") + 7) % 8
+    return F.when(is_rounded, up_to_8).otherwise(F.col("exact")).alias("shown")

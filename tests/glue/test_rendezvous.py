@@ -1,0 +1,229 @@
+"""The rendezvous statistics, rule by rule; every expected number is counted by hand."""
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
+
+pytestmark = pytest.mark.spark
+
+DAY = date(2026, 11, 21)
+NEXT_DAY = date(2026, 11, 22)
+REPORT = "day date, metric string, label string, exact bigint, shown bigint"
+
+
+@pytest.fixture
+def report(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
+    def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,)) -> DataFrame:
+        facts = history(*rows).transform(rendezvous_facts, days[0], last=days[-1])
+        return rendezvous_report(facts, spark.createDataFrame([(day,) for day in days], "day date"))
+
+    return of
+
+
+@pytest.fixture
+def assert_lines(spark: SparkSession) -> Callable[..., None]:
+    """Compare all of a report but its zeros."""
+
+    def check(report: DataFrame, *lines: tuple[object, ...]) -> None:
+        expected = spark.createDataFrame([(DAY, *line) for line in lines], REPORT)
+        actual = report.where(F.col("exact") != 0).orderBy("metric", "label")
+        assert_df_equality(actual, expected, ignore_nullable=True)
+
+    return check
+
+
+@pytest.fixture
+def poll(at):
+    def event(number: int, outcome: str = "idle", **labels: str) -> dict[str, object]:
+        return {
+            "event_id": f"poll {number}",
+            "occurred_at": at(f"2026-11-21 10:00:{number:02}"),
+            "kind": "proxy_poll",
+            "outcome": outcome,
+            "labels": {"relay_pattern": "with"} | labels,
+        }
+
+    return event
+
+
+@pytest.fixture
+def client(at):
+    def event(number: int, kind: str, outcome: str, **columns: object) -> dict[str, object]:
+        own = {"event_id": f"{kind} {number}", "occurred_at": at("2026-11-21 11:00:00"), "source": "sqs"}
+        return own | {"kind": kind, "outcome": outcome, "labels": {"nat": "restricted", "country": "IR"}} | columns
+
+    return event
+
+
+def test_a_day_without_events_has_a_zero_for_each_single_number_and_nothing_else(spark, report):
+    metrics = [
+        *("client-ampcache-count", "client-denied-count", "client-http-count", "client-restricted-denied-count"),
+        *("client-snowflake-match-count", "client-snowflake-timeout-count", "client-sqs-count"),
+        *("client-unrestricted-denied-count", "snowflake-idle-count", "snowflake-ips-badge", "snowflake-ips-bloco"),
+        *("snowflake-ips-iptproxy", "snowflake-ips-nat-restricted", "snowflake-ips-nat-unknown"),
+        *("snowflake-ips-nat-unrestricted", "snowflake-ips-standalone", "snowflake-ips-total", "snowflake-ips-webext"),
+        *("snowflake-proxy-poll-with-relay-url-count", "snowflake-proxy-poll-without-relay-url-count"),
+        "snowflake-proxy-rejected-for-relay-url-count",
+    ]
+
+    actual = report().orderBy("metric")
+
+    expected = spark.createDataFrame([(DAY, metric, None, 0, 0) for metric in metrics], REPORT)
+    assert_df_equality(actual, expected, ignore_nullable=True)
+
+
+def test_polls_count_by_outcome_and_pattern_and_are_shown_in_eights(report, assert_lines, poll):
+    polls = [poll(1), poll(2, "matched"), poll(3, relay_pattern="without"), poll(4, "relay_rejected")]
+
+    assert_lines(
+        report(*polls),
+        ("snowflake-idle-count", None, 2, 8),
+        ("snowflake-proxy-poll-with-relay-url-count", None, 3, 8),
+        ("snowflake-proxy-poll-without-relay-url-count", None, 1, 8),
+        ("snowflake-proxy-rejected-for-relay-url-count", None, 1, 8),
+    )
+
+
+@pytest.mark.parametrize(("count", "shown"), [(7, 8), (8, 8), (9, 16)])
+def test_a_count_is_shown_as_the_next_multiple_of_eight(report, assert_lines, poll, count, shown):
+    polls = [poll(number, "matched") for number in range(count)]
+
+    assert_lines(report(*polls), ("snowflake-proxy-poll-with-relay-url-count", None, count, shown))
+
+
+def test_a_party_counts_once_where_it_was_seen_first_and_once_for_each_nat_and_type(report, assert_lines, poll):
+    polls = [
+        poll(3, "matched", party="a", country="FR", nat="restricted", proxy_type="webext"),
+        poll(2, "matched", party="a", country="DE", nat="unrestricted", proxy_type="webext"),
+        poll(1, "matched", party="b", country="DE", nat="unrestricted", proxy_type="badge"),
+    ]
+
+    assert_lines(
+        report(*polls),
+        ("snowflake-ips", "DE", 2, 2),
+        ("snowflake-ips-badge", None, 1, 1),
+        ("snowflake-ips-nat-restricted", None, 1, 1),
+        ("snowflake-ips-nat-unrestricted", None, 2, 2),
+        ("snowflake-ips-total", None, 2, 2),
+        ("snowflake-ips-webext", None, 1, 1),
+        ("snowflake-proxy-poll-with-relay-url-count", None, 3, 8),
+    )
+
+
+def test_a_party_that_says_nothing_of_itself_is_unknown_and_has_no_line_for_its_type(report, assert_lines, poll):
+    polls = [poll(1, "matched", party="a"), poll(2, "matched", party="b", proxy_type="unknown")]
+
+    assert_lines(
+        report(*polls),
+        ("snowflake-ips", "??", 2, 2),
+        ("snowflake-ips-nat-unknown", None, 2, 2),
+        ("snowflake-ips-total", None, 2, 2),
+        ("snowflake-proxy-poll-with-relay-url-count", None, 2, 8),
+    )
+
+
+def test_a_refused_proxy_and_one_without_an_address_are_not_among_the_parties(report, assert_lines, poll):
+    polls = [poll(1, "relay_rejected", party="a", nat="restricted"), poll(2, "matched", nat="restricted")]
+
+    assert_lines(
+        report(*polls),
+        ("snowflake-proxy-poll-with-relay-url-count", None, 2, 8),
+        ("snowflake-proxy-rejected-for-relay-url-count", None, 1, 8),
+    )
+
+
+def test_denied_clients_are_told_apart_by_nat_and_unknown_goes_with_restricted(report, assert_lines, client):
+    offers = [
+        client(1, "offer", "denied", labels={"nat": "restricted"}),
+        client(2, "offer", "denied", labels={}),
+        client(3, "offer", "stale", labels={"nat": "unrestricted"}),
+        client(4, "timeout", "expired", reason="no proxy", labels={"nat": "unrestricted"}),
+    ]
+
+    assert_lines(
+        report(*offers),
+        ("client-denied-count", None, 4, 8),
+        ("client-restricted-denied-count", None, 2, 8),
+        ("client-sqs-count", None, 4, 8),
+        ("client-sqs-ips", "??", 4, 8),
+        ("client-unrestricted-denied-count", None, 2, 8),
+    )
+
+
+def test_clients_count_once_by_how_they_ended_and_by_how_they_came(report, assert_lines, client):
+    ends = [
+        client(1, "answer", "delivered", source="http"),
+        client(2, "timeout", "expired", reason="silent proxy", source="http", labels={"country": "RU"}),
+        client(3, "timeout", "expired", reason=None, source="ampcache"),
+        client(4, "offer", "denied", source=None),
+    ]
+
+    assert_lines(
+        report(*ends),
+        ("client-ampcache-count", None, 1, 8),
+        ("client-ampcache-ips", "IR", 1, 8),
+        ("client-denied-count", None, 1, 8),
+        ("client-http-count", None, 2, 8),
+        ("client-http-ips", "IR", 1, 8),
+        ("client-http-ips", "RU", 1, 8),
+        ("client-restricted-denied-count", None, 1, 8),
+        ("client-snowflake-match-count", None, 1, 8),
+        ("client-snowflake-timeout-count", None, 2, 8),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [("offer", "parked"), ("offer", "duplicate"), ("offer", "rejected"), ("proxy_answer", "success"), (None, None)],
+    ids=str,
+)
+def test_what_upstream_does_not_count_is_not_counted(report, assert_lines, client, kind, outcome):
+    assert_lines(report(client(1, kind, outcome)))
+
+
+def test_events_of_other_capabilities_are_not_counted(report, assert_lines, client):
+    assert_lines(report(client(1, "answer", "delivered", capability="exchange")))
+
+
+def test_copies_of_an_event_count_once(report, assert_lines, poll):
+    assert_lines(
+        report(poll(1), poll(1), poll(2)),
+        ("snowflake-idle-count", None, 2, 8),
+        ("snowflake-proxy-poll-with-relay-url-count", None, 2, 8),
+    )
+
+
+def test_each_day_counts_what_occurred_on_it_and_a_party_again_on_each_day(spark, report, poll, at):
+    polls = [
+        poll(1, party="a"),
+        poll(2, party="a") | {"occurred_at": at("2026-11-22 00:00:00")},
+        poll(3, party="a") | {"occurred_at": at("2026-11-23 00:00:00")},
+    ]
+
+    actual = report(*polls, days=(DAY, NEXT_DAY)).where("metric in ('snowflake-ips', 'snowflake-idle-count')")
+
+    lines = [(day, *line) for day in (DAY, NEXT_DAY) for line in [("snowflake-idle-count", None, 1, 8), IPS]]
+    expected = spark.createDataFrame(lines, REPORT)
+    assert_df_equality(actual.orderBy("day", "metric"), expected, ignore_nullable=True)
+
+
+IPS = ("snowflake-ips", "??", 1, 1)
+
+
+def test_times_to_answer_are_exact_percentiles_by_nat_that_no_missing_latency_disturbs(spark, report, client):
+    answers = [client(i, "answer", "delivered", latency_ms=latency) for i, latency in enumerate([100, 200, 300, None])]
+    answers += [client(9, "answer", "delivered", latency_ms=1500, labels={})]
+
+    actual = report(*answers).where(F.col("metric").startswith("time-to-answer")).orderBy("label", "metric")
+
+    # Between neighbours in proportion: p95 of three lies 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100.
+    lines = [("p50", "restricted", 200), ("p95", "restricted", 290), ("p99", "restricted", 298)]
+    lines += [("p50", "unknown", 1500), ("p95", "unknown", 1500), ("p99", "unknown", 1500)]
+    rows = [(DAY, f"time-to-answer-ms-{name}", label, ms, ms) for name, label, ms in lines]
+    assert_df_equality(actual, spark.createDataFrame(rows, REPORT), ignore_nullable=True)
