@@ -1,0 +1,55 @@
+"""Composition root: read the settings, make the stacks, check them, write the templates."""
+
+import sys
+
+from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from stacks.acknowledgements import acknowledge
+from stacks.config import Config
+from stacks.context import InvalidConfig, read_config
+from stacks.packaging import PackagingError
+from stacks.signalbox_stack import SignalboxStack
+from stacks.state_stack import StateStack
+
+
+def build(app: App) -> tuple[StateStack, SignalboxStack]:
+    """Make the stacks of the stage that the app's context describes."""
+    config = read_config(app.node.get_all_context())
+    options = {"env": Environment(region=config.region) if config.region else None}
+    state = StateStack(app, f"{config.stage}-state", config=config, synthesizer=_synthesizer(config), **options)
+    stack = SignalboxStack(
+        app, config.stage, state=state, config=config, synthesizer=_synthesizer(config), **options
+    )
+    acknowledge(state, stack, config)
+    Tags.of(app).add("signalbox:stage", config.stage)
+    return state, stack
+
+
+def main() -> int:
+    """Synthesize; say what is wrong with the settings, all of it, in words."""
+    app = App()
+    try:
+        build(app)
+    except InvalidConfig as error:
+        return _refuse(error.problems)
+    except PackagingError as error:
+        return _refuse((str(error),))
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    app.synth()
+    return 0
+
+
+def _synthesizer(config: Config) -> IStackSynthesizer | None:
+    # The emulator enforces IAM without the conditions that the usual deployment roles are trusted by.
+    return CliCredentialsStackSynthesizer() if config.local else None
+
+
+def _refuse(problems: tuple[str, ...]) -> int:
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)  # noqa: T201  # the CDK CLI shows it to the person
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The infrastructure: one construct per capability, composed into two stacks."""

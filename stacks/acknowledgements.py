@@ -1,0 +1,91 @@
+"""Findings of cdk-nag that are as they should be, each with its reason."""
+
+from aws_cdk import Acknowledgment, Stack, Validations
+from constructs import IConstruct
+
+from stacks.config import Config
+from stacks.signalbox_stack import SignalboxStack
+from stacks.state_stack import StateStack
+
+TRACING = "X-Ray's two write actions know no resources; the other actions of the role name theirs."
+CLIENT_QUEUES = (
+    "Client queues come and go with their clients, so they can only be named by their prefix; "
+    "no other queue of the stage starts with it."
+)
+OPEN_API = (
+    "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy learns "
+    "nothing but an offer that any other proxy could have been given."
+)
+RUNTIME = (
+    "Functions run on the Python that built and tested their packages; every one that is allowed is still "
+    "maintained, and a newer interpreter moves them on."
+)
+
+
+def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
+    """Acknowledge what cdk-nag finds and we mean."""
+    _acknowledge_state(state)
+    _acknowledge_functions(stack, config)
+    _acknowledge_roles(state, stack)
+    _accept(stack.rendezvous.api, "APIG4", OPEN_API)
+    _accept(
+        stack.schedules.dead_letters,
+        "SQS3",
+        "It is the dead-letter queue of the schedules, which do not show in the template as queues do.",
+    )
+
+
+def _acknowledge_state(state: StateStack) -> None:
+    _accept(
+        state.history_bucket,
+        "S1",
+        "Only the delivery stream and the report job may touch the bucket. Accounts that want each access on record "
+        "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
+    )
+    _accept(
+        state.client_secret,
+        "SMG4",
+        "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
+        "clients off; `signalbox rendezvous credentials --replace` does it when that is wanted.",
+    )
+
+
+def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
+    queues = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{config.client_queue_prefix}*"
+    for function in stack.rendezvous.functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", TRACING)
+        _accept_resource(function.own_role, queues, CLIENT_QUEUES)
+    _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
+
+
+def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:
+    bucket = _imported(state, stack)
+    objects = "The objects of one prefix of one bucket: their names are made from the hour and the day."
+    for role, prefix in (
+        (stack.lake.delivery_role, "raw"),
+        (stack.lake.delivery_role, "errors"),
+        (stack.report.role, "raw"),
+        (stack.report.role, "reports"),
+    ):
+        _accept_resource(role, f"{bucket}/{prefix}/*", objects)
+    _accept_resource(
+        stack.report.role,
+        "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*",
+        "Glue names the log groups of its jobs itself, after their security configuration.",
+    )
+    _accept_resource(stack.report.role, "*", "Metrics know no resources; the policy names their namespace instead.")
+
+
+def _imported(state: StateStack, stack: Stack) -> str:
+    """Return the bucket's ARN as cdk-nag writes it in the stack that imports it."""
+    reference: dict[str, str] = stack.resolve(state.export_value(state.history_bucket.bucket_arn))
+    return reference["Fn::ImportValue"]
+
+
+def _accept_resource(construct: IConstruct, resource: str, reason: str) -> None:
+    _accept(construct, f"IAM5[Resource::{resource}]", reason)
+
+
+def _accept(construct: IConstruct, rule: str, reason: str) -> None:
+    Validations.of(construct).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))

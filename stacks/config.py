@@ -1,0 +1,238 @@
+"""Every deployment setting: its name, type, default, unit, limits and meaning, in one place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar, get_type_hints
+
+T = TypeVar("T")
+
+# CloudWatch Logs keeps logs for one of these numbers of days and for no other.
+LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+# An HTTP API ends an integration after 30 s; a function that ends first still gets to say why.
+LONGEST_HTTP_TIMEOUT_SECONDS = 29
+# What a request needs beside its deliberate waiting: a cold start and the slowest call with its retries.
+WORKING_SECONDS = 10
+# AWS's advice for event source mappings: visibility of at least six function time-outs.
+VISIBILITY_PER_TIMEOUT = 6
+# A batch of ten offers is ten queue creations of about 50 ms, and once in a while a slow one.
+SHORTEST_OFFER_TIMEOUT_SECONDS = 2
+# Past its patience by this much, an offer is not parked: nobody is working on the queue.
+OFFER_AGE_GRACE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One deployment setting, as the documentation and the parser see it."""
+
+    name: str
+    kind: type
+    optional: bool
+    default: object
+    unit: str
+    description: str
+    minimum: int | None = None
+    maximum: int | None = None
+    pattern: str | None = None
+    choices: tuple[int, ...] | None = None
+
+
+def _setting(
+    default: T,
+    description: str,
+    *,
+    unit: str = "",
+    minimum: int | None = None,
+    maximum: int | None = None,
+    pattern: str | None = None,
+    choices: tuple[int, ...] | None = None,
+) -> T:
+    limits = {"minimum": minimum, "maximum": maximum, "pattern": pattern, "choices": choices}
+    metadata: Mapping[str, object] = MappingProxyType({"description": description, "unit": unit, **limits})
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a deployment can choose; everything else follows from these values."""
+
+    stage: str = _setting(
+        "signalbox",
+        "Names the deployment: the stacks are `<stage>-state` and `<stage>`.",
+        pattern=r"[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?",
+    )
+    region: str | None = _setting(
+        None, "AWS region to deploy to; without it the one of the credentials.", pattern=r"[a-z]{2}(?:-[a-z]+)+-\d"
+    )
+    local: bool = _setting(
+        False, "Deploy to the local emulator: plain credentials, packages for this machine, state that can be destroyed."
+    )
+    broker_queue_name: str = _setting(
+        "snowflake-broker", "Queue to which clients send their offers.", pattern=r"[A-Za-z0-9_-]{1,80}"
+    )
+    broker_queue_arn: str | None = _setting(
+        None,
+        "ARN of an existing queue that takes the place of one of our own; its visibility time-out must be "
+        "`offer_patience_seconds`.",
+        pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
+    )
+    broker_queue_key_arn: str | None = _setting(
+        None,
+        "ARN of the KMS key of the queue named by `broker_queue_arn`, if it has one.",
+        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
+    )
+    broker_queue_retention_seconds: int = _setting(
+        300, "How long an offer that nobody takes stays in the broker queue.", unit="s", minimum=60, maximum=1_209_600
+    )
+    offer_patience_seconds: int = _setting(
+        30,
+        "How long a parked offer waits for a proxy's answer; the visibility time-out of the broker queue.",
+        unit="s",
+        minimum=VISIBILITY_PER_TIMEOUT * SHORTEST_OFFER_TIMEOUT_SECONDS,
+        maximum=900,
+    )
+    broker_queue_maximum_receives: int = _setting(
+        5,
+        "Deliveries of an offer before it becomes a dead letter. The first parks it, the second ends its patience.",
+        minimum=3,
+        maximum=1000,
+    )
+    client_queue_prefix: str = _setting(
+        "snowflake-client-", "What the names of client queues start with.", pattern=r"[A-Za-z0-9_-]{3,64}"
+    )
+    client_queue_lease_seconds: int = _setting(
+        120, "How long a client queue is kept for its client.", unit="s", minimum=12, maximum=86_400
+    )
+    stray_queue_age_seconds: int = _setting(
+        600,
+        "Age at which the daily sweep deletes a client queue that no lease knows.",
+        unit="s",
+        minimum=12,
+        maximum=1_209_600,
+    )
+    http_offer_patience_seconds: int = _setting(
+        5,
+        "How long an offer over HTTP or AMP waits for its answer.",
+        unit="s",
+        minimum=1,
+        maximum=LONGEST_HTTP_TIMEOUT_SECONDS - WORKING_SECONDS,
+    )
+    match_patience_seconds: int = _setting(
+        5,
+        "How long a matched proxy has to answer before the offer goes back to the pool.",
+        unit="s",
+        minimum=1,
+        maximum=300,
+    )
+    proxy_recency_seconds: int = _setting(
+        60,
+        "A pool without a poll for this long counts as empty, and its clients are denied at once.",
+        unit="s",
+        minimum=1,
+        maximum=86_400,
+    )
+    poll_hold_seconds: int = _setting(
+        10,
+        "How long a proxy's poll is held when there is no offer for it.",
+        unit="s",
+        minimum=0,
+        maximum=LONGEST_HTTP_TIMEOUT_SECONDS - 1,
+    )
+    poll_hold_limit: int = _setting(100, "How many polls are held at once.", unit="polls", minimum=0, maximum=9999)
+    poll_interval_milliseconds: int = _setting(
+        20_000, "When an unmatched proxy is asked to poll again.", unit="ms", minimum=1000, maximum=86_400_000
+    )
+    restricted_poll_interval_milliseconds: int | None = _setting(
+        None,
+        "The same for proxies behind a restricted NAT; without it as for all.",
+        unit="ms",
+        minimum=1000,
+        maximum=86_400_000,
+    )
+    allowed_relay_pattern: str = _setting(
+        "snowflake.torproject.net$", "Relays that proxies must be willing to serve.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
+    )
+    bridge_list_file: Path | None = _setting(
+        None, "Bridge list (JSON lines); without it the default bridge of Snowflake alone."
+    )
+    country_database_file: Path | None = _setting(
+        None, "MaxMind country database (.mmdb) for statistics by country; without it every country is `??`."
+    )
+    offer_concurrency: int = _setting(
+        10, "Batches of offers that are worked on at once.", unit="functions", minimum=2, maximum=1000
+    )
+    sweep_interval_minutes: int = _setting(
+        1, "How often client queues whose lease is over are deleted.", unit="min", minimum=1, maximum=1440
+    )
+    report_hour_utc: int = _setting(
+        1, "Hour of the day at which yesterday's report is made.", unit="h (UTC)", minimum=0, maximum=23
+    )
+    history_retention_days: int = _setting(
+        365, "How long raw history events are kept.", unit="days", minimum=1, maximum=3653
+    )
+    log_retention_days: int = _setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
+    alarm_topic_arn: str | None = _setting(
+        None,
+        "SNS topic that hears of every alarm; without it alarms are only shown.",
+        pattern=r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}",
+    )
+    retain_state: bool | None = _setting(
+        None, "Keep keys, tables and bucket when the stack is deleted; without it yes, except when local."
+    )
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether what holds state survives its stack."""
+        return not self.local if self.retain_state is None else self.retain_state
+
+    @property
+    def restricted_poll_interval(self) -> int:
+        """The poll interval of restricted proxies, in milliseconds."""
+        return self.restricted_poll_interval_milliseconds or self.poll_interval_milliseconds
+
+    @property
+    def broker_queue(self) -> str:
+        """The name of the broker queue, ours or the existing one."""
+        return self.broker_queue_arn.rsplit(":", 1)[-1] if self.broker_queue_arn else self.broker_queue_name
+
+    @property
+    def offer_timeout_seconds(self) -> int:
+        """The longest run of the offer function: visibility is at least six times as long."""
+        return min(60, self.offer_patience_seconds // VISIBILITY_PER_TIMEOUT)
+
+    @property
+    def poll_timeout_seconds(self) -> int:
+        """The longest run of the poll function."""
+        return min(self.poll_hold_seconds + WORKING_SECONDS, LONGEST_HTTP_TIMEOUT_SECONDS)
+
+    @property
+    def client_timeout_seconds(self) -> int:
+        """The longest run of the client function."""
+        return self.http_offer_patience_seconds + WORKING_SECONDS
+
+    @property
+    def offer_age_limit_seconds(self) -> int:
+        """The age of an offer from which nobody can be working on it."""
+        return self.offer_patience_seconds + OFFER_AGE_GRACE_SECONDS
+
+
+def settings() -> tuple[Setting, ...]:
+    """Return all settings in the order in which they are written above."""
+    hints = get_type_hints(Config)
+    return tuple(
+        Setting(name=f.name, kind=_kind(hints[f.name]), optional=_optional(hints[f.name]), default=f.default, **f.metadata)
+        for f in fields(Config)
+    )
+
+
+def _kind(hint: object) -> type:
+    alternatives = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
+    (kind,) = alternatives
+    if not isinstance(kind, type):
+        raise TypeError(f"a setting has one plain type, not {hint!r}")
+    return kind
+
+
+def _optional(hint: object) -> bool:
+    return type(None) in getattr(hint, "__args__", ())

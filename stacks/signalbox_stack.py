@@ -1,0 +1,82 @@
+"""The stack of a stage: capabilities composed, permissions granted, results named."""
+
+from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
+
+from stacks.config import Config
+from stacks.function import program
+from stacks.grants import grant_delivery, grant_rendezvous, grant_report, grant_schedules
+from stacks.history_lake import TABLE, HistoryLake
+from stacks.rendezvous import Rendezvous
+from stacks.report_job import ReportJob
+from stacks.schedules import SCHEDULED_TIME, Schedules
+from stacks.state_stack import REPORT_PREFIX, StateStack
+
+
+class SignalboxStack(Stack):
+    """Everything but state; safe to delete."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object
+    ) -> None:
+        super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
+        key = state.state_key
+        self.lake = HistoryLake(self, "HistoryLake", bucket=state.history_bucket, key=key, config=config)
+        self.rendezvous = Rendezvous(
+            self,
+            "Rendezvous",
+            state=state,
+            stream_name=self.lake.stream.delivery_stream_name,
+            program=program(self, config),
+            config=config,
+        )
+        self.report = ReportJob(self, "Report", bucket=state.history_bucket, key=key, config=config)
+        self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
+        self._schedule(config)
+        grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
+        grant_delivery(self.lake, state=state)
+        grant_report(self.report, state=state)
+        grant_schedules(self.schedules, rendezvous=self.rendezvous, report=self.report, state=state)
+        self._name_results(state, config)
+
+    def _schedule(self, config: Config) -> None:
+        sweep = self.rendezvous.functions["sweep"]
+        every = scheduler.ScheduleExpression.rate(Duration.minutes(config.sweep_interval_minutes))
+        self.schedules.invoke("SweepLeases", sweep, payload={"task": "leases"}, expression=every)
+        self.schedules.invoke("SweepStrays", sweep, payload={"task": "strays"}, expression=_daily(hour=3))
+        self.schedules.start_job(
+            "Report",
+            self.report.job.job_name,
+            arguments={"--day": SCHEDULED_TIME},
+            expression=_daily(hour=config.report_hour_utc),
+        )
+
+    def _name_results(self, state: StateStack, config: Config) -> None:
+        broker, api = self.rendezvous.broker, self.rendezvous.api
+        results = {
+            "BrokerQueueUrl": broker.queue.queue_url,
+            "BrokerQueueArn": broker.queue.queue_arn,
+            "BrokerQueueName": config.broker_queue,
+            "DeadLetterQueueUrl": broker.dead_letters.queue_url,
+            "RendezvousUrl": api.stage.url,
+            "RendezvousApiId": api.api.api_id,
+            "HistoryBucket": state.history_bucket.bucket_name,
+            "HistoryStream": self.lake.stream.delivery_stream_name,
+            "HistoryDatabase": self.lake.database.database_name,
+            "HistoryTable": TABLE,
+            "RendezvousTable": state.rendezvous_table.table_name,
+            "LeaseTable": state.lease_table.table_name,
+            "ClientUserName": self.rendezvous.client_user.user_name,
+            "ClientSecretArn": state.client_secret.secret_arn,
+            "ClientQueuePrefix": config.client_queue_prefix,
+            "ReportJobName": self.report.job.job_name,
+            "ReportPrefix": REPORT_PREFIX,
+            "Region": Aws.REGION,
+        }
+        for name, value in results.items():
+            CfnOutput(self, name, value=value)
+
+
+def _daily(*, hour: int) -> scheduler.ScheduleExpression:
+    return scheduler.ScheduleExpression.cron(minute="10", hour=str(hour), time_zone=TimeZone.ETC_UTC)

@@ -1,0 +1,74 @@
+"""What must survive a redeploy: keys, tables, the history bucket and the place of the client's key."""
+
+from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from stacks.config import Config
+from stacks.keys import Key
+from stacks.tables import lease_table, rendezvous_table
+
+STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
+RAW_PREFIX = "raw/"
+REPORT_PREFIX = "reports/rendezvous/"
+ERROR_PREFIX = "errors/"
+
+
+class StateStack(Stack):
+    """Everything with a retain policy; `<stage>` can be deleted and deployed again over it."""
+
+    def __init__(self, scope: Construct, name: str, *, config: Config, **options: object) -> None:
+        super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
+        removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
+        # The client's credentials are public and may use the key of its queue: state has another one.
+        self.queue_key = Key(self, "QueueKey", description="Queues", services=("sqs",), removal=removal)
+        self.state_key = Key(
+            self, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal
+        )
+        self.state_key.serve_logs()
+        self.rendezvous_table = rendezvous_table(self, key=self.state_key, removal=removal)
+        self.lease_table = lease_table(self, key=self.state_key, removal=removal)
+        self.history_bucket = _history_bucket(self, config=config, key=self.state_key, removal=removal)
+        self.client_secret = _client_secret(self, key=self.state_key, removal=removal)
+
+
+def _history_bucket(scope: Construct, *, config: Config, key: Key, removal: RemovalPolicy) -> s3.Bucket:
+    return s3.Bucket(
+        scope,
+        "History",
+        encryption=s3.BucketEncryption.KMS,
+        encryption_key=key,
+        bucket_key_enabled=True,
+        enforce_ssl=True,
+        minimum_tls_version=1.2,
+        versioned=True,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+        lifecycle_rules=_lifecycle(config),
+        removal_policy=removal,
+    )
+
+
+def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
+    return [
+        s3.LifecycleRule(id="raw", prefix=RAW_PREFIX, expiration=Duration.days(config.history_retention_days)),
+        s3.LifecycleRule(id="errors", prefix=ERROR_PREFIX, expiration=Duration.days(30)),
+        s3.LifecycleRule(
+            id="leftovers",
+            noncurrent_version_expiration=Duration.days(30),
+            abort_incomplete_multipart_upload_after=Duration.days(1),
+        ),
+    ]
+
+
+def _client_secret(scope: Construct, *, key: Key, removal: RemovalPolicy) -> secretsmanager.Secret:
+    return secretsmanager.Secret(
+        scope,
+        "ClientKey",
+        description="Access key of the limited Snowflake client, put here by `signalbox rendezvous credentials`",
+        encryption_key=key,
+        # Empty on purpose: an access key made by the template could be read in the template's outputs.
+        secret_string_value=SecretValue.unsafe_plain_text("{}"),
+        removal_policy=removal,
+    )

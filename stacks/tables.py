@@ -1,0 +1,54 @@
+"""The two tables: on demand, encrypted with our key, restorable to any second, forgetting by themselves."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+TEXT = dynamodb.AttributeType.STRING
+NUMBER = dynamodb.AttributeType.NUMBER
+OPEN_OFFERS = "open_offers"
+BY_EXPIRY = "by_expiry"
+
+
+def rendezvous_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
+    """Offers, held polls and counters; the sparse index holds the offers that a proxy may take."""
+    table = _table(scope, "Rendezvous", partition="pk", sort="sk", key=key, removal=removal)
+    _index(table, OPEN_OFFERS, partition="pool", sort="created_at")
+    return table
+
+
+def lease_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
+    """Temporary queues; the index finds those that are due, without a scan."""
+    table = _table(scope, "Leases", partition="queue_name", sort=None, key=key, removal=removal)
+    _index(table, BY_EXPIRY, partition="capability", sort="due_at")
+    return table
+
+
+def _index(table: dynamodb.Table, name: str, *, partition: str, sort: str) -> None:
+    table.add_global_secondary_index(
+        index_name=name,
+        partition_key=dynamodb.Attribute(name=partition, type=TEXT),
+        sort_key=dynamodb.Attribute(name=sort, type=NUMBER),
+        projection_type=dynamodb.ProjectionType.ALL,
+    )
+
+
+def _table(
+    scope: Construct, name: str, *, partition: str, sort: str | None, key: kms.IKey, removal: RemovalPolicy
+) -> dynamodb.Table:
+    return dynamodb.Table(
+        scope,
+        name,
+        partition_key=dynamodb.Attribute(name=partition, type=TEXT),
+        sort_key=dynamodb.Attribute(name=sort, type=TEXT) if sort else None,
+        billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+        encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED,
+        encryption_key=key,
+        point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+            point_in_time_recovery_enabled=True
+        ),
+        time_to_live_attribute="expires_at",
+        deletion_protection=removal == RemovalPolicy.RETAIN,
+        removal_policy=removal,
+    )
