@@ -28,6 +28,8 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     _acknowledge_functions(stack, config)
     _acknowledge_roles(state, stack)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
+    if config.local:
+        _acknowledge_emulator(stack)
     _accept(
         stack.schedules.dead_letters,
         "SQS3",
@@ -75,6 +77,12 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:
         "Glue names the log groups of its jobs itself, after their security configuration.",
     )
     _accept_resource(stack.report.role, "*", "Metrics know no resources; the policy names their namespace instead.")
+
+
+def _acknowledge_emulator(stack: SignalboxStack) -> None:
+    reason = "The emulator has no security configurations; a deployment to AWS has this one."
+    for rule in ("GL1", "GL3"):
+        _accept(stack.report.job, rule, reason)
 
 
 def _imported(state: StateStack, stack: Stack) -> str:
