@@ -2,6 +2,7 @@
 
 import json
 import re
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -12,7 +13,8 @@ INTEGER_RANGE = range(-(2**63), 2**63)
 MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which goes back to whoever sent it
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FOLDED = str.maketrans({"\u017f": "s", "\u212a": "k"})  # the only letters beyond ASCII that fold into it
+# Besides ASCII only the long s and the Kelvin sign fold into it; Python's own ways would fold more, as the dotless i.
+_FOLDED = str.maketrans(string.ascii_uppercase + "\u017f\u212a", string.ascii_lowercase + "sk")
 _ESCAPED_FOR_HTML = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 
 
@@ -74,7 +76,7 @@ class Struct:
         if key in self.fields:
             return key
         for name in self.fields:
-            if _folded(name) == _folded(key):
+            if name.translate(_FOLDED) == key.translate(_FOLDED):
                 return name
         if self.allows_unknown_fields:
             return None
@@ -118,10 +120,6 @@ def encode(members: Mapping[str, str | int | None]) -> str:
     """Write an object as Go does: no spaces, the keys in the given order, HTML's marks escaped."""
     written = json.dumps(members, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_FOR_HTML)
     return _SURROGATE.sub(r"\\ufffd", written)
-
-
-def _folded(name: str) -> str:
-    return name.translate(_FOLDED).upper()
 
 
 def _shortened(literal: str) -> str:

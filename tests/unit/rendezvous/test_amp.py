@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from signalbox.rendezvous.amp import CACHE_CONTROL, CONTENT_TYPE, InvalidAmpPath, armor, decode_path
 
 ORIGINAL_PAGE_SHA256 = "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
+ORIGINAL_LONG_PAGE_SHA256 = "69bad29a8b66c1420a488cce05b9c20d9043d0cb0590a3ce5dca387291dc8ebe"
 
 
 def opened(page):
@@ -62,6 +63,10 @@ def test_a_page_is_the_one_that_the_original_writes():
     assert (
         hashlib.sha256(page.encode()).hexdigest() == "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
     )  # of the original's page
+
+
+def test_a_page_of_several_elements_is_the_one_that_the_original_writes():
+    assert hashlib.sha256(armor("a" * 30_000).encode()).hexdigest() == ORIGINAL_LONG_PAGE_SHA256
 
 
 @given(st.text(max_size=200) | st.integers(23_700, 24_000).map("a".__mul__))

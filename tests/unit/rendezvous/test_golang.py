@@ -36,6 +36,11 @@ def test_the_kelvin_sign_is_a_k():
     assert MESSAGE.decode(json.dumps({"TAS\u212a": "x"}).encode()).text("task") == "x"
 
 
+@pytest.mark.parametrize("name", ["s\u0131d", "S\u0130D", "sid ", "\ufb01d"])
+def test_a_letter_that_only_looks_alike_does_not_count(name):
+    assert MESSAGE.decode(json.dumps({name: "x"}).encode()).text("Sid") == ""
+
+
 def test_the_last_duplicate_wins():
     assert MESSAGE.decode(b'{"Sid":"a","sid":"b"}').text("Sid") == "b"
 
@@ -81,6 +86,11 @@ def test_a_message_of_another_shape_is_refused_in_the_words_of_go(document, prob
         MESSAGE.decode(document)
 
     assert str(refused.value) == problem
+
+
+def test_a_number_of_64_digits_is_told_in_full():
+    with pytest.raises(InvalidJson, match=f"number {'9' * 64} into"):
+        MESSAGE.decode(b'{"Clients":' + b"9" * 64 + b"}")
 
 
 def test_a_number_of_any_length_is_refused_and_not_told_in_full():

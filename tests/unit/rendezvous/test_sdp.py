@@ -75,7 +75,7 @@ def test_a_candidate_is_told_by_its_bytes(body, expected):
         (candidate("203.0.113.1", "srflx") + candidate("203.0.113.2", "prflx"), "203.0.113.2"),
         (candidate("203.0.113.1", "relay", priority="9") + candidate("203.0.113.2", "srflx"), "203.0.113.2"),
         (candidate("203.0.113.1", priority="9") + candidate("203.0.113.2", priority="10"), "203.0.113.2"),
-        (candidate("203.0.113.1") + candidate("203.0.113.2"), "203.0.113.2"),
+        (candidate("203.0.113.2") + candidate("203.0.113.1"), "203.0.113.1"),
         (candidate("d1f5.local") + candidate("203.0.113.1", "srflx"), "203.0.113.1"),
         (candidate("203.0.113.1", transport="TCP"), "203.0.113.1"),
         (candidate("2001:DB8:0::1"), "2001:db8::1"),
