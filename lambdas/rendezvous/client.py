@@ -60,9 +60,9 @@ def _reply(request: Request, body: bytes, *, method: Method) -> str:
 
 
 def _served(request: Request, offer: Offer, *, method: Method) -> str:
-    record = _desk().serve(
-        offer, client_id=ClientId(request.request_id), method=method, country=_country(request, offer, method)
-    )
+    # No queue name has a colon, so no SQS client can come across the record of an HTTP client.
+    client_id = ClientId(f"{method}:{request.request_id}")
+    record = _desk().serve(offer, client_id=client_id, method=method, country=_country(request, offer, method))
     _record(record)
     return record.reply or ""
 

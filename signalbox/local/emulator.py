@@ -14,10 +14,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import boto3
-
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.processes import is_alive, processes_naming
+from signalbox.local.session import LocalSession
 from signalbox.local.state import CHECKOUT, State, read_json, write_json
 
 HOST = "127.0.0.1"
@@ -53,6 +52,10 @@ class Emulator:
         """Return where AWS calls go."""
         return f"http://{HOST}:{self.port}"
 
+    def session(self) -> LocalSession:
+        """Return the administrator's session."""
+        return LocalSession(self.endpoint_url, region=self.region, **asdict(self.administrator))
+
 
 def running(state: State) -> Emulator | None:
     """Return this state's emulator if it lives and answers."""
@@ -61,7 +64,7 @@ def running(state: State) -> Emulator | None:
     found = read_json(state.running)
     if found is None:
         return None
-    emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})  # type: ignore[arg-type]  # written by `start`
+    emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})
     return emulator if _instance(emulator.port) == emulator.instance else None
 
 
@@ -100,6 +103,12 @@ def _started(state: State, listener: socket.socket, *, region: str) -> Emulator:
     _wait_for(process, state, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
     return Emulator(port, instance, region, administrator)
+
+
+def check_port(state: State, port: int) -> None:
+    """Refuse a port that somebody else has; leftovers of ours are ended at the start."""
+    if process_id(state) is None:
+        _listening_socket(port).close()
 
 
 def _listening_socket(port: int) -> socket.socket:
@@ -190,13 +199,7 @@ def _instance(port: int) -> str | None:
 
 def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Credentials:
     """Make the user everything else is done as: the emulator checks a user's signature, but not root's."""
-    iam = boto3.client(
-        "iam",
-        endpoint_url=endpoint_url,
-        region_name=region,
-        aws_access_key_id=root.access_key_id,
-        aws_secret_access_key=root.secret_access_key,
-    )
+    iam = LocalSession(endpoint_url, region=region, **asdict(root)).client("iam")
     iam.create_user(UserName=ADMINISTRATOR)
     iam.put_user_policy(UserName=ADMINISTRATOR, PolicyName="anything", PolicyDocument=json.dumps(ANYTHING))
     key = iam.create_access_key(UserName=ADMINISTRATOR)["AccessKey"]

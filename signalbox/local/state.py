@@ -5,6 +5,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -65,10 +66,10 @@ def write_json(path: Path, value: object) -> None:
     Path(name).replace(path)
 
 
-def read_json(path: Path) -> dict[str, object] | None:
-    """Return what the file holds, or None if it is not there."""
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return what a file of ours holds, or None if it is not there."""
     try:
-        content: dict[str, object] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
         return None
     return content

@@ -30,9 +30,9 @@ def duplicate_offer(record: Rendezvous, delivery: Delivery, *, at: datetime) -> 
     )
 
 
-def answer(record: Rendezvous, *, at: datetime, proxy_type: str | None = None) -> HistoryEvent:
+def answer(record: Rendezvous, *, at: datetime) -> HistoryEvent:
     """Return the event of an answer that was handed over; its latency counts from the offer's arrival."""
-    labels = {"proxy_type": proxy_type} if proxy_type else {}
+    labels = {"proxy_type": record.proxy_type} if record.proxy_type else {}
     return _of_client(
         record,
         "answer",

@@ -93,10 +93,10 @@ class OfferDesk:
         return Receipt(done=False, events=(events.offer(record, "parked", at=now),))
 
     def _refuse(self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str) -> Receipt:
-        reply = error_reply(text)
-        if not self.offers.open(replace(record, state=State.REFUSED, reply=reply), replacing=replacing):
+        record = replace(record, state=State.REFUSED, reply=error_reply(text))
+        if not self.offers.open(record, replacing=replacing):
             return Receipt(done=False)
-        self._send(record.queue_url, reply)
+        self._send(record)
         reason = None if outcome == "denied" else text
         return Receipt(done=True, events=(events.offer(record, outcome, at=self.clock.now(), reason=reason),))
 
@@ -105,17 +105,17 @@ class OfferDesk:
         closed = self.offers.close(record.client_id, state=State.EXPIRED, reply=reply)
         if closed is None:
             return Receipt(done=False)  # answered at this very moment: the answer deletes the offer
-        self._send(closed.queue_url, reply)
+        self._send(closed)
         return Receipt(done=True, events=(events.timeout(closed, at=self.clock.now()),))
 
     def _resend(self, record: Rendezvous) -> Receipt:
-        if record.reply is not None and record.queue_url and self.client_queues.is_empty(record.queue_url):
-            self.client_queues.send(record.queue_url, record.reply)
+        if record.queue_url and self.client_queues.is_empty(record.queue_url):
+            self._send(record)
         return Receipt(done=True)
 
-    def _send(self, queue_url: QueueUrl | None, reply: str) -> None:
-        if queue_url is not None:
-            self.client_queues.send(queue_url, reply)
+    def _send(self, record: Rendezvous) -> None:
+        if record.queue_url and record.reply:
+            self.client_queues.send(record.queue_url, record.reply)
 
 
 def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezvous:

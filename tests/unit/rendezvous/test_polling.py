@@ -1,0 +1,234 @@
+"""What happens to a proxy's poll."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.rendezvous.broker import ClientId, State
+from signalbox.rendezvous.held import HeldPoll
+from signalbox.rendezvous.nat import Nat
+from tests.memory import START
+from tests.unit.rendezvous.world import CLIENT, World, delivery, proxy
+
+
+def test_a_poll_without_an_offer_is_held_for_the_hold_time() -> None:
+    world = World()
+
+    result = world.poll(proxy())
+
+    assert result.match is None
+    assert result.was_held
+    assert world.clock.now() - START == pytest.approx(timedelta(seconds=10), abs=timedelta(seconds=0.3))
+    assert world.held_polls.slots == {}
+
+
+def test_a_held_poll_gets_an_offer_that_comes_while_it_waits() -> None:
+    world = World()
+    world.clock.at(4.05, lambda: world.receive(delivery()))
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert result.match.client_id == CLIENT
+    assert world.clock.now() - START < timedelta(seconds=4.5)
+
+
+def test_a_parked_offer_goes_to_the_next_fitting_poll_at_once() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery(nat="restricted"))
+
+    unfitting = world.impatient.poll(proxy("p1", nat=Nat.RESTRICTED))
+    fitting = world.poll(proxy("p2", nat=Nat.UNRESTRICTED))
+
+    assert unfitting.match is None
+    assert fitting.match is not None
+    assert not fitting.was_held
+
+
+def test_the_oldest_fitting_offer_goes_first() -> None:
+    world = World()
+    world.expect_proxies()
+    for name in ("a", "b"):
+        world.receive(replace(delivery(), client_id=ClientId(name), message_id=name))
+        world.wait(1)
+
+    match = world.poll(proxy()).match
+
+    assert match is not None
+    assert match.client_id == "a"
+
+
+def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPoll:
+    poll = HeldPoll(
+        slot=slot,
+        sid=sid,
+        nat=nat,
+        proxy_type="webext",
+        clients=clients,
+        since=world.clock.now(),
+        until=world.clock.now() + timedelta(seconds=10),
+    )
+    assert world.held_polls.take(poll, now=world.clock.now())
+    return poll
+
+
+@pytest.mark.parametrize(
+    ("client", "chosen"),
+    [("unrestricted", "restricted-few"), ("restricted", "unrestricted"), ("unknown", "unrestricted")],
+)
+def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> None:
+    """broker/ipc.go: restricted proxies first where they fit; broker/snowflake-heap.go: fewest clients first."""
+    world = World()
+    held(world, "unrestricted", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+    held(world, "restricted-many", nat=Nat.RESTRICTED, clients=16, slot=1)
+    held(world, "restricted-few", nat=Nat.UNKNOWN, clients=8, slot=2)
+
+    world.receive(delivery(nat=client))
+
+    assert world.offers.records[CLIENT].lent_to == chosen
+    assert [p.sid for p in world.held_polls.slots.values() if p.offer == CLIENT] == [chosen]
+
+
+def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
+    world = World()
+    held(world, "waiting", nat=Nat.RESTRICTED, clients=0, slot=0)
+    world.receive(delivery())
+
+    passing = world.impatient.poll(proxy("passing"))
+    world.wait(1)
+    later = world.impatient.poll(proxy("later"))
+
+    assert passing.match is None
+    assert later.match is not None
+
+
+def test_a_held_poll_that_vanished_is_passed_over() -> None:
+    world = World()
+    gone = held(world, "gone", nat=Nat.RESTRICTED, clients=0, slot=0)
+    held(world, "there", nat=Nat.RESTRICTED, clients=8, slot=1)
+    listed = world.held_polls.held(now=world.clock.now())
+    world.held_polls.leave(gone)
+    world.held_polls.held = lambda now: listed
+
+    world.receive(delivery())
+
+    assert world.offers.records[CLIENT].lent_to == "there"
+
+
+def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None:
+    world = World()
+    other = ClientId("other")
+
+    def show_and_lose() -> None:
+        world.receive(replace(delivery(), client_id=other, message_id="m0"))
+        world.offers.close(other, state=State.EXPIRED, reply="")
+
+    world.clock.at(2.1, show_and_lose)
+    world.clock.at(5.1, lambda: world.receive(delivery()))
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert result.match.client_id == CLIENT
+
+
+def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> None:
+    world = World()
+    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+
+    def store() -> None:
+        world.held_polls.held = lambda now: []
+        world.receive(delivery())
+
+    world.clock.at(1.3, store)
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert world.clock.now() - START < timedelta(seconds=2.5)
+
+
+def test_as_many_polls_are_held_as_there_are_slots() -> None:
+    world = World(policy=replace(World().policy, poll_hold_limit=1))
+    held(world, "first", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+
+    result = world.poll(proxy("second"))
+
+    assert result.match is None
+    assert not result.was_held
+    assert world.clock.now() == START
+
+
+def test_a_slot_whose_function_was_killed_is_free_after_its_hold() -> None:
+    world = World(policy=replace(World().policy, poll_hold_limit=1))
+    held(world, "killed", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+    world.wait(10)
+
+    assert world.poll(proxy("next")).was_held
+
+
+def test_a_silent_proxys_offer_goes_to_another_while_patience_lasts() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    assert world.impatient.poll(proxy("silent")).match
+    assert world.impatient.poll(proxy("too early")).match is None
+    world.wait(5)
+
+    second = world.impatient.poll(proxy("second"))
+    answered = world.answer(proxy("second"))
+
+    assert second.match is not None
+    assert second.match.matches == 2
+    assert answered
+    assert not world.answer(proxy("silent"))
+    assert len(world.replies) == 1
+
+
+def test_a_late_answer_is_welcome_while_nobody_else_has_the_offer() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    world.wait(12)
+
+    assert world.answer(proxy())
+
+
+def test_an_offer_past_its_patience_is_not_handed_out() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(30)
+
+    assert world.impatient.poll(proxy()).match is None
+    assert world.offers.records[CLIENT].state is State.PENDING
+
+
+def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(40)
+
+    assert world.impatient.poll(proxy()).match is None
+    assert world.offers.records[CLIENT].state is State.EXPIRED
+    world.receive(delivery(handle="late"))
+    assert world.replies == ['{"error":"timed out waiting for answer!"}']
+
+
+def test_when_another_proxy_is_quicker_the_next_offer_is_tried() -> None:
+    world = World()
+    world.expect_proxies()
+    for name in ("a", "b"):
+        world.receive(replace(delivery(), client_id=ClientId(name), message_id=name))
+    listed = world.offers.claimable(["any"], now=world.clock.now())
+    world.impatient.poll(proxy("quicker"))
+    world.offers.claimable = lambda pools, now: listed
+
+    match = world.poll(proxy("slower")).match
+
+    assert match is not None
+    assert match.client_id == "b"
