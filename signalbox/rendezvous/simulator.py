@@ -65,7 +65,7 @@ def sample_answer(offer: str, *, address: str = PROXY_ADDRESS) -> str:
     Raises `InvalidSessionDescription` when the offer is none.
     """
     SessionDescription.parse(offer)
-    return _description(DescriptionType.ANSWER, f"{address} {offer}", setup="active", address=address)
+    return _description(DescriptionType.ANSWER, offer, setup="active", address=address)
 
 
 def _description(kind: DescriptionType, seed: str, *, setup: str, address: str) -> str:

@@ -139,7 +139,7 @@ def test_no_proxy_is_distinct_in(happened):
 
 
 def test_a_name_says_its_labels():
-    samples = parsed_counters({"proxy|IR|restricted|webext": 3, "client_poll|CN|unknown|sqs|denied": 2})
+    samples = parsed_counters({"client_poll|CN|unknown|sqs|denied": 2, "proxy|IR|restricted|webext": 3})
 
     assert samples == (
         Sample(

@@ -31,6 +31,7 @@ NOT_PUBLIC = [
         ("for = 1.2.3.4", SOCKET),
         ("for= 1.2.3.4 ;by=a", "1.2.3.4"),
         ("for=a=1.2.3.4", SOCKET),
+        ("for=a=b;for=1.2.3.4", "1.2.3.4"),
         ("by=1.2.3.4", SOCKET),
         ('for="1.2.3.4', SOCKET),
         ("for=2a00::1", "2a00::1"),

@@ -100,7 +100,7 @@ snowflake-ips-nat-unrestricted 1
 snowflake-ips-nat-unknown 3
 """
 
-# From upstream's own test of its country lists (broker/metrics_test.go).
+# In no order. From upstream's own test of its country lists (broker/metrics_test.go).
 COUNTRIES = {
     "IT": 50,
     "FR": 200,
