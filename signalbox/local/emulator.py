@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import boto3
+
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.session import LocalSession
@@ -52,7 +54,7 @@ class Emulator:
         """Return where AWS calls go."""
         return f"http://{HOST}:{self.port}"
 
-    def session(self) -> LocalSession:
+    def session(self) -> boto3.Session:
         """Return the administrator's session."""
         return LocalSession(self.endpoint_url, region=self.region, **asdict(self.administrator))
 

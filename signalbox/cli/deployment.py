@@ -1,0 +1,66 @@
+"""Finds the deployment that a command talks to: the local stage of this folder, or a stage in AWS."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from signalbox.errors import RejectedError
+from signalbox.local.session import LocalSession, stack_outputs
+
+LOCAL = Path(".signalbox", "local.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A deployed stage as the commands see it: what it is called, where it is, and who they are there."""
+
+    outputs: Mapping[str, str]
+    region: str
+    rendezvous_url: str
+    endpoint_url: str | None = None
+    """Where AWS calls go; None for AWS itself."""
+    administrator: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The emulator's administrator; empty in AWS, where the standard credentials count."""
+
+    def session(self) -> boto3.Session:
+        """Return a session whose clients talk to this deployment."""
+        if self.endpoint_url is None:
+            return boto3.Session(region_name=self.region)
+        return LocalSession(self.endpoint_url, region=self.region, **self.administrator)
+
+
+def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
+    """Return the stage in AWS if asked to, else the local stage of this folder or the nearest one above."""
+    if aws:
+        return aws_deployment(boto3.Session(), stage=stage)
+    start = (folder or Path.cwd()).resolve()
+    for parent in (start, *start.parents):
+        if (parent / LOCAL).is_file():
+            return local_deployment(json.loads((parent / LOCAL).read_text()))
+    raise RejectedError(
+        f"no local stage runs in {str(start)!r} or above (there is no {LOCAL}): start one with `make up` or "
+        "`signalbox local up`, or give --aws for a stage in AWS"
+    )
+
+
+def local_deployment(local: Mapping[str, Any]) -> Deployment:
+    """Return the deployment that a local.json describes."""
+    return Deployment(
+        outputs=local["outputs"],
+        region=local["region"],
+        rendezvous_url=local["rendezvous_url"],
+        endpoint_url=local["endpoint_url"],
+        administrator=local["admin_credentials"],
+    )
+
+
+def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
+    """Return a stage in the account and region of the standard AWS credentials."""
+    if session.region_name is None:
+        raise RejectedError("no AWS region is set: give AWS_REGION, or a region in the AWS profile")
+    outputs = stack_outputs(session, stage)
+    return Deployment(outputs=outputs, region=session.region_name, rendezvous_url=outputs["RendezvousUrl"])

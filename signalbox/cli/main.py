@@ -1,0 +1,71 @@
+"""The `signalbox` command: one group of commands per capability, and one for the local stage."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from signalbox import __version__
+from signalbox.cli import local
+from signalbox.cli.output import print_error, print_line
+from signalbox.errors import RejectedError, SignalboxError
+
+REJECTED = 2
+UNAVAILABLE = 1
+
+app = typer.Typer(
+    name="signalbox",
+    help="A serverless message broker on AWS.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(local.app, name="local")
+
+
+def main() -> None:
+    """Run the command line; every error we raise ends in one line and a status."""
+    try:
+        app()
+    except SignalboxError as error:
+        print_error(str(error))
+        sys.exit(REJECTED if isinstance(error, RejectedError) else UNAVAILABLE)
+    except _aws_errors() as error:
+        print_error(f"AWS: {error}")
+        sys.exit(UNAVAILABLE)
+
+
+def _aws_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of AWS calls; asked only when there is one, since importing them takes a while."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return (BotoCoreError, ClientError)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value alone
+    if wanted:
+        print_line(f"signalbox {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def signalbox(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+@app.command()
+def deploy(
+    *,
+    context: Annotated[
+        list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
+    ] = None,
+) -> None:
+    """Deploy to the AWS account of your standard credentials; asks before it widens permissions."""
+    from signalbox.local.cdk import deploy_to_aws
+
+    raise typer.Exit(deploy_to_aws(context or []))

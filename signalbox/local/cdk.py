@@ -1,0 +1,83 @@
+"""Runs the CDK app: synthesizes it without a network or credentials, and deploys what was synthesized."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local import tools
+from signalbox.local.emulator import ACCOUNT, Emulator
+from signalbox.local.progress import Say, output_of
+from signalbox.local.state import CHECKOUT
+
+QUALIFIER = "hnb659fds"  # CDK's default, part of the name of the assets bucket
+APP_ERROR = "error: "
+
+
+def synthesize(assembly: Path, *, context: Iterable[str], say: Say, app_folder: Path = CHECKOUT) -> None:
+    """Write the app's templates for these settings, or say in the app's own words what is wrong with them."""
+    settings = [word for setting in context for word in ("--context", setting)]
+    command = [*tools.cdk(), "synth", "--quiet", "--no-notices", "--output", str(assembly), *settings]
+    # No credentials and no metadata service: synthesis must not depend on who runs it.
+    status, tail = output_of(command, folder=app_folder, environment=_without_aws(os.environ), say=say)
+    if status:
+        raise _synthesis_error(tail)
+
+
+def _synthesis_error(tail: list[str]) -> RejectedError | UnavailableError:
+    problems = [line.removeprefix(APP_ERROR) for line in tail if line.startswith(APP_ERROR)]
+    if problems:
+        return RejectedError("\n".join(problems))
+    return UnavailableError("\n".join(["the app could not be synthesized:", *tail]))
+
+
+def _without_aws(environment: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in environment.items() if not name.startswith("AWS_")}
+    return {**tools.environment(kept), "AWS_EC2_METADATA_DISABLED": "true"}
+
+
+def deploy(assembly: Path, *, emulator: Emulator, say: Say) -> None:
+    """Deploy every stack of a synthesized app into the emulator."""
+    _make_assets_bucket(emulator)
+    options = ["--all", "--require-approval", "never", "--no-notices", "--progress", "events"]
+    status, tail = output_of(
+        [*tools.cdk(), "deploy", "--app", str(assembly), *options],
+        folder=assembly,
+        environment={**_without_aws(os.environ), **_credentials(emulator), "CI": "true"},
+        say=say,
+    )
+    if status:
+        raise UnavailableError("\n".join(["the deployment failed:", *tail]))
+
+
+def _credentials(emulator: Emulator) -> dict[str, str]:
+    return {
+        "AWS_ENDPOINT_URL": emulator.endpoint_url,
+        "AWS_REGION": emulator.region,
+        "AWS_ACCESS_KEY_ID": emulator.administrator.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": emulator.administrator.secret_access_key,
+    }
+
+
+def _make_assets_bucket(emulator: Emulator) -> None:
+    """Make what `cdk bootstrap` would: deploying with one's own credentials needs its bucket and nothing else."""
+    emulator.session().client("s3").create_bucket(Bucket=f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{emulator.region}")
+
+
+def stacks(assembly: Path) -> list[str]:
+    """Return the names of the stacks in a synthesized app."""
+    artifacts = json.loads((assembly / "manifest.json").read_text())["artifacts"]
+    return [
+        artifact.get("properties", {}).get("stackName", name)
+        for name, artifact in artifacts.items()
+        if artifact["type"] == "aws:cloudformation:stack"
+    ]
+
+
+def deploy_to_aws(context: Iterable[str]) -> int:
+    """Deploy to the account of the standard AWS credentials, talking to the person; return the CDK's status."""
+    settings = [word for setting in context for word in ("--context", setting)]
+    command = [*tools.cdk(), "deploy", "--all", "--no-notices", *settings]
+    return subprocess.run(command, cwd=CHECKOUT, env=tools.environment(os.environ), check=False).returncode

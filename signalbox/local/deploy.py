@@ -1,0 +1,135 @@
+"""The local stage: the emulator with the app deployed into it, and the file that tells everybody where it is."""
+
+import base64
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from signalbox.errors import RejectedError
+from signalbox.local import cdk, emulator
+from signalbox.local.emulator import ACCOUNT, REGION, Emulator
+from signalbox.local.progress import step
+from signalbox.local.session import stack_outputs
+from signalbox.local.state import CHECKOUT, State, read_json, write_json
+
+DEFAULT_PORT = 4566
+# What answers under which prefix of the endpoint: later capabilities add theirs.
+API_PREFIXES = {"rendezvous": "RendezvousApiId"}
+
+
+def up(
+    state: State, *, port: int | None = None, context: Sequence[str] = (), fresh: bool = False, app: Path = CHECKOUT
+) -> dict[str, Any]:
+    """Bring the stage up to date with the app and these settings; return what local.json says."""
+    with _alone(state):
+        # Refused before anything starts, so that a wrong setting or a taken port costs no time.
+        running = None if fresh else _running(state, port)
+        with step("synthesize") as say:
+            cdk.synthesize(state.assembly, context=[*context, "local=true"], say=say, app_folder=app)
+        region = _region(context)
+        if running is None or running.region != region:
+            with step("start the emulator"):
+                running = emulator.start(state, port=DEFAULT_PORT if port is None else port, region=region)
+        with step("deploy") as say:
+            cdk.deploy(state.assembly, emulator=running, say=say)
+        return _record(state, running)
+
+
+def down(state: State) -> bool:
+    """End the stage and everything of it; tell whether there was one."""
+    with _alone(state):
+        return emulator.stop(state)
+
+
+@contextmanager
+def _alone(state: State) -> Iterator[None]:
+    """Keep others from changing the same stage at the same time."""
+    state.emulator.mkdir(parents=True, exist_ok=True)
+    with (state.folder / "deploy.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RejectedError(
+                f"another command is starting or stopping the stage in {str(state.folder)!r}"
+            ) from error
+        yield
+
+
+def _running(state: State, port: int | None) -> Emulator | None:
+    """Return the running emulator to deploy into; complain early about a port that cannot be had."""
+    found = emulator.running(state)
+    if found is None:
+        emulator.check_port(state, DEFAULT_PORT if port is None else port)
+    elif port not in (None, 0, found.port):
+        raise RejectedError(f"the stage runs on port {found.port} already; to move it, give `make down` first")
+    return found
+
+
+def _region(context: Sequence[str]) -> str:
+    """Return the region that the settings name: the emulator serves one."""
+    settings = dict(setting.partition("=")[::2] for setting in context)
+    return settings.get("region", REGION)
+
+
+def _record(state: State, running: Emulator) -> dict[str, Any]:
+    """Write where everything is, for the gateway and for everybody else."""
+    session = running.session()
+    outputs = _outputs(session, state)
+    write_json(state.routes, api_routes(outputs))
+    local = {
+        "endpoint_url": running.endpoint_url,
+        "region": running.region,
+        "account": ACCOUNT,
+        "broker_queue_url": outputs["BrokerQueueUrl"],
+        "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
+        "history_bucket": outputs["HistoryBucket"],
+        "client_credentials": _client_credentials(session, outputs, earlier=read_json(state.local)),
+        "admin_credentials": {
+            "access_key_id": running.administrator.access_key_id,
+            "secret_access_key": running.administrator.secret_access_key,
+        },
+        "outputs": outputs,
+    }
+    write_json(state.local, local)
+    return local
+
+
+def _outputs(session: boto3.Session, state: State) -> dict[str, str]:
+    """Return the outputs of all stacks, but for those by which stacks refer to each other."""
+    found = [stack_outputs(session, stack) for stack in cdk.stacks(state.assembly)]
+    return {key: value for outputs in found for key, value in outputs.items() if not key.startswith("ExportsOutput")}
+
+
+def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
+    """Return for each prefix the emulator's path of the API that answers there."""
+    return {
+        prefix: f"/_aws/execute-api/{outputs[output]}/$default"
+        for prefix, output in API_PREFIXES.items()
+        if output in outputs
+    }
+
+
+def _client_credentials(
+    session: boto3.Session, outputs: Mapping[str, str], *, earlier: Mapping[str, Any] | None
+) -> dict[str, str]:
+    """Return the limited client's key: the one it has, since a user can have only two, or a new one."""
+    iam = session.client("iam")
+    user = outputs["ClientUserName"]
+    known = {key["AccessKeyId"] for key in iam.list_access_keys(UserName=user)["AccessKeyMetadata"]}
+    if earlier and earlier["client_credentials"]["access_key_id"] in known:
+        kept: dict[str, str] = earlier["client_credentials"]
+        return kept
+    for key_id in known:
+        iam.delete_access_key(UserName=user, AccessKeyId=key_id)
+    key = iam.create_access_key(UserName=user)["AccessKey"]
+    pair = {"aws-access-key-id": key["AccessKeyId"], "aws-secret-key": key["SecretAccessKey"]}
+    return {
+        "access_key_id": key["AccessKeyId"],
+        "secret_access_key": key["SecretAccessKey"],
+        "sqscreds": base64.b64encode(json.dumps(pair).encode()).decode(),
+    }

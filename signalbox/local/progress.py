@@ -1,0 +1,69 @@
+"""Shows a person what takes its time: a moving line on a terminal, one plain line per step elsewhere."""
+
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+TAIL_LINES = 40
+Say = Callable[[str], None]
+
+
+@contextmanager
+def step(name: str) -> Iterator[Say]:
+    """Show a step while it runs and how long it took; what is said meanwhile is shown only on a terminal."""
+    started = time.monotonic()
+    shown = _on_terminal(name) if sys.stderr.isatty() else _on_paper(name)
+    with shown as say:
+        yield say
+    sys.stderr.write(f"{_ending(name)} {time.monotonic() - started:.1f} s\n")
+
+
+def _ending(name: str) -> str:
+    return f"  {name} ..." if sys.stderr.isatty() else ""
+
+
+@contextmanager
+def _on_terminal(name: str) -> Iterator[Say]:
+    from rich.console import Console  # noqa: PLC0415 - not needed, and not fast, where there is no terminal
+
+    with Console(stderr=True).status(f"{name} ...") as status:
+        yield lambda detail: status.update(f"{name} ... [dim]{_escaped(detail)[:100]}[/dim]")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+@contextmanager
+def _on_paper(name: str) -> Iterator[Say]:
+    sys.stderr.write(f"  {name} ...")
+    sys.stderr.flush()
+    try:
+        yield lambda _: None
+    except BaseException:
+        sys.stderr.write("\n")
+        raise
+
+
+def output_of(command: list[str], *, folder: Path, environment: Mapping[str, str], say: Say) -> tuple[int, list[str]]:
+    """Run a command, saying each line as it comes; return its status and its last lines."""
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            if text := line.strip():
+                tail.append(line.rstrip())
+                say(text)
+    return process.returncode, list(tail)
