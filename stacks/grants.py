@@ -11,7 +11,8 @@ from aws_cdk import aws_sqs as sqs
 from stacks.config import Config
 from stacks.history_lake import HistoryLake
 from stacks.keys import through
-from stacks.rendezvous import Rendezvous, client_queues_arn
+from stacks.rendezvous import Rendezvous
+from stacks.rendezvous_environment import client_queues_arn
 from stacks.report_job import ReportJob
 from stacks.schedules import Schedules
 from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, REPORT_PREFIX, StateStack
@@ -24,7 +25,7 @@ USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
 
 def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
     """Grant the six functions and the client what they need."""
-    broker, clients = rendezvous.broker, client_queues_arn(config)
+    broker, clients = rendezvous.broker, f"{client_queues_arn(config)}*"
     offer, poll, answer, client, page, sweep = (rendezvous.functions[name] for name in _FUNCTIONS)
 
     # The event source mapping reads for the offer function.

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from aws_cdk import Aws, Duration
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_lambda_event_sources as event_sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -62,13 +61,12 @@ class Rendezvous(Construct):
             self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config
         )
         self.functions = self._functions(state, stream_name, program=program, config=config)
-        self.functions["offer"].add_event_source(
-            event_sources.SqsEventSource(
-                self.broker.queue,
-                batch_size=BATCH,
-                report_batch_item_failures=True,
-                max_concurrency=config.offer_concurrency,
-            )
+        self.functions["offer"].add_event_source_mapping(
+            "Offers",
+            event_source_arn=self.broker.queue.queue_arn,
+            batch_size=BATCH,
+            report_batch_item_failures=True,
+            max_concurrency=config.offer_concurrency,
         )
         self.api = self._api(state, config)
         self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
@@ -104,11 +102,6 @@ class Rendezvous(Construct):
         return PublicApi(
             self, "Api", routes=routes, default=self.functions["page"], key=state.state_key, config=config
         )
-
-
-def client_queues_arn(config: Config) -> str:
-    """Return the ARN of all client queues, as policies name them."""
-    return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}*"
 
 
 def _timeout(name: str, config: Config) -> int:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Stack
+from aws_cdk import Aws, Stack
 
 from stacks.config import Config
 from stacks.state_stack import StateStack
@@ -10,24 +10,42 @@ from stacks.state_stack import StateStack
 if TYPE_CHECKING:
     from stacks.rendezvous import Broker
 
-EVERYONE = ("STAGE", "RENDEZVOUS_TABLE", "HISTORY_STREAM", "POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE")
-OFFERS = ("OFFER_PATIENCE_SECONDS", "HTTP_OFFER_PATIENCE_SECONDS", "MATCH_PATIENCE_SECONDS", "PROXY_RECENCY_SECONDS")
-QUEUES = ("BROKER_QUEUE_URL", "DEAD_LETTER_QUEUE_URL", "LEASE_TABLE", "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_LEASE_SECONDS")
-POLLS = (
+HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
+# The policy of signalbox/rendezvous/matching.py: who needs a part of it is given all, so that no default hides.
+POLICY = (
+    "OFFER_PATIENCE_SECONDS",
+    "HTTP_OFFER_PATIENCE_SECONDS",
+    "MATCH_PATIENCE_SECONDS",
+    "PROXY_RECENCY_SECONDS",
     "POLL_HOLD_SECONDS",
     "POLL_HOLD_LIMIT",
-    "POLL_INTERVAL_MILLISECONDS",
-    "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
-    "ALLOWED_RELAY_PATTERN",
+    "CLIENT_QUEUE_LEASE_SECONDS",
 )
+BROKER = ("BROKER_QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
+LEASES = ("STAGE", "LEASE_TABLE")
 NEEDS = {
-    "offer": (*EVERYONE, *OFFERS, *QUEUES),
-    "poll": (*EVERYONE, *OFFERS, *POLLS),
-    "answer": (*EVERYONE, *OFFERS, *QUEUES),
-    "client": (*EVERYONE, *OFFERS),
-    "page": (*EVERYONE, "PROXY_RECENCY_SECONDS"),
-    "sweep": (*EVERYONE, *QUEUES, "STRAY_QUEUE_AGE_SECONDS", "BROKER_QUEUE_NAME", "BROKER_QUEUE_ATTRIBUTES"),
+    "offer": (*HISTORY, *POLICY, *BROKER, *LEASES, "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX"),
+    "poll": (
+        *HISTORY,
+        *POLICY,
+        "POLL_INTERVAL_MILLISECONDS",
+        "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
+        "ALLOWED_RELAY_PATTERN",
+    ),
+    "answer": (*HISTORY, *BROKER, *LEASES, "CLIENT_QUEUE_ARN_PREFIX"),
+    "client": (*HISTORY, *POLICY),
+    "page": ("RENDEZVOUS_TABLE",),
+    "sweep": (
+        *HISTORY,
+        *BROKER,
+        *LEASES,
+        "CLIENT_QUEUE_PREFIX",
+        "STRAY_QUEUE_AGE_SECONDS",
+        "BROKER_QUEUE_NAME",
+        "BROKER_QUEUE_ATTRIBUTES",
+    ),
 }
+POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
 def environments(
@@ -35,7 +53,12 @@ def environments(
 ) -> dict[str, dict[str, str]]:
     """Return the environment of every function by its name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
-    return {function: {name: everything[name] for name in names} for function, names in NEEDS.items()}
+    return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
+
+
+def client_queues_arn(config: Config) -> str:
+    """Return what the ARN of every client queue starts with."""
+    return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
 
 
 def _resources(broker: "Broker", *, state: StateStack, stream_name: str, config: Config) -> dict[str, str]:
@@ -82,9 +105,8 @@ def _tls_only(queue_arn: str) -> dict[str, object]:
 def _values(config: Config) -> dict[str, str]:
     return {
         "STAGE": config.stage,
-        "POWERTOOLS_SERVICE_NAME": "rendezvous",
-        "POWERTOOLS_METRICS_NAMESPACE": "Signalbox",
         "CLIENT_QUEUE_PREFIX": config.client_queue_prefix,
+        "CLIENT_QUEUE_ARN_PREFIX": client_queues_arn(config),
         "CLIENT_QUEUE_LEASE_SECONDS": str(config.client_queue_lease_seconds),
         "STRAY_QUEUE_AGE_SECONDS": str(config.stray_queue_age_seconds),
         "OFFER_PATIENCE_SECONDS": str(config.offer_patience_seconds),

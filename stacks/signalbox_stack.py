@@ -8,6 +8,7 @@ from stacks.config import Config
 from stacks.function import program
 from stacks.grants import grant_delivery, grant_rendezvous, grant_report, grant_schedules
 from stacks.history_lake import TABLE, HistoryLake
+from stacks.monitoring import Monitoring
 from stacks.rendezvous import Rendezvous
 from stacks.report_job import ReportJob
 from stacks.schedules import SCHEDULED_TIME, Schedules
@@ -34,6 +35,15 @@ class SignalboxStack(Stack):
         self.report = ReportJob(self, "Report", bucket=state.history_bucket, key=key, config=config)
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
+        self.monitoring = Monitoring(
+            self,
+            "Monitoring",
+            rendezvous=self.rendezvous,
+            lake=self.lake,
+            report=self.report,
+            schedules=self.schedules,
+            config=config,
+        )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
         grant_delivery(self.lake, state=state)
         grant_report(self.report, state=state)

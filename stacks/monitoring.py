@@ -1,0 +1,114 @@
+"""One dashboard: what a person looks at first, top to bottom in the order of a rendezvous."""
+
+from collections.abc import Iterable, Sequence
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from stacks.config import Config
+from stacks.history_lake import HistoryLake
+from stacks.rendezvous import Rendezvous
+from stacks.report_job import ReportJob
+from stacks.schedules import Schedules
+
+PERIOD = Duration.minutes(5)
+WIDTH = 8
+
+
+class Monitoring(Construct):
+    """The dashboard, over the alarms that came with the constructs."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        rendezvous: Rendezvous,
+        lake: HistoryLake,
+        report: ReportJob,
+        schedules: Schedules,
+        config: Config,
+    ) -> None:
+        super().__init__(scope, name)
+        self.alarms = _alarms(rendezvous, lake=lake, report=report, schedules=schedules)
+        cloudwatch.Dashboard(
+            self,
+            "Dashboard",
+            dashboard_name=config.stage,
+            widgets=[
+                [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)],
+                _queue_row(rendezvous),
+                _function_row(rendezvous),
+                _http_row(rendezvous),
+                _history_row(lake, report),
+            ],
+        )
+
+
+def _alarms(
+    rendezvous: Rendezvous, *, lake: HistoryLake, report: ReportJob, schedules: Schedules
+) -> list[cloudwatch.IAlarm]:
+    functions = (alarm for function in rendezvous.functions.values() for alarm in function.alarms)
+    return [
+        rendezvous.age_alarm,
+        rendezvous.broker.dead_letters.alarm,
+        rendezvous.api.alarm,
+        *functions,
+        *lake.alarms,
+        report.alarm,
+        schedules.dead_letters.alarm,
+    ]
+
+
+def _queue_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
+    queue, dead = rendezvous.broker.queue, rendezvous.broker.dead_letters
+    return [
+        _graph("Offers", [queue.metric_number_of_messages_sent(), queue.metric_number_of_messages_deleted()]),
+        _graph("Parked offers", [queue.metric_approximate_number_of_messages_not_visible(statistic="Maximum")]),
+        _graph(
+            "Oldest offer (s), dead offers",
+            [
+                queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
+                dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
+            ],
+        ),
+    ]
+
+
+def _function_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
+    functions = rendezvous.functions.items()
+    return [
+        _graph("Invocations", (f.metric_invocations(label=name) for name, f in functions)),
+        _graph("Duration p95 (ms)", (f.metric_duration(label=name, statistic="p95") for name, f in functions)),
+        _graph(
+            "Errors and throttles",
+            [
+                metric
+                for name, f in functions
+                for metric in (f.metric_errors(label=f"{name} errors"), f.metric_throttles(label=f"{name} throttles"))
+            ],
+        ),
+    ]
+
+
+def _http_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
+    stage = rendezvous.api.stage
+    return [
+        _graph("HTTP requests", [stage.metric_count(statistic="Sum")]),
+        _graph("HTTP latency p95 (ms)", [stage.metric_latency(statistic="p95")]),
+        _graph("HTTP 4xx and 5xx", [stage.metric_client_error(statistic="Sum"), stage.metric_server_error(statistic="Sum")]),
+    ]
+
+
+def _history_row(lake: HistoryLake, report: ReportJob) -> list[cloudwatch.IWidget]:
+    return [
+        _graph("History events", [lake.stream.metric_incoming_records()]),
+        _graph("History age in S3 (s)", [lake.stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum")]),
+        _graph("Reports that failed", [report.job.metric_failure(statistic="Sum")]),
+    ]
+
+
+def _graph(title: str, metrics: Iterable[cloudwatch.IMetric]) -> cloudwatch.IWidget:
+    lines: Sequence[cloudwatch.IMetric] = list(metrics)
+    return cloudwatch.GraphWidget(title=title, left=lines, period=PERIOD, width=WIDTH)
