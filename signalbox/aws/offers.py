@@ -117,9 +117,9 @@ class DynamoOffers:
             {
                 "Key": _key(client_id),
                 # Without `pool` the item leaves the index of open offers; the offer itself has served its purpose.
-                "UpdateExpression": "SET #state = :final, reply = :reply REMOVE pool, session_description",
+                "UpdateExpression": "SET #state = :final, reply = :reply REMOVE #pool, session_description",
                 "ConditionExpression": condition,
-                "ExpressionAttributeNames": {"#state": "state"},
+                "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
                 "ExpressionAttributeValues": {":final": state, ":reply": reply},
             },
         )

@@ -62,15 +62,14 @@ class SqsClientQueues:
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
         """Put a reply into a client's queue, also when that queue is so new that SQS does not know it everywhere."""
-        for tries_left in reversed(range(SEND_TRIES)):
+        for _ in range(SEND_TRIES):
             try:
                 self.sqs.send_message(QueueUrl=queue_url, MessageBody=reply)
-            except self.sqs.exceptions.QueueDoesNotExist as error:
-                if not tries_left:
-                    raise QueueGone(f"client queue {queue_url!r} does not exist any more") from error
+            except self.sqs.exceptions.QueueDoesNotExist:
                 self.sleep(SEND_PAUSE_SECONDS)
             else:
                 return
+        raise QueueGone(f"client queue {queue_url!r} does not exist any more")
 
     def is_empty(self, queue_url: QueueUrl) -> bool:
         """Say whether no reply was ever put into a client's queue; a queue that is gone needs none."""
@@ -142,7 +141,7 @@ class SqsTemporaryQueues:
             page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["LastModifiedTimestamp"])
         except self.sqs.exceptions.QueueDoesNotExist:
             return  # deleted since it was listed
-        modified_at = datetime.fromtimestamp(int(page["Attributes"]["LastModifiedTimestamp"]), UTC)
+        modified_at = datetime.fromtimestamp(float(page["Attributes"]["LastModifiedTimestamp"]), UTC)
         yield StrayQueue(QueueName(queue_url.rpartition("/")[2]), queue_url, tags, modified_at)
 
 
