@@ -18,9 +18,7 @@ def build(app: App) -> tuple[StateStack, SignalboxStack]:
     config = read_config(app.node.get_all_context())
     options = {"env": Environment(region=config.region) if config.region else None}
     state = StateStack(app, f"{config.stage}-state", config=config, synthesizer=_synthesizer(config), **options)
-    stack = SignalboxStack(
-        app, config.stage, state=state, config=config, synthesizer=_synthesizer(config), **options
-    )
+    stack = SignalboxStack(app, config.stage, state=state, config=config, synthesizer=_synthesizer(config), **options)
     acknowledge(state, stack, config)
     Tags.of(app).add("signalbox:stage", config.stage)
     return state, stack
@@ -47,7 +45,7 @@ def _synthesizer(config: Config) -> IStackSynthesizer | None:
 
 def _refuse(problems: tuple[str, ...]) -> int:
     for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)  # noqa: T201  # the CDK CLI shows it to the person
+        print(f"error: {problem}", file=sys.stderr)  # the CDK CLI shows it to the person
     return 2
 
 

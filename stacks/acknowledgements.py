@@ -25,6 +25,12 @@ RUNTIME = (
 def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
     """Acknowledge what cdk-nag finds and we mean."""
     _acknowledge_state(state)
+    Validations.of(stack).acknowledge(
+        Acknowledgment(
+            id="CloudFormation-Validate::W7001",
+            reason="The delivery stream's construct brings a table of networks that only streams to Redshift refer to.",
+        )
+    )
     _acknowledge_functions(stack, config)
     _acknowledge_roles(state, stack)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)

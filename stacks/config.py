@@ -9,7 +9,30 @@ from typing import TypeVar, get_type_hints
 T = TypeVar("T")
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
-LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+LOG_RETENTION_DAYS = (
+    1,
+    3,
+    5,
+    7,
+    14,
+    30,
+    60,
+    90,
+    120,
+    150,
+    180,
+    365,
+    400,
+    545,
+    731,
+    1096,
+    1827,
+    2192,
+    2557,
+    2922,
+    3288,
+    3653,
+)
 # An HTTP API ends an integration after 30 s; a function that ends first still gets to say why.
 LONGEST_HTTP_TIMEOUT_SECONDS = 29
 # What a request needs beside its deliberate waiting: a cold start and the slowest call with its retries.
@@ -66,7 +89,8 @@ class Config:
         None, "AWS region to deploy to; without it the one of the credentials.", pattern=r"[a-z]{2}(?:-[a-z]+)+-\d"
     )
     local: bool = _setting(
-        False, "Deploy to the local emulator: plain credentials, packages for this machine, state that can be destroyed."
+        default=False,
+        description="Deploy to the local emulator: plain credentials, packages for this machine, destroyable state.",
     )
     broker_queue_name: str = _setting(
         "snowflake-broker", "Queue to which clients send their offers.", pattern=r"[A-Za-z0-9_-]{1,80}"
@@ -153,10 +177,10 @@ class Config:
     allowed_relay_pattern: str = _setting(
         "snowflake.torproject.net$", "Relays that proxies must be willing to serve.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
     )
-    bridge_list_file: Path | None = _setting(
+    bridge_list_file: Path | None = _setting(  # noqa: RUF009  # a dataclass field like the others
         None, "Bridge list (JSON lines); without it the default bridge of Snowflake alone."
     )
-    country_database_file: Path | None = _setting(
+    country_database_file: Path | None = _setting(  # noqa: RUF009  # a dataclass field like the others
         None, "MaxMind country database (.mmdb) for statistics by country; without it every country is `??`."
     )
     offer_concurrency: int = _setting(
@@ -221,7 +245,9 @@ def settings() -> tuple[Setting, ...]:
     """Return all settings in the order in which they are written above."""
     hints = get_type_hints(Config)
     return tuple(
-        Setting(name=f.name, kind=_kind(hints[f.name]), optional=_optional(hints[f.name]), default=f.default, **f.metadata)
+        Setting(
+            name=f.name, kind=_kind(hints[f.name]), optional=_optional(hints[f.name]), default=f.default, **f.metadata
+        )
         for f in fields(Config)
     )
 

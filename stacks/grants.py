@@ -6,7 +6,6 @@ from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_sqs as sqs
 
 from stacks.config import Config
 from stacks.history_lake import HistoryLake
@@ -76,11 +75,18 @@ def grant_report(report: ReportJob, *, state: StateStack) -> None:
     """Let the report job read history, write its report, and log."""
     role, bucket = report.role, state.history_bucket
     # The S3 connector looks at a folder's parents as if they were files.
-    reports = [bucket.arn_for_objects(REPORT_PREFIX.split("/")[0]), bucket.arn_for_objects(f"{REPORT_PREFIX.split('/')[0]}/*")]
+    reports = [
+        bucket.arn_for_objects(REPORT_PREFIX.split("/")[0]),
+        bucket.arn_for_objects(f"{REPORT_PREFIX.split('/')[0]}/*"),
+    ]
     _allow(role, ["s3:GetObject"], [bucket.arn_for_objects(f"{RAW_PREFIX}*"), *reports])
     _allow(role, ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"], reports)
     _allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
-    _allow(role, ["s3:GetObject"], [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (report.script, report.modules)])
+    _allow(
+        role,
+        ["s3:GetObject"],
+        [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (report.script, report.modules)],
+    )
     _allow_key(role, state.state_key, service="s3")
     logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws-glue/jobs/*"
     _allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])

@@ -40,9 +40,7 @@ PARTITIONS = {"dt": "string", "hour": "string"}
 class HistoryLake(Construct):
     """Takes `HistoryEvent` records and keeps them where Spark and Athena find them."""
 
-    def __init__(
-        self, scope: Construct, name: str, *, bucket: s3.IBucket, key: kms.IKey, config: Config
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, bucket: s3.IBucket, key: kms.IKey, config: Config) -> None:
         super().__init__(scope, name)
         self.bucket = bucket
         self.database = glue.Database(
@@ -145,9 +143,7 @@ def _projection(location: str) -> dict[str, str]:
     }
 
 
-def _alarms(
-    scope: Construct, stream: firehose.DeliveryStream, *, config: Config
-) -> tuple[cloudwatch.Alarm, ...]:
+def _alarms(scope: Construct, stream: firehose.DeliveryStream, *, config: Config) -> tuple[cloudwatch.Alarm, ...]:
     period = Duration.minutes(5)
     return (
         alarm(

@@ -97,7 +97,9 @@ def _http_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
     return [
         _graph("HTTP requests", [stage.metric_count(statistic="Sum")]),
         _graph("HTTP latency p95 (ms)", [stage.metric_latency(statistic="p95")]),
-        _graph("HTTP 4xx and 5xx", [stage.metric_client_error(statistic="Sum"), stage.metric_server_error(statistic="Sum")]),
+        _graph(
+            "HTTP 4xx and 5xx", [stage.metric_client_error(statistic="Sum"), stage.metric_server_error(statistic="Sum")]
+        ),
     ]
 
 

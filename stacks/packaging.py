@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -115,7 +115,7 @@ def _copy_compiled(files: dict[str, Path], folder: Path) -> None:
 def _install(folder: Path, *, local: bool) -> None:
     target = folder / "python"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    where = [] if local else ["--python-platform", LAMBDA_PLATFORM, "--python-version", version]
+    where: list[str] = [] if local else ["--python-platform", LAMBDA_PLATFORM, "--python-version", version]
     options = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
     _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", LOCK])
     shutil.rmtree(target / "bin", ignore_errors=True)
@@ -133,13 +133,15 @@ def _uv() -> Path:
 
 def _compile(folder: Path, *, prefix: str) -> None:
     # The task folder is read-only in Lambda: without bytecode every cold start would compile again.
-    options = ["-q", "--invalidation-mode", "unchecked-hash", "-s", folder, "-p", prefix]
-    _run([sys.executable, "-m", "compileall", *options, folder])
+    options = ["-q", "--invalidation-mode", "unchecked-hash", "-p", prefix]
+    _run([sys.executable, "-m", "compileall", *options, "-s", folder, folder])
 
 
-def _run(command: list[str | Path]) -> None:
+def _run(command: Sequence[str | Path]) -> None:
     # A fixed hash seed, so that sets of constants are written in the same order by every build.
     environment = os.environ | {"PYTHONHASHSEED": "0"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our own arguments
     if done.returncode:
-        raise PackagingError(f"{Path(command[0]).name} {command[1]} failed: {(done.stderr or done.stdout).strip()[-2000:]}")
+        raise PackagingError(
+            f"{Path(command[0]).name} {command[1]} failed: {(done.stderr or done.stdout).strip()[-2000:]}"
+        )

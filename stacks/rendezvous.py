@@ -99,9 +99,7 @@ class Rendezvous(Construct):
             "/amp/client": self.functions["client"],
             "/amp/client/{proxy+}": self.functions["client"],
         }
-        return PublicApi(
-            self, "Api", routes=routes, default=self.functions["page"], key=state.state_key, config=config
-        )
+        return PublicApi(self, "Api", routes=routes, default=self.functions["page"], key=state.state_key, config=config)
 
 
 def _timeout(name: str, config: Config) -> int:

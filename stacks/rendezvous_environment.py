@@ -48,9 +48,7 @@ NEEDS = {
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
-def environments(
-    broker: "Broker", *, state: StateStack, stream_name: str, config: Config
-) -> dict[str, dict[str, str]]:
+def environments(broker: "Broker", *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
     """Return the environment of every function by its name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
     return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}

@@ -18,9 +18,7 @@ from stacks.state_stack import REPORT_PREFIX, StateStack
 class SignalboxStack(Stack):
     """Everything but state; safe to delete."""
 
-    def __init__(
-        self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object
-    ) -> None:
+    def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         key = state.state_key
         self.lake = HistoryLake(self, "HistoryLake", bucket=state.history_bucket, key=key, config=config)

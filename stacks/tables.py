@@ -12,9 +12,9 @@ BY_EXPIRY = "by_expiry"
 
 
 def rendezvous_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Offers, held polls and counters; the sparse index holds the offers that a proxy may take."""
+    """Offers, held polls and counters; the sparse index holds the offers that are open, by when they may be taken."""
     table = _table(scope, "Rendezvous", partition="pk", sort="sk", key=key, removal=removal)
-    _index(table, OPEN_OFFERS, partition="pool", sort="created_at")
+    _index(table, OPEN_OFFERS, partition="pool", sort="available_at")
     return table
 
 
