@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
@@ -21,7 +21,7 @@ def synthesize(assembly: Path, *, context: Iterable[str], say: Say, app_folder: 
     settings = [word for setting in context for word in ("--context", setting)]
     command = [*tools.cdk(), "synth", "--quiet", "--no-notices", "--output", str(assembly), *settings]
     # No credentials and no metadata service: synthesis must not depend on who runs it.
-    status, tail = output_of(command, folder=app_folder, environment=_without_aws(os.environ), say=say)
+    status, tail = output_of(command, folder=app_folder, environment=tools.hermetic_environment(os.environ), say=say)
     if status:
         raise _synthesis_error(tail)
 
@@ -33,11 +33,6 @@ def _synthesis_error(tail: list[str]) -> RejectedError | UnavailableError:
     return UnavailableError("\n".join(["the app could not be synthesized:", *tail]))
 
 
-def _without_aws(environment: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in environment.items() if not name.startswith("AWS_")}
-    return {**tools.environment(kept), "AWS_EC2_METADATA_DISABLED": "true"}
-
-
 def deploy(assembly: Path, *, emulator: Emulator, say: Say) -> None:
     """Deploy every stack of a synthesized app into the emulator."""
     _make_assets_bucket(emulator)
@@ -45,7 +40,7 @@ def deploy(assembly: Path, *, emulator: Emulator, say: Say) -> None:
     status, tail = output_of(
         [*tools.cdk(), "deploy", "--app", str(assembly), *options],
         folder=assembly,
-        environment={**_without_aws(os.environ), **_credentials(emulator), "CI": "true"},
+        environment={**tools.hermetic_environment(os.environ), **_credentials(emulator), "CI": "true"},
         say=say,
     )
     if status:

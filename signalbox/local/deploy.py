@@ -23,7 +23,13 @@ API_PREFIXES = {"rendezvous": "RendezvousApiId"}
 
 
 def up(
-    state: State, *, port: int | None = None, context: Sequence[str] = (), fresh: bool = False, app: Path = CHECKOUT
+    state: State,
+    *,
+    port: int | None = None,
+    context: Sequence[str] = (),
+    fresh: bool = False,
+    app: Path = CHECKOUT,
+    lifeline: int | None = None,
 ) -> dict[str, Any]:
     """Bring the stage up to date with the app and these settings; return what local.json says."""
     with _alone(state):
@@ -34,7 +40,8 @@ def up(
         region = _region(context)
         if running is None or running.region != region:
             with step("start the emulator"):
-                running = emulator.start(state, port=DEFAULT_PORT if port is None else port, region=region)
+                chosen = DEFAULT_PORT if port is None else port
+                running = emulator.start(state, port=chosen, region=region, lifeline=lifeline)
         with step("deploy") as say:
             cdk.deploy(state.assembly, emulator=running, say=say)
         return _record(state, running)

@@ -82,13 +82,16 @@ def process_id(state: State) -> int | None:
     return None
 
 
-def start(state: State, *, port: int, region: str = REGION) -> Emulator:
-    """Start an emulator on this port (0: any that is free) and wait until it answers; ends leftovers first."""
+def start(state: State, *, port: int, region: str = REGION, lifeline: int | None = None) -> Emulator:
+    """Start an emulator on this port (0: any that is free) and wait until it answers; ends leftovers first.
+
+    With a lifeline, the reading end of a pipe, it ends as soon as the other end is closed.
+    """
     with _listening_socket(port) as listener:
         stop(state)
         state.temporary.mkdir(parents=True, exist_ok=True)
         try:
-            emulator = _started(state, listener, region=region)
+            emulator = _started(state, listener, region=region, lifeline=lifeline)
         except BaseException:
             stop(state)
             raise
@@ -96,11 +99,12 @@ def start(state: State, *, port: int, region: str = REGION) -> Emulator:
     return emulator
 
 
-def _started(state: State, listener: socket.socket, *, region: str) -> Emulator:
+def _started(state: State, listener: socket.socket, *, region: str, lifeline: int | None) -> Emulator:
     port: int = listener.getsockname()[1]
     root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
     instance = secrets.token_hex(8)
-    process = _spawn(state, listener, environment(state, port=port, region=region))
+    inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
+    process = _spawn(state, inherited, environment(state, port=port, region=region))
     _tell(process, {"access_key_id": root.access_key_id, "instance": instance})
     _wait_for(process, state, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
@@ -154,14 +158,14 @@ def environment(state: State, *, port: int, region: str) -> dict[str, str]:
     }
 
 
-def _spawn(state: State, listener: socket.socket, environment: dict[str, str]) -> subprocess.Popen[str]:
+def _spawn(state: State, inherited: list[int], environment: dict[str, str]) -> subprocess.Popen[str]:
     with state.log.open("w") as log:
         return subprocess.Popen(
             # -I: the folder of gateway.py must not shadow what the emulator imports.
-            [str(PYTHON), "-I", str(GATEWAY), str(state.emulator), str(listener.fileno())],
+            [str(PYTHON), "-I", str(GATEWAY), str(state.emulator), *map(str, inherited)],
             cwd=state.temporary,
             env=environment,
-            pass_fds=[listener.fileno()],
+            pass_fds=inherited,
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -8,7 +8,9 @@ import asyncio
 import fcntl
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,9 +120,11 @@ async def _answer(send: Send, status: int, body: dict[str, str]) -> None:
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
 
-def main(folder: Path, socket_number: int) -> None:
+def main(folder: Path, socket_number: int, lifeline: int | None = None) -> None:
     """Serve on an inherited socket until told to stop; the root credential arrives on standard input."""
     root = json.load(sys.stdin)
+    if lifeline is not None:
+        threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     with (folder / "lock").open("a+") as lock:
         _hold(lock)
         application = _ministack(root["access_key_id"])
@@ -133,6 +137,12 @@ def _hold(lock: TextIO) -> None:
     lock.truncate(0)
     lock.write(str(os.getpid()))
     lock.flush()
+
+
+def _end_with(lifeline: int) -> None:
+    """End with all workers as soon as nobody holds the other end of this pipe: whoever started us is gone."""
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _ministack(root_access_key_id: str) -> Application:
@@ -160,4 +170,4 @@ def _serve(gateway: Gateway, socket_number: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -103,8 +103,8 @@ def _no_python() -> str:
 
 
 def _build(environment: Path, python: str) -> None:
-    """Build one environment; an unfinished one of an earlier run has no stamp and is thrown away."""
-    if not (environment / "stamp").exists():
+    """Build one environment; one that is unfinished (no stamp) or has lost its interpreter is thrown away first."""
+    if not ((environment / "stamp").exists() and (environment / "bin" / "python").exists()):
         _remove_tree(environment)
     with contextlib.suppress(FileNotFoundError):
         (environment / "stamp").unlink()

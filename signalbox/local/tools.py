@@ -83,6 +83,12 @@ def _npm() -> list[str]:
     return [found]
 
 
+def hermetic_environment(base: Mapping[str, str]) -> dict[str, str]:
+    """Return the same without any AWS setting: neither credentials nor an endpoint of the user's get in."""
+    kept = {name: value for name, value in base.items() if not name.startswith("AWS_")}
+    return {**environment(kept), "AWS_EC2_METADATA_DISABLED": "true"}
+
+
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return the base environment with our Python, Node and nothing that phones home."""
     executable = node()

@@ -1,0 +1,139 @@
+"""Runs everything that a machine can check: quiet where all is well, the whole output where it is not."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from signalbox.local import tools
+from signalbox.local.state import CHECKOUT
+
+PROGRAMS = CHECKOUT / ".venv" / "bin"
+REPORTS = CHECKOUT / ".signalbox" / "reports"
+ASSEMBLY = CHECKOUT / ".signalbox" / "check"
+SLOW = "emulator or spark"
+AT_ONCE = 2  # the machine that this is measured on has two cores
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something to be checked, by commands that must all succeed."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a check went."""
+
+    name: str
+    passed: bool
+    output: str
+    seconds: float
+
+
+def fast_checks() -> list[Check]:
+    """Return the checks of `make check`, the longest first: no emulator, no Spark, no credentials."""
+    return [
+        Check("tests", (_pytest("fast", "-m", f"not ({SLOW})", "--cov", "--cov-report=term:skip-covered"),)),
+        Check("synth, nag and cfn-lint", (*map(_synth, ("aws", "local")), _cfn_lint())),
+        Check("types", ((_program("mypy"),),)),
+        Check("import contracts", ((_program("lint-imports"), "--no-cache"),)),
+        Check("lint", ((_program("ruff"), "check", "."),)),
+        Check("format", ((_program("ruff"), "format", "--check", "."),)),
+    ]
+
+
+def _program(name: str) -> str:
+    return str(PROGRAMS / name)
+
+
+def _pytest(report: str, *options: str) -> tuple[str, ...]:
+    return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / report}.xml", *options)
+
+
+def _synth(kind: str) -> tuple[str, ...]:
+    settings = ("--context", f"local={'true' if kind == 'local' else 'false'}")
+    return (*tools.cdk(), "synth", "--quiet", "--no-notices", "--output", str(ASSEMBLY / kind), *settings)
+
+
+def _cfn_lint() -> tuple[str, ...]:
+    return (_program("cfn-lint"), str(ASSEMBLY / "*" / "*.template.json"))
+
+
+def run(check: Check, environment: Mapping[str, str]) -> Result:
+    """Run one check's commands until one fails."""
+    started = time.monotonic()
+    output = ""
+    for command in check.commands:
+        done = subprocess.run(
+            command,
+            cwd=CHECKOUT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        output += done.stdout
+        if done.returncode:
+            return Result(check.name, passed=False, output=output, seconds=time.monotonic() - started)
+    return Result(check.name, passed=True, output=output, seconds=time.monotonic() - started)
+
+
+def run_all(checks: Sequence[Check], environment: Mapping[str, str]) -> bool:
+    """Run checks side by side and show each as it ends; tell whether all passed."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        started = [pool.submit(run, check, environment) for check in checks]
+        passed = [_shown(future.result()) for future in as_completed(started)]
+    return all(passed)
+
+
+def _shown(result: Result) -> bool:
+    verdict = "ok    " if result.passed else "FAILED"
+    _say(f"  {verdict} {result.name} {result.seconds:.1f} s{_closing_line(result)}")
+    if not result.passed:
+        _say(result.output)
+    return result.passed
+
+
+def _closing_line(result: Result) -> str:
+    """Return what pytest says at the end; the other programs have nothing worth saying when all is well."""
+    lines = result.output.split("\n")
+    counts = [line.strip("= ") for line in lines if " passed" in line or " failed" in line]
+    return f": {counts[-1]}" if counts else ""
+
+
+def run_slow(environment: Mapping[str, str]) -> bool:
+    """Run the tests on the emulator and in Spark in the foreground; pytest's closing line is the last."""
+    command = _pytest("slow", "-m", SLOW, "--durations=5")
+    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check fast, or all."""
+    environment = {**tools.hermetic_environment(os.environ), "JAVA_HOME": str(tools.java_home())}
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    _say("Checking")
+    passed = run_all(fast_checks(), environment)
+    if "all" in arguments:
+        _say("Testing on the emulator and in Spark")
+        passed = run_slow(environment) and passed
+    if not passed:
+        _say("error: not everything passed; see above")
+    return 0 if passed else 1
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

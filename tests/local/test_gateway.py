@@ -1,0 +1,157 @@
+"""The emulator's front door, called as an ASGI server calls it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signalbox.local.gateway import Gateway, Routes
+from signalbox.local.state import write_json
+
+TARGET = "/_aws/execute-api/abc/$default"
+
+
+class Emulator:
+    """Stands for MiniStack: remembers what reached it, and accepts WebSockets without choosing a subprotocol."""
+
+    def __init__(self) -> None:
+        self.scopes: list[dict[str, Any]] = []
+
+    async def __call__(self, scope, receive, send):
+        self.scopes.append(scope)
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+
+
+@pytest.fixture
+def emulator():
+    return Emulator()
+
+
+@pytest.fixture
+def gateway(emulator, tmp_path):
+    write_json(tmp_path / "routes.json", {"rendezvous": TARGET})
+    return Gateway(emulator, Routes(tmp_path / "routes.json"), "instance-1")
+
+
+def call(gateway, path, *, kind="http", headers=(), **more):
+    """Make one connection; return what the client gets."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": f"{kind}.request"}
+
+    scope = {"type": kind, "path": path, "raw_path": path.encode(), "headers": list(headers), **more}
+    asyncio.run(gateway(scope, receive, send))
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/rendezvous/proxy", f"{TARGET}/proxy"),
+        ("/rendezvous/", f"{TARGET}/"),
+        ("/rendezvous", f"{TARGET}/"),
+        ("/rendezvous/amp/client/a/b", f"{TARGET}/amp/client/a/b"),
+        ("/rendezvousing/proxy", "/rendezvousing/proxy"),
+        ("/bucket/rendezvous/key", "/bucket/rendezvous/key"),
+        ("/", "/"),
+    ],
+)
+def test_a_stable_prefix_reaches_the_api_behind_it_and_nothing_else_changes(gateway, emulator, path, expected):
+    call(gateway, path)
+
+    assert emulator.scopes[0]["path"] == expected
+    assert emulator.scopes[0]["raw_path"] == expected.encode()
+
+
+def test_an_escaped_path_stays_escaped_where_it_was(gateway, emulator):
+    call(gateway, "/rendezvous/amp/client/a/b", raw_path=b"/rendezvous/amp/client/a%2Fb")
+
+    assert emulator.scopes[0]["raw_path"] == f"{TARGET}/amp/client/a%2Fb".encode()
+
+
+def test_a_new_deployment_is_noticed_without_a_restart(gateway, emulator, tmp_path):
+    call(gateway, "/rendezvous/proxy")
+
+    write_json(tmp_path / "routes.json", {"rendezvous": "/_aws/execute-api/new/$default"})
+    call(gateway, "/rendezvous/proxy")
+
+    assert emulator.scopes[1]["path"] == "/_aws/execute-api/new/$default/proxy"
+
+
+def test_before_the_first_deployment_every_path_is_the_emulators(emulator, tmp_path):
+    call(Gateway(emulator, Routes(tmp_path / "absent.json"), "instance-1"), "/rendezvous/proxy")
+
+    assert emulator.scopes[0]["path"] == "/rendezvous/proxy"
+
+
+def test_loopback_counts_as_tls_so_that_policies_which_ask_for_it_can_stay(gateway, emulator):
+    call(gateway, "/bucket", headers=[(b"host", b"127.0.0.1")])
+
+    assert emulator.scopes[0]["headers"] == [(b"host", b"127.0.0.1"), (b"x-forwarded-proto", b"https")]
+
+
+def test_who_says_that_it_came_without_tls_is_believed(gateway, emulator):
+    call(gateway, "/bucket", headers=[(b"X-Forwarded-Proto", b"http")])
+
+    assert emulator.scopes[0]["headers"] == [(b"X-Forwarded-Proto", b"http")]
+
+
+@pytest.mark.parametrize("path", ["/_ministack/reset", "/_ministack/config", "/_localstack/health"])
+def test_pages_that_change_the_emulator_without_a_signature_are_closed(gateway, emulator, path):
+    answer = call(gateway, path)
+
+    assert answer[0]["status"] == 403
+    assert emulator.scopes == []
+
+
+@pytest.mark.parametrize("path", ["/_ministack/health", "/_ministack/cfn-response/token"])
+def test_pages_that_stacks_need_stay_open(gateway, emulator, path):
+    call(gateway, path)
+
+    assert emulator.scopes[0]["path"] == path
+
+
+def test_the_health_page_says_whose_emulator_this_is(gateway):
+    start, body = call(gateway, "/_signalbox/health")
+
+    assert start["status"] == 200
+    assert json.loads(body["body"]) == {"status": "ok", "instance": "instance-1"}
+
+
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        (["wamp.2.json"], {"type": "websocket.accept", "subprotocol": "wamp.2.json"}),
+        (["wamp.2.msgpack", "wamp.2.json"], {"type": "websocket.accept", "subprotocol": "wamp.2.json"}),
+        (["mqtt"], {"type": "websocket.accept"}),
+        ([], {"type": "websocket.accept"}),
+    ],
+    ids=["ours", "ours among others", "another", "none"],
+)
+def test_the_subprotocol_is_chosen_when_it_is_offered(gateway, offered, expected):
+    answer = call(gateway, "/rendezvous/", kind="websocket", subprotocols=offered)
+
+    assert answer == [expected]
+
+
+def test_whatever_else_the_server_says_goes_through(gateway, emulator):
+    call(gateway, "", kind="lifespan")
+
+    assert emulator.scopes[0]["type"] == "lifespan"
+
+
+def test_routes_are_read_again_only_when_the_file_changed(tmp_path, monkeypatch):
+    write_json(tmp_path / "routes.json", {"rendezvous": TARGET})
+    routes = Routes(tmp_path / "routes.json")
+    routes.target("/rendezvous/proxy")
+
+    monkeypatch.setattr(Path, "read_text", None)
+
+    assert routes.target("/rendezvous/answer") == f"{TARGET}/answer"

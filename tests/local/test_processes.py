@@ -1,0 +1,49 @@
+"""Processes are found by what their command line names."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signalbox.local import processes
+
+
+@pytest.fixture
+def sleeper(tmp_path):
+    """A process that names a file of ours, with a space in its path, and waits."""
+    started = subprocess.Popen([sys.executable, "-c", "input()", f"{tmp_path}/a worker.py"], stdin=subprocess.PIPE)
+    yield started
+    started.kill()
+    started.wait()
+
+
+@pytest.mark.parametrize("proc", ["/proc", "/nowhere"], ids=["from /proc", "from ps"])
+def test_a_process_is_found_by_a_part_of_its_command_line(sleeper, tmp_path, monkeypatch, proc):
+    if proc == "/nowhere" and not Path("/bin/ps").exists():
+        pytest.skip("no ps on this machine")
+    monkeypatch.setattr(processes, "PROCESSES", Path(proc))
+
+    assert processes.processes_naming(f"{tmp_path}/a worker") == [sleeper.pid]
+    assert processes.processes_naming(f"{tmp_path}/another") == []
+
+
+def test_a_process_is_alive_until_it_ends(sleeper):
+    assert processes.is_alive(sleeper.pid)
+
+    sleeper.stdin.close()
+    while processes.is_alive(sleeper.pid):
+        pass
+
+    assert not processes.is_alive(sleeper.pid)
+
+
+def test_an_ended_process_that_nobody_collects_is_not_alive():
+    parent = "import subprocess, sys; child = subprocess.Popen(['true']); print(child.pid, flush=True); input()"
+    process = subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = int(process.stdout.readline())
+    while processes.is_alive(child):
+        pass
+
+    assert Path(f"/proc/{child}/stat").read_text().split()[2] == "Z"
+    process.communicate("")

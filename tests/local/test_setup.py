@@ -1,0 +1,100 @@
+"""The first step on a fresh machine: what is built again, with what, and what is said when it cannot be."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from signalbox.local import setup
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A finished environment, made from one file."""
+    (tmp_path / "requirements.txt").write_text("boto3")
+    built = tmp_path / "venv"
+    (built / "bin").mkdir(parents=True)
+    (built / "bin" / "python").touch()
+    (built / "stamp").write_text(setup.stamp(built, [tmp_path / "requirements.txt"]))
+    return built
+
+
+def _is_current(environment: Path) -> bool:
+    return setup.is_current(environment, setup.stamp(environment, [environment.parent / "requirements.txt"]))
+
+
+def test_a_finished_environment_is_not_built_again(environment):
+    assert _is_current(environment)
+
+
+def test_a_changed_requirement_makes_it_stale(environment):
+    (environment.parent / "requirements.txt").write_text("boto3>=2")
+
+    assert not _is_current(environment)
+
+
+def test_a_moved_checkout_makes_it_stale_since_its_scripts_hold_the_old_path(environment, tmp_path):
+    moved = environment.rename(tmp_path / "elsewhere")
+
+    assert not _is_current(moved)
+
+
+def test_an_environment_without_its_interpreter_is_stale(environment):
+    (environment / "bin" / "python").unlink()
+
+    assert not _is_current(environment)
+
+
+def test_a_build_that_was_killed_leaves_no_stamp_and_is_stale(environment):
+    (environment / "stamp").unlink()
+
+    assert not _is_current(environment)
+
+
+def test_removal_takes_the_stamp_first_so_that_half_a_removal_is_stale(environment, monkeypatch):
+    def die(_folder: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(setup.shutil, "rmtree", die)
+
+    with pytest.raises(KeyboardInterrupt):
+        setup._remove_tree(environment)
+
+    assert not _is_current(environment)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"PIP_INDEX_URL": "https://a/simple"}, {"UV_DEFAULT_INDEX": "https://a/simple"}),
+        ({"PIP_EXTRA_INDEX_URL": "https://b/simple"}, {"UV_INDEX": "https://b/simple"}),
+        ({"PIP_CERT": "/ca.pem"}, {"SSL_CERT_FILE": "/ca.pem"}),
+        ({"PIP_CERT": "/ca.pem", "SSL_CERT_FILE": "/own.pem"}, {"SSL_CERT_FILE": "/own.pem"}),
+    ],
+    ids=["index", "extra index", "certificates", "uv's own setting wins"],
+)
+def test_uv_gets_what_pip_was_told(told, expected):
+    assert setup.installer_environment(told) == {**told, **expected}
+
+
+def test_an_active_environment_of_the_users_does_not_get_in():
+    assert setup.installer_environment({"VIRTUAL_ENV": "/theirs", "PYTHONHOME": "/theirs"}) == {}
+
+
+def test_a_machine_without_a_fitting_python_is_told_what_to_install(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(setup, "MINIMUM", (9, 9))
+    monkeypatch.setattr(setup, "_inputs", lambda: {tmp_path / "venv": []})
+
+    status = setup._make()
+
+    assert status == 1
+    assert "needs Python 9.9 or newer with venv" in capsys.readouterr().err
+
+
+def test_the_script_parses_on_pythons_too_old_to_run_signalbox():
+    source = Path(setup.__file__).read_text()
+
+    compile_for_3_7 = f"import ast; ast.parse({source!r}, feature_version=(3, 7))"
+
+    subprocess.run([sys.executable, "-c", compile_for_3_7], check=True)

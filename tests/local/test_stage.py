@@ -1,0 +1,67 @@
+"""The parts of the local stage that need no emulator: files, routes, errors, tools."""
+
+import os
+
+import pytest
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local import cdk, deploy, tools
+from signalbox.local.state import read_json, write_json
+
+
+def test_a_file_with_keys_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(tmp_path):
+    write_json(tmp_path / "local.json", {"a": 1})
+
+    assert (tmp_path / "local.json").stat().st_mode & 0o777 == 0o600
+    assert os.listdir(tmp_path) == ["local.json"]  # noqa: PTH208 - names are what is compared
+    assert read_json(tmp_path / "local.json") == {"a": 1}
+
+
+def test_a_file_that_is_not_there_holds_nothing(tmp_path):
+    assert read_json(tmp_path / "local.json") is None
+
+
+def test_each_deployed_api_gets_its_prefix():
+    assert deploy.api_routes({"RendezvousApiId": "abc"}) == {"rendezvous": "/_aws/execute-api/abc/$default"}
+    assert deploy.api_routes({}) == {}
+
+
+def test_what_the_app_says_about_a_setting_is_all_that_is_said():
+    error = cdk._synthesis_error(["error: unknown setting 'stge'; did you mean 'stage'?", "Subprocess exited with 2"])
+
+    assert isinstance(error, RejectedError)
+    assert str(error) == "unknown setting 'stge'; did you mean 'stage'?"
+
+
+def test_an_app_that_breaks_is_shown_in_full():
+    error = cdk._synthesis_error(["Traceback (most recent call last):", "KeyError: 'x'"])
+
+    assert isinstance(error, UnavailableError)
+    assert "KeyError: 'x'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [("v24.19.0", 24), ('openjdk version "17.0.9" 2023-10-17', 17), ("no version here", None)],
+    ids=["node", "java", "neither"],
+)
+def test_a_tools_major_version_is_read_from_what_it_prints(printed, expected):
+    assert tools._major(["echo", printed]) == expected
+
+
+def test_a_tool_that_is_not_there_has_no_version():
+    assert tools._major(["/nowhere/java", "-version"]) is None
+
+
+def test_nothing_of_the_users_aws_settings_reaches_the_tools():
+    environment = tools.hermetic_environment({"AWS_PROFILE": "theirs", "HOME": "/home/x", "PATH": "/bin"})
+
+    assert "AWS_PROFILE" not in environment
+    assert environment["HOME"] == "/home/x"
+
+
+def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
+    state = deploy.State(tmp_path)
+
+    with deploy._alone(state), pytest.raises(RejectedError, match="another command"), deploy._alone(state):
+        pass
