@@ -77,6 +77,7 @@ class SignalboxStack(Stack):
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.rendezvous.client_user.user_name,
             "ClientSecretArn": state.client_secret.secret_arn,
+            "SweepFunctionName": self.rendezvous.functions["sweep"].function_name,
             "ClientQueuePrefix": config.client_queue_prefix,
             "ReportJobName": self.report.job.job_name,
             "ReportPrefix": REPORT_PREFIX,

@@ -4,12 +4,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 
 from signalbox.errors import RejectedError
 from signalbox.local.session import LocalSession, stack_outputs
+
+if TYPE_CHECKING:
+    from signalbox.aws.credentials import ClientCredentials
 
 LOCAL = Path(".signalbox", "local.json")
 
@@ -31,6 +34,13 @@ class Deployment:
         if self.endpoint_url is None:
             return boto3.Session(region_name=self.region)
         return LocalSession(self.endpoint_url, region=self.region, **self.administrator)
+
+    def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
+        """Return a session like `session`, in which somebody else's key counts."""
+        key_id, secret = credentials.access_key_id, credentials.secret_access_key
+        if self.endpoint_url is None:
+            return boto3.Session(key_id, secret, region_name=self.region)
+        return LocalSession(self.endpoint_url, region=self.region, access_key_id=key_id, secret_access_key=secret)
 
 
 def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:

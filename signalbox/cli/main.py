@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from signalbox import __version__
-from signalbox.cli import local
+from signalbox.cli import local, rendezvous
 from signalbox.cli.output import print_error, print_line
 from signalbox.errors import RejectedError, SignalboxError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(local.app, name="local")
+app.add_typer(rendezvous.app, name="rendezvous")
 
 
 def main() -> None:

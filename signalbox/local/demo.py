@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from signalbox.local.demo_rendezvous import rendezvous_rows
+
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment
 
@@ -17,12 +19,13 @@ class Evidence:
     value: str
 
 
-Demonstration = Callable[["Deployment"], Iterable[Evidence]]
-DEMONSTRATIONS: tuple[Demonstration, ...] = ()
-"""One function per capability, in the order in which they are shown."""
+Demonstration = Callable[["Deployment"], Iterable[tuple[str, str]]]
+DEMONSTRATIONS: dict[str, Demonstration] = {"rendezvous": rendezvous_rows}
+"""What each capability shows, in this order."""
 
 
 def evidence(deployment: "Deployment") -> Iterator[Evidence]:
     """Let every capability show itself, one after the other."""
-    for demonstration in DEMONSTRATIONS:
-        yield from demonstration(deployment)
+    for capability, demonstration in DEMONSTRATIONS.items():
+        for what, value in demonstration(deployment):
+            yield Evidence(capability, what, value)

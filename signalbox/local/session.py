@@ -16,7 +16,9 @@ class LocalSession(boto3.Session):
 
     def client(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - boto3's own signature, for its stubs
         """Make a client, for the emulator unless told otherwise."""
-        return super().client(*arguments, **{"endpoint_url": self._endpoint_url, **options})
+        # A resource makes its client through here too, and says None when it was not told.
+        options["endpoint_url"] = options.get("endpoint_url") or self._endpoint_url
+        return super().client(*arguments, **options)
 
 
 def stack_outputs(session: boto3.Session, stack: str) -> dict[str, str]:
