@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import Aws, Stack
 
 from stacks.config import Config
+from stacks.queue import DATA_KEY_REUSE
 from stacks.state_stack import StateStack
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def _attributes(broker: "Broker", config: Config) -> dict[str, str]:
         "VisibilityTimeout": str(config.offer_patience_seconds),
         "MessageRetentionPeriod": str(config.broker_queue_retention_seconds),
         "KmsMasterKeyId": broker.key.key_arn,
+        "KmsDataKeyReusePeriodSeconds": str(DATA_KEY_REUSE.to_seconds()),
         "RedrivePolicy": stack.to_json_string(redrive),
         "Policy": stack.to_json_string(_tls_only(broker.queue.queue_arn)),
     }

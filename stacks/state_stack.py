@@ -1,6 +1,7 @@
 """What must survive a redeploy: keys, tables, the history bucket and the place of the client's key."""
 
 from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
@@ -67,7 +68,8 @@ def _client_secret(scope: Construct, *, key: Key, removal: RemovalPolicy) -> sec
         scope,
         "ClientKey",
         description="Access key of the limited Snowflake client, put here by `signalbox rendezvous credentials`",
-        encryption_key=key,
+        # By its ARN: given the key itself, the secret would open its policy with wildcards.
+        encryption_key=kms.Key.from_key_arn(scope, "SecretKey", key.key_arn),
         # Empty on purpose: an access key made by the template could be read in the template's outputs.
         secret_string_value=SecretValue.unsafe_plain_text("{}"),
         removal_policy=removal,

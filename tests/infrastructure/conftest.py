@@ -1,0 +1,10 @@
+"""One synthesis of the default stage for all tests."""
+
+import pytest
+
+from tests.infrastructure.templates import Templates, templates
+
+
+@pytest.fixture(scope="session")
+def stage() -> Templates:
+    return templates()

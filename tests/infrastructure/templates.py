@@ -1,0 +1,81 @@
+"""The stage's templates, synthesized once, with readable names in place of CDK's."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App
+
+from app import build
+
+ROOT = Path(__file__).resolve().parents[2]
+# Building the layer takes the network and seconds; the templates are the same without.
+HERMETIC = {"aws:cdk:bundling-stacks": [], "aws:cdk:enable-path-metadata": True}
+Resource = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Both templates of a stage as one."""
+
+    state: Resource
+    stage: Resource
+
+    def every(self, kind: str) -> dict[str, Resource]:
+        """Return all resources of a type by their readable name."""
+        found = {**self.state["Resources"], **self.stage["Resources"]}
+        return {self.names[key]: resource for key, resource in found.items() if resource["Type"] == kind}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Return the construct path of every logical id, without the stack and the last `Resource`."""
+        found = {**self.state["Resources"], **self.stage["Resources"]}
+        return {key: _path(resource) for key, resource in found.items() if "Metadata" in resource}
+
+    def statements(self) -> Iterator[tuple[str, Resource]]:
+        """Yield every statement of every policy with the readable name of who has it."""
+        for kind in ("AWS::IAM::Policy", "AWS::KMS::Key", "AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy"):
+            for name, resource in self.every(kind).items():
+                properties = resource["Properties"]
+                document = properties.get("PolicyDocument") or properties["KeyPolicy"]
+                yield from ((name, statement) for statement in document["Statement"])
+
+    def text(self, value: object) -> str:
+        """Return a template's value as one readable text."""
+        if isinstance(value, str):
+            return value
+        assert isinstance(value, Mapping), value
+        ((function, argument),) = value.items()
+        if function == "Fn::Join":
+            return argument[0].join(self.text(part) for part in argument[1])
+        if function == "Fn::ImportValue":
+            return self.names[re.sub(r".*ExportsOutput(?:Ref|FnGetAtt)(.*?)(?:Arn)?[0-9A-F]{8}$", r"\1", argument)]
+        if function == "Ref":
+            return self.names.get(argument, f"<{argument.removeprefix('AWS::')}>")
+        if function == "Fn::Sub":
+            return str(argument)
+        assert function == "Fn::GetAtt", value
+        return self.names[argument[0]]
+
+
+def templates(**context: object) -> Templates:
+    """Synthesize a stage with these settings beside the defaults."""
+    flags = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = App(context={**flags, **HERMETIC, **context})
+    state, stage = build(app)
+    assembly = app.synth()
+    found = [assembly.get_stack_by_name(stack.stack_name).template for stack in (state, stage)]
+    return Templates(state=found[0], stage=found[1])
+
+
+def as_list(value: object) -> list[Any]:
+    """Return what a policy may give alone or as a list as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def _path(resource: Resource) -> str:
+    return resource["Metadata"]["aws:cdk:path"].split("/", 1)[1].removesuffix("/Resource")

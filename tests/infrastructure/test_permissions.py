@@ -1,0 +1,183 @@
+"""Who may touch what, as a table: a permission that is not in it fails here."""
+
+from collections import defaultdict
+
+import pytest
+
+from tests.infrastructure.templates import Templates, as_list
+
+ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
+CLIENTS = "arn:<Partition>:sqs:<Region>:<AccountId>:snowflake-client-*"
+GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
+# What every function has: its own log group, and tracing.
+KEY_IN_USE = "Decrypt GenerateDataKey"
+TABLE: dict[str, dict[str, str]] = {
+    "Rendezvous/OfferRole": {
+        "Rendezvous/OfferLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        "Rendezvous/Broker": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
+        "Rendezvous/DeadOffers": "sqs: SendMessage",
+        CLIENTS: "sqs: CreateQueue GetQueueAttributes GetQueueUrl SendMessage TagQueue",
+        "Rendezvous": f"dynamodb: {ITEMS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "Leases": "dynamodb: GetItem PutItem",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": f"kms: {KEY_IN_USE}",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    "Rendezvous/PollRole": {
+        "Rendezvous/PollLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        "Rendezvous": f"dynamodb: {ITEMS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    "Rendezvous/AnswerRole": {
+        "Rendezvous/AnswerLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        CLIENTS: "sqs: SendMessage",
+        "Rendezvous/Broker": "sqs: DeleteMessage",
+        "Rendezvous": f"dynamodb: {ITEMS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    "Rendezvous/ClientRole": {
+        "Rendezvous/ClientLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        "Rendezvous": f"dynamodb: {ITEMS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    "Rendezvous/PageRole": {
+        "Rendezvous/PageLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        "Rendezvous": "dynamodb: GetItem Query",
+        "Rendezvous/index/open_offers": "dynamodb: GetItem Query",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    "Rendezvous/SweepRole": {
+        "Rendezvous/SweepLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "sqs: ListQueues xray: PutTelemetryRecords PutTraceSegments",
+        CLIENTS: "sqs: DeleteQueue GetQueueAttributes ListQueueTags",
+        "Rendezvous/Broker": "sqs: CreateQueue GetQueueAttributes GetQueueUrl SetQueueAttributes",
+        "Leases": "dynamodb: DeleteItem GetItem Query",
+        "Leases/index/by_expiry": "dynamodb: DeleteItem GetItem Query",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    # Public by design: nothing may ever be added here without a thought about the whole world having it.
+    "Rendezvous/ClientUser": {
+        "Rendezvous/Broker": "sqs: SendMessage",
+        CLIENTS: "sqs: GetQueueUrl ReceiveMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    "HistoryLake/DeliveryRole": {
+        "History/raw/*": "s3: AbortMultipartUpload GetObject PutObject",
+        "History/errors/*": "s3: AbortMultipartUpload GetObject PutObject",
+        "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
+        f"{GLUE}:catalog": "glue: GetTable GetTableVersion GetTableVersions",
+        f"{GLUE}:database/HistoryLake/Database": "glue: GetTable GetTableVersion GetTableVersions",
+        f"{GLUE}:table/HistoryLake/Database/HistoryLake/EventsRaw": "glue: GetTable GetTableVersion GetTableVersions",
+        "HistoryLake/DeliveryLogs": "logs: PutLogEvents",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    "Report/Role": {
+        "History/raw/*": "s3: GetObject",
+        "History/reports": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
+        "History/reports/*": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
+        "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
+        "<asset>": "s3: GetObject",
+        "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
+            "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
+        ),
+        "*": "cloudwatch: PutMetricData",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
+    "Schedules/SweepLeasesRole": {
+        "Rendezvous/Sweep": "lambda: InvokeFunction",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    "Schedules/SweepStraysRole": {
+        "Rendezvous/Sweep": "lambda: InvokeFunction",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    "Schedules/ReportRole": {
+        "arn:<Partition>:glue:<Region>:<AccountId>:job/Report/Job": "glue: StartJobRun",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+}
+
+
+def granted(stage: Templates) -> dict[str, dict[str, set[str]]]:
+    """Return the actions that each identity may do, by resource."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for policy in stage.every("AWS::IAM::Policy").values():
+        (identity,) = policy["Properties"].get("Roles") or policy["Properties"]["Users"]
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            assert statement["Effect"] == "Allow"
+            for resource in as_list(statement["Resource"]):
+                text = stage.text(resource)
+                name = "<asset>" if "cdk-hnb659fds-assets" in text else text
+                found[stage.text(identity)][name] |= set(as_list(statement["Action"]))
+    return {identity: dict(resources) for identity, resources in found.items()}
+
+
+def actions(text: str) -> set[str]:
+    """Return the actions of the short form `service: Action Action service: Action`."""
+    found, service = set(), ""
+    for word in text.split():
+        if word.endswith(":"):
+            service = word
+        else:
+            found.add(service + word)
+    return found
+
+
+@pytest.mark.parametrize("identity", TABLE)
+def test_an_identity_may_do_exactly_what_the_table_says(stage, identity):
+    expected = {resource: actions(text) for resource, text in TABLE[identity].items()}
+
+    assert granted(stage)[identity] == expected
+
+
+def test_nobody_is_missing_from_the_table(stage):
+    roles = set(stage.every("AWS::IAM::Role")) | set(stage.every("AWS::IAM::User"))
+
+    assert roles == set(TABLE)
+    assert set(granted(stage)) == set(TABLE)
+
+
+def test_no_policy_allows_an_action_with_a_wildcard(stage):
+    allowed = [(name, s["Action"]) for name, s in stage.statements() if s["Effect"] == "Allow"]
+
+    assert allowed
+    assert not [entry for entry in allowed if any("*" in action for action in as_list(entry[1]))]
+
+
+def test_keys_are_used_through_services_only(stage):
+    for name, statement in stage.statements():
+        uses = {"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"} & set(as_list(statement["Action"]))
+        if uses:
+            conditions = {key for test in statement["Condition"].values() for key in test}
+            assert conditions & {"kms:ViaService", "kms:EncryptionContext:aws:logs:arn"}, name
+
+
+def test_the_public_identity_uses_the_key_of_the_queues_through_sqs_alone(stage):
+    (policy,) = (p for p in stage.every("AWS::IAM::Policy").values() if p["Properties"].get("Users"))
+    (statement,) = (s for s in policy["Properties"]["PolicyDocument"]["Statement"] if "kms:Decrypt" in s["Action"])
+    service = stage.text(statement["Condition"]["StringEquals"]["kms:ViaService"])
+
+    assert service == "sqs.<Region>.amazonaws.com"
+
+
+def test_services_assume_their_roles_for_this_account_only(stage):
+    for name, role in stage.every("AWS::IAM::Role").items():
+        (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        if statement["Principal"]["Service"] in {"scheduler.amazonaws.com", "firehose.amazonaws.com"}:
+            assert stage.text(statement["Condition"]["StringEquals"]["aws:SourceAccount"]) == "<AccountId>", name

@@ -1,0 +1,237 @@
+"""What holds for all resources of a type, also for the next one that somebody adds."""
+
+import json
+
+import pytest
+
+from tests.infrastructure.templates import Templates, as_list, templates
+
+FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}
+# Names that a person or another account types; all others are CDK's.
+TYPED_NAMES = {
+    "AWS::SQS::Queue": ("QueueName", {"Rendezvous/Broker"}),
+    "AWS::IAM::User": ("UserName", {"Rendezvous/ClientUser"}),
+    "AWS::DynamoDB::Table": ("TableName", set()),
+    "AWS::Lambda::Function": ("FunctionName", set()),
+    "AWS::S3::Bucket": ("BucketName", set()),
+    "AWS::Glue::Job": ("Name", {"Report/Job"}),
+}
+
+
+def refused_without_tls(stage: Templates, kind: str, target: str) -> set[str]:
+    """Return the names of the resources whose policy refuses everything that does not come over TLS."""
+    found = set()
+    for policy in stage.every(kind).values():
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            if statement["Effect"] == "Deny" and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}:
+                assert statement["Principal"] == {"AWS": "*"}
+                found |= {stage.text(queue) for queue in as_list(policy["Properties"][target])}
+    return found
+
+
+def test_every_queue_is_encrypted_with_our_key_and_reuses_data_keys(stage):
+    for name, queue in stage.every("AWS::SQS::Queue").items():
+        assert stage.text(queue["Properties"]["KmsMasterKeyId"]) == "QueueKey", name
+        assert queue["Properties"]["KmsDataKeyReusePeriodSeconds"] == 3600, name
+
+
+def test_every_queue_refuses_what_does_not_come_over_tls(stage):
+    assert refused_without_tls(stage, "AWS::SQS::QueuePolicy", "Queues") == set(stage.every("AWS::SQS::Queue"))
+
+
+def test_every_queue_has_dead_letters_or_keeps_them(stage):
+    queues = stage.every("AWS::SQS::Queue")
+    schedules = stage.every("AWS::Scheduler::Schedule").values()
+    keepers = {
+        stage.text(q["Properties"]["RedrivePolicy"]["deadLetterTargetArn"])
+        for q in queues.values()
+        if "RedrivePolicy" in q["Properties"]
+    }
+    keepers |= {stage.text(s["Properties"]["Target"]["DeadLetterConfig"]["Arn"]) for s in schedules}
+
+    for name, queue in queues.items():
+        assert "RedrivePolicy" in queue["Properties"] or name in keepers, name
+        assert name not in keepers or queue["Properties"]["MessageRetentionPeriod"] == 14 * 86_400, name
+
+
+def test_every_function_has_a_role_of_its_own_and_no_managed_policy(stage):
+    roles = [stage.text(f["Properties"]["Role"]) for f in stage.every("AWS::Lambda::Function").values()]
+
+    assert set(stage.every("AWS::Lambda::Function")) == FUNCTIONS
+    assert len(set(roles)) == len(roles)
+    assert not [
+        name for name, role in stage.every("AWS::IAM::Role").items() if "ManagedPolicyArns" in role["Properties"]
+    ]
+
+
+def test_every_function_runs_on_arm_traced_and_with_its_own_log_group(stage):
+    groups = set()
+    for name, function in stage.every("AWS::Lambda::Function").items():
+        properties = function["Properties"]
+        assert properties["Architectures"] == ["arm64"], name
+        assert properties["TracingConfig"] == {"Mode": "Active"}, name
+        groups.add(stage.text(properties["LoggingConfig"]["LogGroup"]))
+
+    assert len(groups) == len(FUNCTIONS)
+    assert groups <= set(stage.every("AWS::Logs::LogGroup"))
+
+
+def test_every_log_group_is_encrypted_and_ends(stage):
+    for name, group in stage.every("AWS::Logs::LogGroup").items():
+        assert group["Properties"]["RetentionInDays"] == 30, name
+        assert stage.text(group["Properties"]["KmsKeyId"]) == "StateKey", name
+
+
+def test_every_event_source_reports_partial_failures_within_a_bound(stage):
+    for name, mapping in stage.every("AWS::Lambda::EventSourceMapping").items():
+        properties = mapping["Properties"]
+        assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
+        assert properties["ScalingConfig"] == {"MaximumConcurrency": 10}, name
+        assert properties["BatchSize"] == 10, name
+
+
+def test_every_alarm_knows_what_silence_means_and_what_to_do(stage):
+    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
+        assert alarm["Properties"]["TreatMissingData"] == "notBreaching", name
+        assert alarm["Properties"]["AlarmDescription"].endswith("See docs/operations.md."), name
+
+
+def test_every_function_and_queue_has_its_alarms(stage):
+    alarms = set(stage.every("AWS::CloudWatch::Alarm"))
+
+    expected = {f"{function}/{kind}" for function in FUNCTIONS for kind in ("Errors", "Throttles")}
+    expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
+    expected |= {"Rendezvous/Api/ServerErrors", "Report/Failed"}
+    expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
+    assert alarms == expected
+
+
+def test_the_dashboard_shows_every_alarm(stage):
+    (dashboard,) = stage.every("AWS::CloudWatch::Dashboard").values()
+    body = json.dumps(dashboard["Properties"]["DashboardBody"])
+
+    for logical_id, name in stage.names.items():
+        if name in stage.every("AWS::CloudWatch::Alarm"):
+            assert logical_id in body, name
+
+
+def test_alarms_are_told_to_the_topic_that_the_stage_names():
+    topic = "arn:aws:sns:eu-central-1:123456789012:operators"
+    stage = templates(alarm_topic_arn=topic)
+
+    for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
+        assert alarm["Properties"]["AlarmActions"] == [topic], name
+
+
+def test_every_table_is_on_demand_encrypted_restorable_and_forgets(stage):
+    for name, table in stage.every("AWS::DynamoDB::Table").items():
+        properties = table["Properties"]
+        assert properties["BillingMode"] == "PAY_PER_REQUEST", name
+        assert stage.text(properties["SSESpecification"]["KMSMasterKeyId"]) == "StateKey", name
+        assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}, name
+        assert properties["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}, name
+        assert properties["DeletionProtectionEnabled"] is True, name
+
+
+def test_every_key_rotates(stage):
+    for name, key in stage.every("AWS::KMS::Key").items():
+        assert key["Properties"]["EnableKeyRotation"] is True, name
+
+
+def test_every_bucket_is_encrypted_versioned_private_and_cleaned(stage):
+    buckets = stage.every("AWS::S3::Bucket")
+    for name, bucket in buckets.items():
+        properties = bucket["Properties"]
+        (rule,) = properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+        assert stage.text(rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"]) == "StateKey", name
+        assert properties["VersioningConfiguration"] == {"Status": "Enabled"}, name
+        assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}, name
+        assert properties["LifecycleConfiguration"]["Rules"], name
+    assert refused_without_tls(stage, "AWS::S3::BucketPolicy", "Bucket") == set(buckets)
+
+
+def test_every_secret_is_encrypted_with_our_key_and_comes_empty(stage):
+    for name, secret in stage.every("AWS::SecretsManager::Secret").items():
+        assert stage.text(secret["Properties"]["KmsKeyId"]) == "StateKey", name
+        assert secret["Properties"]["SecretString"] == "{}", name
+
+
+def test_no_template_makes_an_access_key(stage):
+    assert stage.every("AWS::IAM::AccessKey") == {}
+
+
+def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
+    schedules = stage.every("AWS::Scheduler::Schedule")
+    for name, schedule in schedules.items():
+        target = schedule["Properties"]["Target"]
+        assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 3}, name
+        assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
+    assert set(schedules) == {"Schedules/SweepLeases", "Schedules/SweepStrays", "Schedules/Report"}
+
+
+def test_every_stage_of_an_api_is_throttled_and_logged_without_addresses(stage):
+    for name, api_stage in stage.every("AWS::ApiGatewayV2::Stage").items():
+        properties = api_stage["Properties"]
+        assert properties["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0, name
+        assert properties["DefaultRouteSettings"]["ThrottlingBurstLimit"] > 0, name
+        assert json.loads(properties["AccessLogSettings"]["Format"])["requestId"] == "$context.requestId", name
+        assert "identity" not in properties["AccessLogSettings"]["Format"], name
+
+
+def test_every_integration_speaks_payload_format_2(stage):
+    for name, integration in stage.every("AWS::ApiGatewayV2::Integration").items():
+        assert integration["Properties"]["PayloadFormatVersion"] == "2.0", name
+
+
+def test_the_api_routes_by_path_alone(stage):
+    routes = {route["Properties"]["RouteKey"] for route in stage.every("AWS::ApiGatewayV2::Route").values()}
+
+    paths = ("/proxy", "/answer", "/client", "/amp/client", "/amp/client/{proxy+}")
+    assert routes == {"$default", *(f"ANY {path}" for path in paths)}
+
+
+@pytest.mark.parametrize(
+    "kind", ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"]
+)
+def test_state_outlives_its_stack_except_when_local(stage, kind):
+    policies = {resource["DeletionPolicy"] for resource in stage.every(kind).values()}
+    local = {resource["DeletionPolicy"] for resource in templates(local=True).every(kind).values()}
+
+    assert (policies, local) == ({"Retain"}, {"Delete"})
+
+
+def test_the_stack_that_can_be_deleted_holds_no_state(stage):
+    kinds = {resource["Type"] for resource in stage.stage["Resources"].values()}
+
+    assert not kinds & {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"}
+
+
+@pytest.mark.parametrize("kind", TYPED_NAMES)
+def test_names_are_generated_unless_somebody_types_them(stage, kind):
+    name, typed = TYPED_NAMES[kind]
+
+    assert {key for key, resource in stage.every(kind).items() if name in resource["Properties"]} == typed
+
+
+def test_the_results_have_the_names_that_others_read(stage):
+    assert set(stage.stage["Outputs"]) == {
+        "BrokerQueueUrl",
+        "BrokerQueueArn",
+        "BrokerQueueName",
+        "DeadLetterQueueUrl",
+        "RendezvousUrl",
+        "RendezvousApiId",
+        "HistoryBucket",
+        "HistoryStream",
+        "HistoryDatabase",
+        "HistoryTable",
+        "RendezvousTable",
+        "LeaseTable",
+        "ClientUserName",
+        "ClientSecretArn",
+        "ClientQueuePrefix",
+        "ReportJobName",
+        "ReportPrefix",
+        "SweepFunctionName",
+        "Region",
+    }
