@@ -175,6 +175,14 @@ class Statistics(Protocol):
         ...
 
 
+class Telemetry(Protocol):
+    """The metrics that alarms and dashboards look at."""
+
+    def count(self, events: Sequence[HistoryEvent]) -> None:
+        """Add events to the metrics."""
+        ...
+
+
 class History(Protocol):
     """The lake."""
 

@@ -245,3 +245,11 @@ class MemoryHistory:
 
     def write(self, events: Sequence[HistoryEvent]) -> None:
         self.events += events
+
+
+@dataclass
+class MemoryTelemetry:
+    counted: list[HistoryEvent] = field(default_factory=list)
+
+    def count(self, events: Sequence[HistoryEvent]) -> None:
+        self.counted += events

@@ -22,8 +22,8 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         return response()
     try:
         answer = ProxyAnswer.parse(request.body)
-    except InvalidProxyMessage:
-        _record(_event("invalid", sid=request.request_id))
+    except InvalidProxyMessage as error:
+        wiring.record_bad_input("answer", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
     record = _take(answer)
     if record is None:

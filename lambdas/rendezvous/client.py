@@ -26,7 +26,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     if request.is_preflight:
         return response()
     if len(request.body) > MAXIMUM_BODY_BYTES:
-        return response(status=HTTPStatus.BAD_REQUEST)
+        return _refused(request, f"{len(request.body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
     if is_legacy(request.body):
         return _legacy(request)
     return response(_reply(request, request.body, method=Method.HTTP))
@@ -36,17 +36,23 @@ def _amp(request: Request) -> Response:
     try:
         reply = _reply(request, amp.decode_path(request.path.removeprefix(AMP_PREFIX)), method=Method.AMP)
     except amp.InvalidAmpPath as error:
+        wiring.record_bad_input(Method.AMP, request_id=request.request_id, reason=str(error))
         reply = error_reply(str(error))
     headers = {**CROSS_ORIGIN, "Cache-Control": amp.CACHE_CONTROL}
     return response(amp.armor(reply), content_type=amp.CONTENT_TYPE, headers=headers)
+
+
+def _refused(request: Request, reason: str) -> Response:
+    wiring.record_bad_input(Method.HTTP, request_id=request.request_id, reason=reason)
+    return response(status=HTTPStatus.BAD_REQUEST)
 
 
 def _legacy(request: Request) -> Response:
     try:
         nat = request.headers.get("snowflake-nat-type", "")
         offer = Offer.parse_legacy(request.body, wiring.bridges(), nat_header=nat)
-    except OfferRejectedError:
-        return response(status=HTTPStatus.BAD_REQUEST)
+    except OfferRejectedError as error:
+        return _refused(request, error.text)
     reply = legacy_reply(Reply.parse(_served(request, offer, method=Method.HTTP).encode()))
     return response(reply.body, status=reply.status)
 
@@ -55,6 +61,7 @@ def _reply(request: Request, body: bytes, *, method: Method) -> str:
     try:
         offer = Offer.parse(body, wiring.bridges())
     except OfferRejectedError as error:
+        wiring.record_bad_input(method, request_id=request.request_id, reason=error.text)
         return error_reply(error.text)
     return _served(request, offer, method=method)
 

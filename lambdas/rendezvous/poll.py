@@ -29,7 +29,8 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         return response()
     try:
         poll = ProxyPoll.parse(request.body)
-    except InvalidProxyMessage:
+    except InvalidProxyMessage as error:
+        wiring.record_bad_input("proxy", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
     if not is_relay_allowed(poll.relay_pattern, _allowed_relays()):
         _record(request, poll, "relay_rejected", was_held=False)

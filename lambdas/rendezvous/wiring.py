@@ -14,7 +14,9 @@ from signalbox.aws.offers import DynamoOffers
 from signalbox.aws.settings import Settings, SystemClock
 from signalbox.aws.sqs import SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.statistics import DynamoStatistics
+from signalbox.aws.telemetry import PowertoolsTelemetry
 from signalbox.geoip import country_database
+from signalbox.rendezvous import events
 from signalbox.rendezvous.bridges import DEFAULT_BRIDGES, BridgeList
 from signalbox.rendezvous.matching import Matchmaker
 from signalbox.rendezvous.party import CountryOf
@@ -62,7 +64,12 @@ def statistics() -> DynamoStatistics:
 def recorder() -> Recorder:
     """Return where events go."""
     history = FirehoseHistory(boto3.client("firehose"), settings().text("HISTORY_STREAM"))
-    return Recorder(history, statistics())
+    return Recorder(history, statistics(), PowertoolsTelemetry())
+
+
+def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
+    """Record a request that breaks the protocol."""
+    recorder().record([events.bad_input(source, at=CLOCK.now(), request_id=request_id, reason=reason)])
 
 
 @cache

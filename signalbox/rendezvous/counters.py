@@ -27,6 +27,8 @@ class Metric(StrEnum):
     POLL_WITH_RELAY_URL = "proxy_poll_with_relay_url"
     POLL_WITHOUT_RELAY_URL = "proxy_poll_without_relay_url"
     POLL_REJECTED_RELAY_URL = "proxy_poll_rejected_relay_url"
+    BAD_INPUT = "bad_input"  # what upstream does not count: messages that break the protocol, and dead letters
+    DEAD_LETTER = "dead_letter"
 
 
 # In the order in which upstream's registry exports them.
@@ -40,6 +42,8 @@ LABELS: Mapping[Metric, tuple[str, ...]] = {
     Metric.POLL_WITH_RELAY_URL: ("nat", "type"),
     Metric.POLL_WITHOUT_RELAY_URL: ("nat", "type"),
     Metric.POLL_REJECTED_RELAY_URL: ("nat", "type"),
+    Metric.BAD_INPUT: ("source",),
+    Metric.DEAD_LETTER: ("source",),
 }
 
 
@@ -56,6 +60,14 @@ def event_counters(event: HistoryEvent) -> tuple[str, ...]:
         return _poll_counters(event)
     if event.kind == "proxy_answer":
         return _answer_counters(event)
+    if event.kind == "dead_letter":
+        return (counter_name(Metric.DEAD_LETTER, event.source or UNKNOWN),)
+    if event.kind == "bad_input" or (event.kind == "offer" and event.outcome == "rejected"):
+        return (counter_name(Metric.BAD_INPUT, event.source or UNKNOWN),)
+    return _client_counters(event)
+
+
+def _client_counters(event: HistoryEvent) -> tuple[str, ...]:
     status = _client_status(event)
     if status is None:
         return ()

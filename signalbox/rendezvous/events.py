@@ -9,7 +9,6 @@ from signalbox.rendezvous.broker import Delivery, Rendezvous, was_matched
 from signalbox.rendezvous.proxy import ProxyPoll
 
 CAPABILITY = "rendezvous"
-SID_DIGITS = 16
 
 
 def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
@@ -75,20 +74,31 @@ def proxy_poll(
     )
 
 
-def proxy_answer(
-    outcome: str, *, at: datetime, sid_hash: str, record: Rendezvous | None, reason: str | None = None
-) -> HistoryEvent:
-    """Return the event of a proxy's answer: `success`, `client_gone` or `invalid`."""
+def proxy_answer(outcome: str, *, at: datetime, sid_hash: str, record: Rendezvous | None) -> HistoryEvent:
+    """Return the event of a proxy's answer: `success` or `client_gone`."""
     return HistoryEvent(
         event_id=f"proxy_answer:{sid_hash}:{at.timestamp():.3f}",
         occurred_at=at,
         capability=CAPABILITY,
         kind="proxy_answer",
         outcome=outcome,
-        reason=reason,
         message_id=record.client_id if record else None,
         source="proxy",
         labels={"proxy_type": record.proxy_type} if record and record.proxy_type else {},
+    )
+
+
+def bad_input(source: str, *, at: datetime, request_id: str, reason: str) -> HistoryEvent:
+    """Return the event of a request that breaks the protocol; `source` is `proxy`, `answer`, `http` or `ampcache`."""
+    return HistoryEvent(
+        event_id=f"bad_input:{request_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="bad_input",
+        outcome="rejected",
+        reason=reason,
+        message_id=request_id,
+        source=source,
     )
 
 

@@ -40,6 +40,11 @@ _COUNTERS: Mapping[Metric, tuple[str, str]] = {
         "snowflake_rounded_proxy_poll_without_relay_url_extension_total",
         "The number of snowflake proxy polls without Relay URL Extension",
     ),
+    Metric.BAD_INPUT: ("signalbox_rounded_bad_input_total", "The number of messages that broke the protocol"),
+    Metric.DEAD_LETTER: (
+        "signalbox_rounded_dead_letters_total",
+        "The number of offers that nobody could be told about",
+    ),
 }
 
 

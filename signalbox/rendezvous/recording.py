@@ -1,4 +1,4 @@
-"""Where events go: into the lake, and into the live counters that they stand for."""
+"""Where events go: into the lake, and into the live counters and metrics that they stand for."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date
 
 from signalbox.history.event import HistoryEvent
-from signalbox.ports import History, Statistics
+from signalbox.ports import History, Statistics, Telemetry
 from signalbox.rendezvous.counters import distinct_keys, event_counters
 
 
@@ -16,12 +16,14 @@ class Recorder:
 
     history: History
     statistics: Statistics
+    telemetry: Telemetry
 
     def record(self, events: Sequence[HistoryEvent]) -> None:
         """Write the events and count them on their days."""
         if not events:
             return
         self.history.write(events)
+        self.telemetry.count(events)
         by_day: dict[date, Counter[str]] = defaultdict(Counter)
         for event in events:
             day = event.occurred_at.astimezone(UTC).date()

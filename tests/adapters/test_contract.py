@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from signalbox.aws.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.leases import DynamoLeases
@@ -188,6 +190,13 @@ class TestOffers:
         found = offers.find(RECORD.client_id)
         assert found is not None
         assert found.receipt_handle == "h2"
+
+
+def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
+    offers = DynamoOffers(boto3.resource("dynamodb").Table("NoSuchTable"))
+
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        offers.close(ClientId("c"), state=State.EXPIRED, reply="")
 
 
 class TestHeldPolls:

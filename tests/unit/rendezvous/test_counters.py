@@ -84,7 +84,9 @@ def poll(outcome="idle", **labels):
             id="an offer that lay in the queue too long was never matched",
         ),
         pytest.param(event("offer", "parked", source="sqs"), (), id="a parked offer is not over yet"),
-        pytest.param(event("offer", "rejected", source="http"), (), id="a malformed offer is not counted"),
+        pytest.param(
+            event("offer", "rejected", source="http"), ("bad_input|http",), id="a malformed offer counts as no client"
+        ),
         pytest.param(event("offer", "duplicate", source="sqs"), (), id="a duplicate is not counted"),
         pytest.param(
             event("answer", "delivered", source="http", nat="restricted", country="CN"),
@@ -163,3 +165,15 @@ def test_naming_and_parsing_are_inverse(metric, data):
     (sample,) = parsed_counters({counter_name(metric, *values): 7})
 
     assert (sample.metric, list(sample.labels.values()), sample.count) == (metric, values, 7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "source", "counter"),
+    [
+        ("bad_input", "rejected", "http", "bad_input|http"),
+        ("offer", "rejected", "sqs", "bad_input|sqs"),
+        ("dead_letter", "dead", "sqs", "dead_letter|sqs"),
+    ],
+)
+def test_what_breaks_the_protocol_is_counted_though_upstream_does_not(kind, outcome, source, counter):
+    assert event_counters(event(kind, outcome, source=source)) == (counter,)

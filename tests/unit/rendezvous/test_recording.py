@@ -7,7 +7,7 @@ from datetime import timedelta
 from signalbox.rendezvous import events
 from signalbox.rendezvous.broker import State
 from signalbox.rendezvous.recording import Recorder
-from tests.memory import START, MemoryHistory, MemoryStatistics
+from tests.memory import START, MemoryHistory, MemoryStatistics, MemoryTelemetry
 from tests.unit.rendezvous.test_broker import RECORD
 from tests.unit.rendezvous.world import ANSWER, OFFER, delivery, proxy
 
@@ -19,7 +19,7 @@ ANSWERED = replace(
 
 
 def recorder() -> Recorder:
-    return Recorder(MemoryHistory(), MemoryStatistics())
+    return Recorder(MemoryHistory(), MemoryStatistics(), MemoryTelemetry())
 
 
 def poll_event(sid_hash: str = "s1", party: str | None = "addr1", *, outcome: str = "idle", seconds: int = 0):
@@ -33,7 +33,7 @@ def test_an_event_is_written_once_and_counted() -> None:
     recording.record([poll_event(), poll_event("s2", seconds=1)])
 
     counters = recording.statistics.counters(START.date())
-    assert len(recording.history.events) == 2
+    assert len(recording.history.events) == len(recording.telemetry.counted) == 2
     assert counters["proxy_poll|unrestricted|idle|standalone"] == 2
     assert counters["proxy|CA|unrestricted|standalone"] == 1
 
@@ -78,6 +78,7 @@ def test_no_event_holds_an_address_or_a_session_description() -> None:
         events.proxy_answer("success", at=START, sid_hash="s", record=ANSWERED),
         events.proxy_answer("client_gone", at=START, sid_hash="s", record=None),
         events.dead_letter("m", at=START, reason="ClientID is empty"),
+        events.bad_input("http", at=START, request_id="r", reason="no supplied offer"),
         poll_event(),
     ]
 
