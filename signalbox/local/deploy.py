@@ -1,8 +1,6 @@
 """The local stage: the emulator with the app deployed into it, and the file that tells everybody where it is."""
 
-import base64
 import fcntl
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +8,13 @@ from typing import Any
 
 import boto3
 
+from signalbox.aws.credentials import client_credentials
 from signalbox.errors import RejectedError
 from signalbox.local import cdk, emulator
 from signalbox.local.emulator import ACCOUNT, REGION, Emulator
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
-from signalbox.local.state import CHECKOUT, State, read_json, write_json
+from signalbox.local.state import CHECKOUT, State, write_json
 
 DEFAULT_PORT = 4566
 # What answers under which prefix of the endpoint: later capabilities add theirs.
@@ -88,6 +87,7 @@ def _record(state: State, running: Emulator) -> dict[str, Any]:
     session = running.session()
     outputs = _outputs(session, state)
     write_json(state.routes, api_routes(outputs))
+    client = client_credentials(session, outputs)
     local = {
         "endpoint_url": running.endpoint_url,
         "region": running.region,
@@ -95,7 +95,11 @@ def _record(state: State, running: Emulator) -> dict[str, Any]:
         "broker_queue_url": outputs["BrokerQueueUrl"],
         "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
         "history_bucket": outputs["HistoryBucket"],
-        "client_credentials": _client_credentials(session, outputs, earlier=read_json(state.local)),
+        "client_credentials": {
+            "access_key_id": client.access_key_id,
+            "secret_access_key": client.secret_access_key,
+            "sqscreds": client.sqscreds,
+        },
         "admin_credentials": {
             "access_key_id": running.administrator.access_key_id,
             "secret_access_key": running.administrator.secret_access_key,
@@ -120,23 +124,3 @@ def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
         if output in outputs
     }
 
-
-def _client_credentials(
-    session: boto3.Session, outputs: Mapping[str, str], *, earlier: Mapping[str, Any] | None
-) -> dict[str, str]:
-    """Return the limited client's key: the one it has, since a user can have only two, or a new one."""
-    iam = session.client("iam")
-    user = outputs["ClientUserName"]
-    known = {key["AccessKeyId"] for key in iam.list_access_keys(UserName=user)["AccessKeyMetadata"]}
-    if earlier and earlier["client_credentials"]["access_key_id"] in known:
-        kept: dict[str, str] = earlier["client_credentials"]
-        return kept
-    for key_id in known:
-        iam.delete_access_key(UserName=user, AccessKeyId=key_id)
-    key = iam.create_access_key(UserName=user)["AccessKey"]
-    pair = {"aws-access-key-id": key["AccessKeyId"], "aws-secret-key": key["SecretAccessKey"]}
-    return {
-        "access_key_id": key["AccessKeyId"],
-        "secret_access_key": key["SecretAccessKey"],
-        "sqscreds": base64.b64encode(json.dumps(pair).encode()).decode(),
-    }
