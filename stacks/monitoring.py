@@ -38,6 +38,7 @@ class Monitoring(Construct):
             dashboard_name=config.stage,
             widgets=[
                 [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)],
+                _client_row(),
                 _queue_row(rendezvous),
                 _function_row(rendezvous),
                 _http_row(rendezvous),
@@ -59,6 +60,28 @@ def _alarms(
         report.alarm,
         schedules.dead_letters.alarm,
     ]
+
+
+def _client_row() -> list[cloudwatch.IWidget]:
+    """Show what the functions say of every event: who was served, who was not, and how long it took."""
+    matches, denied = _event("AnswerDelivered"), _event("OfferDenied")
+    return [
+        _graph("Clients answered, denied, timed out", [matches, denied, _event("TimeoutExpired")]),
+        _graph(
+            "Time to answer (ms)",
+            [_event("AnswerDeliveredLatency", statistic=statistic) for statistic in ("p50", "p95")],
+        ),
+        _graph(
+            "Polls and what broke the protocol",
+            [_event(name) for name in ("ProxyPollMatched", "ProxyPollIdle", "BadInputRejected", "OfferRejected")],
+        ),
+    ]
+
+
+def _event(name: str, *, statistic: str = "Sum") -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace="Signalbox", metric_name=name, dimensions_map={"service": "rendezvous"}, statistic=statistic
+    )
 
 
 def _queue_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:

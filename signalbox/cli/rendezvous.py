@@ -112,7 +112,7 @@ def session_description(sdp: Path | None) -> str:
     if sdp is None:
         return sample_offer(secrets.token_hex(8))
     try:
-        text = sys.stdin.read() if str(sdp) == "-" else sdp.read_text()
+        text = (sys.stdin.buffer.read() if str(sdp) == "-" else sdp.read_bytes()).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise RejectedError(f"cannot read the offer from {str(sdp)!r}: {error}") from error
     if not text.strip():
@@ -134,6 +134,37 @@ def _say(progress: "Progress") -> None:
 
 def _seconds(duration: timedelta) -> str:
     return f"{duration.total_seconds():.2f} s"
+
+
+@app.command()
+def proxy(
+    *,
+    nat: Annotated[Nat, typer.Option(help="NAT type of the proxy.")] = Nat.UNRESTRICTED,
+    proxy_type: Annotated[str, typer.Option("--type", help="Type that the proxy says it has.")] = "standalone",
+    rounds: Annotated[int, typer.Option(help="Polls to make.", min=1)] = 1,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Poll as a simulated proxy would, and answer with a made-up session: to try a stage by hand, never for users."""
+    from signalbox.cli.deployment import find_deployment
+    from signalbox.rendezvous.simulator import ProxySimulator
+
+    deployment = find_deployment(aws=aws, stage=stage)
+    simulator = ProxySimulator(deployment.rendezvous_url, nat=nat, proxy_type=proxy_type)
+    for _ in range(rounds):
+        served = simulator.serve_once()
+        status = served.response.status if served.response else "no response"
+        if as_json:
+            print_json({"sid": served.sid, "status": status, "accepted": served.accepted})
+        else:
+            print_line(f"{status}{_outcome(served.accepted)}")
+
+
+def _outcome(accepted: bool | None) -> str:  # noqa: FBT001 - it has three values
+    if accepted is None:
+        return ""
+    return ": answered" if accepted else ": answered, but the client was gone"
 
 
 @app.command()
