@@ -16,6 +16,7 @@ OPEN_API = (
     "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy learns "
     "nothing but an offer that any other proxy could have been given."
 )
+DEAD_LETTERS = "It holds dead letters itself, for schedules or for a queue that another template describes."
 RUNTIME = (
     "Functions run on the Python that built and tested their packages; every one that is allowed is still "
     "maintained, and a newer interpreter moves them on."
@@ -36,11 +37,9 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
     if config.local:
         _acknowledge_emulator(stack)
-    _accept(
-        stack.schedules.dead_letters,
-        "SQS3",
-        "It is the dead-letter queue of the schedules, which do not show in the template as queues do.",
-    )
+    _accept(stack.schedules.dead_letters, "SQS3", DEAD_LETTERS)
+    if config.broker_queue_arn:
+        _accept(stack.rendezvous.broker.dead_letters, "SQS3", DEAD_LETTERS)
 
 
 def _acknowledge_state(state: StateStack) -> None:

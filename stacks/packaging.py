@@ -35,11 +35,11 @@ class Folder:
     digest: str
 
 
-def packages(*, local: bool, cache: Path = CACHE) -> Folder:
+def packages(*, local: bool, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
     """Build or find the layer with the locked packages, for arm64 Lambda or for this machine."""
     platform = _this_machine() if local else LAMBDA_PLATFORM
-    digest = _digest([(b"lock", LOCK.read_bytes()), (b"platform", platform.encode())])
-    return _built("packages", digest, lambda folder: _install(folder, local=local), cache=cache)
+    digest = _digest([(b"lock", lock.read_bytes()), (b"platform", platform.encode())])
+    return _built("packages", digest, lambda folder: _install(folder, lock, local=local), cache=cache)
 
 
 def code(config: Config, *, cache: Path = CACHE) -> Folder:
@@ -112,12 +112,12 @@ def _copy_compiled(files: dict[str, Path], folder: Path) -> None:
     _compile(folder, prefix="/var/task")
 
 
-def _install(folder: Path, *, local: bool) -> None:
+def _install(folder: Path, lock: Path, *, local: bool) -> None:
     target = folder / "python"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     where: list[str] = [] if local else ["--python-platform", LAMBDA_PLATFORM, "--python-version", version]
     options = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
-    _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", LOCK])
+    _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", lock])
     shutil.rmtree(target / "bin", ignore_errors=True)
     (target / ".lock").unlink(missing_ok=True)
     _compile(target, prefix="/opt/python")

@@ -4,8 +4,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from aws_cdk import App
@@ -62,14 +63,20 @@ class Templates:
         return self.names[argument[0]]
 
 
-def templates(**context: object) -> Templates:
+@cache
+def templates(**settings: str | int) -> Templates:
     """Synthesize a stage with these settings beside the defaults."""
-    flags = json.loads((ROOT / "cdk.json").read_text())["context"]
-    app = App(context={**flags, **HERMETIC, **context})
-    state, stage = build(app)
-    assembly = app.synth()
-    found = [assembly.get_stack_by_name(stack.stack_name).template for stack in (state, stage)]
+    with TemporaryDirectory() as folder:
+        app = App(outdir=folder, context=context(**settings))
+        state, stage = build(app)
+        assembly = app.synth()
+        found = [assembly.get_stack_by_name(stack.stack_name).template for stack in (state, stage)]
     return Templates(state=found[0], stage=found[1])
+
+
+def context(**settings: object) -> dict[str, object]:
+    """Return what the CDK CLI would hand to the app, without building what ships."""
+    return {**json.loads((ROOT / "cdk.json").read_text())["context"], **HERMETIC, **settings}
 
 
 def as_list(value: object) -> list[Any]:

@@ -25,10 +25,9 @@ def functions_of(path: Path) -> dict[str, ast.AST]:
 def settings_in(node: ast.AST) -> set[str]:
     """Return the variables that a piece of code reads by name: the upper-case texts in it."""
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    policy = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)} & {"policy"}
-    return {
-        text for text in texts if (text.replace("_", "").isalpha() and text.isupper() and "_" in text) or text == "STAGE"
-    } | ({*DURATIONS.values(), HOLD_LIMIT} if policy else set())
+    named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
+    reads_policy = any(isinstance(part, ast.Attribute) and part.attr == "policy" for part in ast.walk(node))
+    return named | ({*DURATIONS.values(), HOLD_LIMIT} if reads_policy else set())
 
 
 def variables_read(handler: str) -> set[str]:

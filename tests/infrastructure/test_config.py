@@ -1,0 +1,170 @@
+"""Settings: what is accepted, what is refused, and in which words."""
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from stacks.config import LOG_RETENTION_DAYS, Config, settings
+from stacks.context import InvalidConfig, read_config
+from stacks.logs import RETENTION
+
+QUEUE = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+
+
+def problems(**context: object) -> tuple[str, ...]:
+    with pytest.raises(InvalidConfig) as refused:
+        read_config(context)
+    return refused.value.problems
+
+
+def test_nothing_given_is_the_default_configuration():
+    assert read_config({}) == Config()
+
+
+def test_a_configuration_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        Config().stage = "other"
+
+
+def test_values_of_the_command_line_mean_what_values_of_the_file_mean():
+    typed = read_config({"poll_hold_seconds": 5, "local": True, "region": None, "stage": "trial"})
+    text = read_config({"poll_hold_seconds": "5", "local": "true", "region": "", "stage": "trial"})
+
+    assert text == typed == Config(poll_hold_seconds=5, local=True, stage="trial")
+
+
+def test_what_belongs_to_cdk_is_no_setting():
+    context = {"aws:cdk:bundling-stacks": [], "@aws-cdk/core:checkSecretUsage": True, "acknowledged-issue-numbers": []}
+
+    assert read_config(context) == Config()
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("broker_queue", "broker_queue_arn"),
+        ("offer_patience", "offer_patience_seconds"),
+        ("offer-patience-seconds", "offer_patience_seconds"),
+        ("Stage", "stage"),
+        ("x", "region"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_nearest_known_one(key, nearest):
+    (problem,) = problems(**{key: "1"})
+
+    assert problem.startswith(f"{key!r} is not a setting; did you mean ")
+    assert key == "x" or problem.endswith(f"{nearest!r}?")
+
+
+def test_all_problems_are_told_at_once():
+    found = problems(stag="x", poll_hold_seconds=99, log_retention_days=31, broker_queue_retention_seconds=60)
+
+    assert found == (
+        "'stag' is not a setting; did you mean 'stage'?",
+        f"log_retention_days must be one of {', '.join(map(str, LOG_RETENTION_DAYS))}, not 31",
+        "poll_hold_seconds must be at most 28 s, not 99",
+        (
+            "broker_queue_retention_seconds must be at least 150 s with offer_patience_seconds 30, "
+            "or offers vanish before their clients are told; it is 60"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("context", "problem"),
+    [
+        ({"local": "yes"}, "local must be true or false, not 'yes'"),
+        ({"poll_hold_seconds": True}, "poll_hold_seconds must be a whole number, not True"),
+        ({"poll_hold_seconds": 1.5}, "poll_hold_seconds must be a whole number, not 1.5"),
+        ({"poll_hold_seconds": ""}, "poll_hold_seconds must be a whole number, not ''"),
+        ({"poll_hold_seconds": -1}, "poll_hold_seconds must be at least 0 s, not -1"),
+        ({"offer_patience_seconds": 11}, "offer_patience_seconds must be at least 12 s, not 11"),
+        ({"broker_queue_maximum_receives": 2}, "broker_queue_maximum_receives must be at least 3, not 2"),
+        ({"stage": 7}, "stage must be text, not 7"),
+        ({"stage": "Trial"}, "stage must match [a-z](?:[a-z0-9-]{0,28}[a-z0-9])?, not 'Trial'"),
+        ({"broker_queue_name": "a.fifo"}, "broker_queue_name must match [A-Za-z0-9_-]{1,80}, not 'a.fifo'"),
+        ({"bridge_list_file": "/nowhere"}, "bridge_list_file names no file: '/nowhere'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+def test_a_value_that_cannot_be_is_refused(context, problem):
+    assert problems(**context) == (problem,)
+
+
+@pytest.mark.parametrize(
+    ("context", "words"),
+    [
+        ({"offer_patience_seconds": 240}, "broker_queue_retention_seconds must be at least 360 s"),
+        (
+            {"client_queue_lease_seconds": 20},
+            "client_queue_lease_seconds must be at least offer_patience_seconds (30 s)",
+        ),
+        (
+            {"stray_queue_age_seconds": 60},
+            "stray_queue_age_seconds must be at least client_queue_lease_seconds (120 s)",
+        ),
+        ({"broker_queue_name": "snowflake-client-x"}, "would open the broker queue 'snowflake-client-x'"),
+        ({"client_queue_prefix": "snowflake-"}, "would open the broker queue 'snowflake-broker'"),
+        ({"client_queue_prefix": "sig"}, "would open the queues of stage 'signalbox'"),
+        ({"client_queue_prefix": "signalbox-"}, "would open the queues of stage 'signalbox'"),
+        ({"client_queue_prefix": "signalbox-Rendezvous"}, "would open the queues of stage 'signalbox'"),
+        ({"broker_queue_key_arn": KEY}, "broker_queue_key_arn is only for an existing queue"),
+        ({"broker_queue_arn": QUEUE, "region": "us-east-1"}, "broker_queue_arn must be in region 'us-east-1'"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else "-".join(value),
+)
+def test_values_that_do_not_go_together_are_refused(context, words):
+    assert words in problems(**context)[0]
+
+
+def test_a_prefix_of_our_own_stage_may_name_client_queues():
+    assert read_config({"client_queue_prefix": "signalbox-client-"}).client_queue_prefix == "signalbox-client-"
+
+
+def test_patience_is_at_least_six_function_timeouts():
+    for patience in range(12, 901):
+        assert 2 <= Config(offer_patience_seconds=patience).offer_timeout_seconds <= patience / 6
+
+
+def test_restricted_proxies_poll_as_all_do_unless_told_otherwise():
+    assert Config().restricted_poll_interval == 20_000
+    assert Config(restricted_poll_interval_milliseconds=60_000).restricted_poll_interval == 60_000
+
+
+@pytest.mark.parametrize(
+    ("context", "kept"),
+    [
+        ({}, True),
+        ({"local": True}, False),
+        ({"local": True, "retain_state": True}, True),
+        ({"retain_state": False}, False),
+    ],
+)
+def test_state_is_kept_unless_local_or_told_otherwise(context, kept):
+    assert read_config(context).keeps_state is kept
+
+
+def test_a_file_is_found_by_its_path(tmp_path):
+    bridges = tmp_path / "bridges with space.jsonl"
+    bridges.write_text("{}")
+
+    assert read_config({"bridge_list_file": str(bridges)}).bridge_list_file == Path(bridges)
+
+
+def test_every_setting_says_what_it_means_and_numbers_have_units():
+    for setting in settings():
+        assert setting.description.endswith("."), setting.name
+        assert setting.kind in {str, int, bool, Path}, setting.name
+        assert setting.kind is not int or setting.unit or setting.name == "broker_queue_maximum_receives", setting.name
+
+
+def test_every_default_is_a_value_that_would_be_accepted():
+    given = {setting.name: setting.default for setting in settings() if setting.default is not None}
+
+    assert read_config(given) == Config()
+
+
+def test_log_retention_is_what_cloudwatch_offers():
+    assert tuple(RETENTION) == LOG_RETENTION_DAYS

@@ -1,0 +1,57 @@
+"""cdk-nag and the app's own messages, as a person meets them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_sqs as sqs
+
+from app import build, check
+from tests.infrastructure.templates import ROOT, context
+
+ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
+
+
+def run_app(folder, **settings):
+    """Run app.py as the CDK CLI does, and return what it printed and its exit status."""
+    environment = {**os.environ, "CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context(**settings))}
+    command = [sys.executable, "app.py"]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  # our own app
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"local": True}, {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "stage": "trial"}],
+    ids=["default", "local", "existing queue and other names"],
+)
+def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
+    app = App(outdir=str(tmp_path), context=context(**settings))
+    build(app)
+    check(app)
+
+    app.synth()
+
+
+def test_a_finding_that_nobody_acknowledged_fails_the_synthesis(tmp_path):
+    app = App(outdir=str(tmp_path))
+    sqs.Queue(Stack(app, "careless"), "Queue")
+    check(app)
+
+    with pytest.raises(RuntimeError, match="AwsSolutions-SQS3"):
+        app.synth()
+
+
+def test_wrong_settings_are_told_in_words_all_at_once(tmp_path):
+    done = run_app(tmp_path, offer_patience_second=30, poll_hold_seconds="long", sweep_interval_minutes=0)
+
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert done.returncode == 2
+    assert lines == [
+        "error: 'offer_patience_second' is not a setting; did you mean 'offer_patience_seconds'?",
+        "error: poll_hold_seconds must be a whole number, not 'long'",
+        "error: sweep_interval_minutes must be at least 1 min, not 0",
+    ]
+    assert "Traceback" not in done.stderr

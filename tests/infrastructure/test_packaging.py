@@ -1,0 +1,181 @@
+"""What ships: only what runs, with bytecode, and the same from every build."""
+
+import importlib.util
+import platform
+import subprocess
+import sys
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from stacks import packaging
+from stacks.config import Config
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return the hash of every file in a folder."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory) -> Path:
+    return packaging.code(Config(), cache=tmp_path_factory.mktemp("code")).path
+
+
+def test_two_builds_of_the_code_are_equal_to_the_byte(code, tmp_path):
+    again = packaging.code(Config(), cache=tmp_path).path
+
+    assert contents(again) == contents(code)
+
+
+def test_the_code_holds_handlers_and_core_but_neither_command_nor_emulator(code):
+    names = contents(code)
+
+    assert {"lambdas/rendezvous/offer.py", "signalbox/rendezvous/broker.py"} <= set(names)
+    assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/local"))]
+    assert {Path(name).suffix for name in names} == {".py", ".pyc"}
+    assert {name.split("/")[0] for name in names} == {"lambdas", "signalbox"}
+
+
+def test_every_module_ships_with_bytecode_that_is_not_checked_against_its_source(code):
+    for source in code.rglob("*.py"):
+        compiled = Path(importlib.util.cache_from_source(str(source))).read_bytes()
+        assert compiled[:4] == importlib.util.MAGIC_NUMBER, source
+        assert int.from_bytes(compiled[4:8], "little") == 0b01, source  # PEP 552: by hash, unchecked
+
+
+def test_settings_files_of_the_stage_ship_beside_the_code(tmp_path):
+    bridges, countries = tmp_path / "mine.jsonl", tmp_path / "mine.mmdb"
+    bridges.write_text("{}")
+    countries.write_bytes(b"\x00")
+    config = Config(bridge_list_file=bridges, country_database_file=countries)
+
+    built = packaging.code(config, cache=tmp_path / "cache")
+
+    assert (built.path / "settings" / "bridges.jsonl").read_text() == "{}"
+    assert (built.path / "settings" / "country.mmdb").read_bytes() == b"\x00"
+    assert built.digest != packaging.code(Config(), cache=tmp_path / "cache").digest
+
+
+def test_what_is_built_is_found_again_and_never_half(tmp_path):
+    first = packaging.code(Config(), cache=tmp_path)
+    marker = first.path / "marker"
+    marker.touch()
+
+    assert packaging.code(Config(), cache=tmp_path) == first
+    assert marker.exists()
+    assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
+
+
+def test_builds_side_by_side_do_not_disturb_each_other(tmp_path):
+    program = "import sys; from pathlib import Path; from stacks import packaging; from stacks.config import Config; "
+    program += "print(packaging.code(Config(), cache=Path(sys.argv[1])).path)"
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    both = [
+        subprocess.Popen(command, cwd=packaging.ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603  # our own build
+        for _ in range(2)
+    ]
+    paths = {process.communicate()[0].strip() for process in both}
+
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(paths) == 1
+    assert [path.name for path in tmp_path.iterdir()] == [Path(paths.pop()).name]
+
+
+def wheel(folder: Path, *, tag: str, module: str) -> str:
+    """Write a wheel with one module and a script; return its hash."""
+    path = folder / f"tiny-1.0-py3-none-{tag}.whl"
+    about = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-{tag}\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("tiny.py", module)
+        archive.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        archive.writestr("tiny-1.0.dist-info/WHEEL", about)
+        archive.writestr("tiny-1.0.dist-info/entry_points.txt", "[console_scripts]\ntiny = tiny:main\n")
+        archive.writestr("tiny-1.0.dist-info/RECORD", "")
+    return sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def lock(tmp_path, monkeypatch) -> Path:
+    """Return the lock of a package that has wheels for Lambda and for any machine, both on disk."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    body = "KINDS = {'a', 'b', 'c', 'd'}\n\ndef main(kind):\n    return kind in {'a', 'b', 'c', 'd'}\n"
+    hashes = [
+        wheel(wheels, tag="manylinux_2_28_aarch64", module=f"{body}\nBUILT_FOR = 'lambda'\n"),
+        wheel(wheels, tag="any", module=f"{body}\nBUILT_FOR = 'any'\n"),
+    ]
+    monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    path = tmp_path / "requirements.lock"
+    path.write_text(" ".join(["tiny==1.0", *(f"--hash=sha256:{digest}" for digest in hashes)]))
+    return path
+
+
+def test_two_builds_of_the_packages_are_equal_to_the_byte(lock, tmp_path):
+    first = packaging.packages(local=False, lock=lock, cache=tmp_path / "first")
+    second = packaging.packages(local=False, lock=lock, cache=tmp_path / "second")
+
+    assert first.digest == second.digest
+    assert contents(first.path) == contents(second.path)
+
+
+def test_packages_are_built_for_lambda_or_for_this_machine(lock, tmp_path):
+    theirs = packaging.packages(local=False, lock=lock, cache=tmp_path)
+    ours = packaging.packages(local=True, lock=lock, cache=tmp_path)
+
+    mine = "lambda" if (platform.system(), platform.machine()) == ("Linux", "aarch64") else "any"
+    assert "BUILT_FOR = 'lambda'" in (theirs.path / "python" / "tiny.py").read_text()
+    assert f"BUILT_FOR = {mine!r}" in (ours.path / "python" / "tiny.py").read_text()
+    assert theirs.digest != ours.digest
+
+
+def test_packages_ship_with_bytecode_and_without_scripts(lock, tmp_path):
+    built = packaging.packages(local=True, lock=lock, cache=tmp_path)
+    names = {path.relative_to(built.path).parts[:2] for path in built.path.rglob("*")}
+
+    assert Path(importlib.util.cache_from_source(str(built.path / "python" / "tiny.py"))).exists()
+    assert names == {("python",), ("python", "tiny.py"), ("python", "__pycache__"), ("python", "tiny-1.0.dist-info")}
+
+
+def test_a_package_that_differs_from_its_lock_is_refused(lock, tmp_path):
+    lock.write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}")
+
+    with pytest.raises(packaging.PackagingError, match=r"uv pip failed: (?s:.*)[Hh]ash"):
+        packaging.packages(local=True, lock=lock, cache=tmp_path)
+
+
+def test_glue_gets_its_modules_under_the_name_that_scripts_import():
+    names = contents(packaging.glue_modules().path)
+
+    assert {"glue_jobs/__init__.py", "glue_jobs/transforms/rendezvous.py"} <= set(names)
+    assert {name.split("/")[0] for name in names} == {"glue_jobs"}
+
+
+def test_the_lock_pins_every_package_by_hash_and_names_no_registry():
+    lines = [line for line in packaging.LOCK.read_text().splitlines() if line and not line.lstrip().startswith("#")]
+    packages = [line for line in lines if not line.startswith(" ")]
+
+    assert all("==" in line for line in packages)
+    assert all(line.strip().startswith("--hash=sha256:") for line in lines if line.startswith(" "))
+    assert "://" not in packaging.LOCK.read_text()
+    assert "index-url" not in packaging.LOCK.read_text()
+
+
+def test_every_package_that_is_asked_for_is_locked():
+    asked = (packaging.ROOT / "lambdas" / "requirements.in").read_text().splitlines()
+    names = [line.split(">")[0].strip() for line in asked if line and not line.startswith("#")]
+
+    assert names
+    assert all(f"\n{name}==" in packaging.LOCK.read_text() for name in names)
+
+
+def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+
+    with pytest.raises(packaging.PackagingError, match="uv is not installed beside"):
+        packaging.packages(local=True, cache=tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
