@@ -179,10 +179,9 @@ def test_days_without_any_history_have_a_report_of_zeros(spark, tmp_path):
 )
 @pytest.mark.parametrize("on_glue", [True, False], ids=["glue", "elsewhere"])
 def test_the_days_come_from_the_command_line(monkeypatch, words, days, on_glue):
-    monkeypatch.setitem(sys.modules, "awsglue", None)
-    if on_glue:
-        monkeypatch.setitem(sys.modules, "awsglue", ModuleType("awsglue"))
-        monkeypatch.setitem(sys.modules, "awsglue.utils", glue_utilities())
+    # None makes the import fail, also where the package is installed.
+    monkeypatch.setitem(sys.modules, "awsglue", ModuleType("awsglue") if on_glue else None)
+    monkeypatch.setitem(sys.modules, "awsglue.utils", glue_utilities() if on_glue else None)
 
     parsed = Arguments.parse(arguments(Path("/raw"), Path("/report"), *words))
 
