@@ -1,6 +1,7 @@
 """Runs everything that a machine can check: quiet where all is well, the whole output where it is not."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -105,8 +106,7 @@ def _shown(result: Result) -> bool:
 
 def _closing_line(result: Result) -> str:
     """Return what pytest says at the end; the other programs have nothing worth saying when all is well."""
-    lines = result.output.split("\n")
-    counts = [line.strip("= ") for line in lines if " passed" in line or " failed" in line]
+    counts = re.findall(r"^=*\s*(\d+ (?:passed|failed)\b.*?)\s*=*$", result.output, re.MULTILINE)
     return f": {counts[-1]}" if counts else ""
 
 

@@ -10,7 +10,7 @@ import boto3
 
 from signalbox.aws.credentials import client_credentials
 from signalbox.errors import RejectedError
-from signalbox.local import cdk, emulator
+from signalbox.local import cdk, emulator, tools
 from signalbox.local.emulator import ACCOUNT, REGION, Emulator
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
@@ -33,17 +33,26 @@ def up(
     """Bring the stage up to date with the app and these settings; return what local.json says."""
     with _alone(state):
         # Refused before anything starts, so that a wrong setting or a taken port costs no time.
-        running = None if fresh else _running(state, port)
+        region = _region(context)
+        running = emulator.running(state)
+        chosen_port = _chosen_port(state, running, port=port, region=region, fresh=fresh)
+        _prepare_tools()
         with step("synthesize") as say:
             cdk.synthesize(state.assembly, context=[*context, "local=true"], say=say, app_folder=app)
-        region = _region(context)
-        if running is None or running.region != region:
+        if running is None or fresh:
             with step("start the emulator"):
-                chosen = DEFAULT_PORT if port is None else port
-                running = emulator.start(state, port=chosen, region=region, lifeline=lifeline)
+                running = emulator.start(state, port=chosen_port, region=region, lifeline=lifeline)
         with step("deploy") as say:
             cdk.deploy(state.assembly, emulator=running, say=say)
         return _record(state, running)
+
+
+def _prepare_tools() -> None:
+    if not emulator.PYTHON.exists():
+        raise RejectedError("the emulator is not installed: run `make up`, or python3 signalbox/local/setup.py")
+    if not tools.cdk_is_installed():
+        with step(f"install the CDK command line {tools.CDK_VERSION}"):
+            tools.cdk()
 
 
 def down(state: State) -> bool:
@@ -66,14 +75,17 @@ def _alone(state: State) -> Iterator[None]:
         yield
 
 
-def _running(state: State, port: int | None) -> Emulator | None:
-    """Return the running emulator to deploy into; complain early about a port that cannot be had."""
-    found = emulator.running(state)
-    if found is None:
-        emulator.check_port(state, DEFAULT_PORT if port is None else port)
-    elif port not in (None, 0, found.port):
-        raise RejectedError(f"the stage runs on port {found.port} already; to move it, give `make down` first")
-    return found
+def _chosen_port(state: State, running: Emulator | None, *, port: int | None, region: str, fresh: bool) -> int:
+    """Return the port to use; refuse what would mean to throw a running stage away without being asked to."""
+    if running is None:
+        wanted = DEFAULT_PORT if port is None else port
+        emulator.check_port(state, wanted)
+        return wanted
+    if not fresh and port not in (None, running.port):
+        raise RejectedError(f"the stage runs on port {running.port}; to move it, give `make down` first, or --fresh")
+    if not fresh and region != running.region:
+        raise RejectedError(f"the stage runs in {running.region}; to move it, give `make down` first, or --fresh")
+    return running.port if port is None else port
 
 
 def _region(context: Sequence[str]) -> str:
@@ -123,4 +135,3 @@ def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
         for prefix, output in API_PREFIXES.items()
         if output in outputs
     }
-

@@ -87,8 +87,8 @@ def start(state: State, *, port: int, region: str = REGION, lifeline: int | None
 
     With a lifeline, the reading end of a pipe, it ends as soon as the other end is closed.
     """
+    stop(state)
     with _listening_socket(port) as listener:
-        stop(state)
         state.temporary.mkdir(parents=True, exist_ok=True)
         try:
             emulator = _started(state, listener, region=region, lifeline=lifeline)

@@ -20,6 +20,10 @@ ENVIRONMENT = ROOT / ".venv"
 EMULATOR_ENVIRONMENT = ROOT / ".signalbox" / "emulator" / "venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator-requirements.txt"
+MADE_HERE = (
+    *(".venv", ".signalbox", "cdk.out", "signalbox.egg-info"),
+    *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis"),
+)
 MINIMUM = (3, 11)
 TESTED = ("python3.13", "python3.12", "python3.11")
 PROBE = "import sys, venv, ensurepip; print(sys.version_info[0], sys.version_info[1])"
@@ -125,17 +129,25 @@ def _build_main(python: str) -> None:
 
 def _install(name: str, environment: Path, packages: "list[str | Path]") -> None:
     uv = ENVIRONMENT / "bin" / "uv"
-    _step(name, [uv, "pip", "install", "--python", environment / "bin" / "python", *packages])
+    command = [uv, "pip", "install", "--python", environment / "bin" / "python", *packages]
+    _step(name, command, {**_index_of_pip(), **os.environ})
 
 
-def _step(name: str, command: "list[str | Path]") -> None:
+def _index_of_pip() -> "dict[str, str]":
+    """Return the package index that pip's own configuration file names: uv does not read that file."""
+    pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "config", "get", "global.index-url"]
+    found = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    return {} if found.returncode else {"PIP_INDEX_URL": found.stdout.strip()}
+
+
+def _step(name: str, command: "list[str | Path]", environment: "Mapping[str, str]" = os.environ) -> None:
     """Run one command, showing what it does and how long it took; its output only if it fails."""
     _say(f"  {name} ...", end="")
     started = time.monotonic()
     subprocess.run(
         [str(word) for word in command],
         cwd=str(ROOT),
-        env=installer_environment(os.environ),
+        env=installer_environment(environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -164,7 +176,7 @@ def _remove() -> int:
     signalbox = ENVIRONMENT / "bin" / "signalbox"
     if signalbox.exists():
         subprocess.run([str(signalbox), "local", "down"], check=False)
-    for name in (".venv", ".signalbox", "cdk.out", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"):
+    for name in MADE_HERE:
         _remove_tree(ROOT / name)
     return 0
 

@@ -13,6 +13,7 @@ from signalbox.local.state import CHECKOUT
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"
+CDK_HOME = TOOLS / f"aws-cdk-{CDK_VERSION}"
 MINIMUM_NODE = 22
 JAVA = 17  # what Spark 3.5 and Glue 5 run on
 
@@ -51,10 +52,14 @@ def _major(command: list[str]) -> int | None:
 
 def cdk() -> list[str]:
     """Return the command that runs the CDK command line, installing it when it is not there yet."""
-    home = TOOLS / f"aws-cdk-{CDK_VERSION}"
-    if not home.exists():
-        _install_cdk(home)
-    return [str(node()), str(home / "node_modules" / "aws-cdk" / "bin" / "cdk")]
+    if not cdk_is_installed():
+        _install_cdk(CDK_HOME)
+    return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
+
+
+def cdk_is_installed() -> bool:
+    """Tell whether the CDK command line is there: its folder appears when it is whole."""
+    return CDK_HOME.exists()
 
 
 def _install_cdk(home: Path) -> None:

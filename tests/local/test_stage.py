@@ -5,8 +5,9 @@ import os
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local import cdk, deploy, tools
-from signalbox.local.state import read_json, write_json
+from signalbox.local import cdk, check, deploy, tools
+from signalbox.local.emulator import Credentials, Emulator
+from signalbox.local.state import State, read_json, write_json
 
 
 def test_a_file_with_keys_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(tmp_path):
@@ -61,7 +62,43 @@ def test_nothing_of_the_users_aws_settings_reaches_the_tools():
 
 
 def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
-    state = deploy.State(tmp_path)
+    state = State(tmp_path)
 
     with deploy._alone(state), pytest.raises(RejectedError, match="another command"), deploy._alone(state):
         pass
+
+
+RUNNING = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden"))
+
+
+@pytest.mark.parametrize(
+    ("port", "fresh", "expected"), [(None, False, 4601), (4601, False, 4601), (None, True, 4601), (4602, True, 4602)]
+)
+def test_a_running_stage_keeps_its_port_unless_a_fresh_one_is_wanted(tmp_path, port, fresh, expected):
+    state = State(tmp_path)
+
+    assert deploy._chosen_port(state, RUNNING, port=port, region="us-east-1", fresh=fresh) == expected
+
+
+@pytest.mark.parametrize(("port", "region"), [(4602, "us-east-1"), (None, "eu-west-1")], ids=["port", "region"])
+def test_a_running_stage_is_not_thrown_away_without_being_asked(tmp_path, port, region):
+    with pytest.raises(RejectedError, match="the stage runs .* --fresh"):
+        deploy._chosen_port(State(tmp_path), RUNNING, port=port, region=region, fresh=False)
+
+
+def test_what_pytest_counted_is_shown_and_nothing_that_only_looks_like_it():
+    def closing(output: str) -> str:
+        return check._closing_line(check.Result("tests", passed=True, output=output, seconds=1))
+
+    assert closing("....\n12 passed, 3 deselected in 0.51s\n") == ": 12 passed, 3 deselected in 0.51s"
+    assert closing("=== 1 failed, 11 passed in 0.51s ===\n") == ": 1 failed, 11 passed in 0.51s"
+    assert closing("All checks passed!\n") == ""
+
+
+def test_a_check_stops_at_the_first_command_that_fails_and_keeps_what_was_printed():
+    commands = (("echo", "one"), ("sh", "-c", "echo two; exit 3"), ("echo", "three"))
+
+    result = check.run(check.Check("all", commands), {"PATH": os.defpath})
+
+    assert not result.passed
+    assert result.output == "one\ntwo\n"
