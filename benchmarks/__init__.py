@@ -1,0 +1,1 @@
+"""Measurements that anyone can run, side by side with the originals."""

@@ -1,0 +1,83 @@
+"""A pass-through in front of the emulator that counts AWS calls by their name, and changes nothing."""
+
+import socket
+import socketserver
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+BUFFER_BYTES = 65536
+SQS = "AmazonSQS."
+
+
+class Tap(socketserver.ThreadingTCPServer):
+    """Passes connections on; `calls` counts `Service.Operation`, as the JSON protocols of AWS name it."""
+
+    daemon_threads = True
+    request_queue_size = 100
+
+    def __init__(self, endpoint_url: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Relay)
+        target = urlsplit(endpoint_url)
+        self.behind = (str(target.hostname), int(target.port or 80))
+        self.calls: Counter[str] = Counter()
+
+    @property
+    def endpoint_url(self) -> str:
+        """Return where to call."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def sqs_calls(self) -> Counter[str]:
+        """Return the SQS calls so far, by operation."""
+        return Counter({name.removeprefix(SQS): count for name, count in self.calls.items() if name.startswith(SQS)})
+
+
+class _Relay(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        tap = self.server
+        assert isinstance(tap, Tap)
+        with suppress(OSError), socket.create_connection(tap.behind) as behind:
+            threading.Thread(target=_copy, args=(behind, self.connection), daemon=True).start()
+            while head := self._head():
+                headers = _headers(head)
+                tap.calls[_call(headers.get("x-amz-target", ""))] += 1
+                behind.sendall(head + self.rfile.read(int(headers.get("content-length", 0))))
+
+    def _head(self) -> bytes:
+        lines = bytearray()
+        while (line := self.rfile.readline()) not in (b"", b"\r\n"):
+            lines += line
+        return bytes(lines + b"\r\n") if lines else b""
+
+
+def _headers(head: bytes) -> dict[str, str]:
+    lines = head.decode("latin-1").split("\r\n")[1:]
+    return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _call(target: str) -> str:
+    """Return `Service.Operation` without the version of the service that some names carry."""
+    service, _, operation = target.partition(".")
+    return f"{service.partition('_')[0]}.{operation}" if operation else "other"
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while received := source.recv(BUFFER_BYTES):
+            target.sendall(received)
+        target.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def tapped(endpoint_url: str) -> Iterator[Tap]:
+    """Count what goes through a new port to this endpoint."""
+    with Tap(endpoint_url) as tap:
+        thread = threading.Thread(target=tap.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield tap
+        finally:
+            tap.shutdown()
+            thread.join()

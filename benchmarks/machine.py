@@ -1,0 +1,49 @@
+"""Where and how a run was made."""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from signalbox.local.setup import EMULATOR_REQUIREMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What one needs to know to compare the figures of two runs."""
+
+    cores: int
+    memory_gigabytes: int
+    load_before: float
+    system: str
+    python: str
+    emulator: str
+    upstream: str | None
+    """Versions of upstream's module and of Go, or None where the comparison was skipped."""
+    command: str
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether others used most of the machine when the run began."""
+        return self.load_before > self.cores / 2
+
+
+def this_machine(*, upstream: str | None) -> Machine:
+    """Describe this machine before anything is started."""
+    pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return Machine(
+        cores=os.cpu_count() or 1,
+        memory_gigabytes=round(pages * page_bytes / 2**30),
+        load_before=round(os.getloadavg()[0], 1),
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        emulator=_emulator(EMULATOR_REQUIREMENTS),
+        upstream=upstream,
+        command=" ".join(["python -m benchmarks.rendezvous", *sys.argv[1:]]),
+    )
+
+
+def _emulator(requirements: Path) -> str:
+    lines = requirements.read_text().splitlines()
+    return next((line.partition("#")[0].strip() for line in lines if line.startswith("ministack")), "ministack")

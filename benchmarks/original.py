@@ -1,0 +1,116 @@
+"""Upstream's own programs, built from its published module: the broker, and a client that can be measured."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.sides import Side
+from benchmarks.stage import FOLDER
+from signalbox.errors import UnavailableError
+
+SOURCE = Path(__file__).with_name("upstream")
+MODULE = "gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/snowflake/v2"
+START_SECONDS = 20
+RELAY_PATTERN = "snowflake.torproject.net$"
+
+
+class NoGo(UnavailableError):
+    """Raised when upstream's programs cannot be built here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Upstream's programs, and the versions that they were built from."""
+
+    broker: Path
+    client: Path
+    versions: str
+
+
+def build() -> Programs:
+    """Build them, or raise `NoGo` with the reason why not."""
+    go = shutil.which("go")
+    if go is None:
+        raise NoGo("Go is not on PATH")
+    programs = Programs(FOLDER / "upstream" / "broker", FOLDER / "upstream" / "client", _versions(go))
+    _go(go, "build", "-o", str(programs.broker), f"{MODULE}/broker")
+    _go(go, "build", "-o", str(programs.client), ".")
+    return programs
+
+
+def _versions(go: str) -> str:
+    return f"{_go(go, 'list', '-m', MODULE).split()[1]}, {_go(go, 'env', 'GOVERSION')}"
+
+
+def _go(go: str, *arguments: str) -> str:
+    done = subprocess.run([go, *arguments], cwd=SOURCE, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NoGo(f"go {arguments[0]} failed: {done.stderr.strip()[-300:]}")
+    return done.stdout.strip()
+
+
+@contextmanager
+def running_broker(programs: Programs, side: Side, *, endpoint_url: str | None = None) -> Iterator[Side]:
+    """Run the broker on loopback; yield its side. Its own AWS calls go to `endpoint_url` if that is given."""
+    port = _free_port()
+    with (FOLDER / "upstream" / "broker.log").open("w") as log:
+        process = subprocess.Popen(
+            _command(programs, side, port=port),
+            env=_environment(side, endpoint_url or side.endpoint_url),
+            cwd=FOLDER,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            _wait_for(process, f"{url}robots.txt")
+            yield side.with_broker(url)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _command(programs: Programs, side: Side, *, port: int) -> list[str]:
+    return [
+        str(programs.broker),
+        *("-addr", f"127.0.0.1:{port}", "-disable-tls", "-disable-geoip"),
+        *("-allowed-relay-pattern", RELAY_PATTERN),
+        *("-broker-sqs-name", side.queue_name, "-broker-sqs-region", side.region),
+    ]
+
+
+def _environment(side: Side, endpoint_url: str) -> dict[str, str]:
+    return {
+        "PATH": os.defpath,
+        "HOME": str(FOLDER),
+        "AWS_ENDPOINT_URL": endpoint_url,
+        "AWS_ACCESS_KEY_ID": side.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": side.secret_access_key,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise UnavailableError("upstream's broker did not start; see broker.log") from error
+            time.sleep(0.05)

@@ -1,0 +1,116 @@
+"""Measures rendezvous beside upstream's broker, in one run on one emulator: `python -m benchmarks.rendezvous`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+
+from benchmarks import calls, coldstart, original, robustness, timing
+from benchmarks.clients import Clients, our_clients, real_clients
+from benchmarks.machine import this_machine
+from benchmarks.original import NoGo, Programs
+from benchmarks.report import Results, as_markdown, described, tables, targets
+from benchmarks.stage import Stage, running_stage
+from signalbox.cli.output import print_error, print_json, print_line, print_table
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.progress import step
+
+PARTS = ("times", "calls", "robustness", "coldstart")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    options = _options(arguments)
+    try:
+        _print(_measured(options), options)
+    except (RejectedError, UnavailableError) as error:
+        print_error(str(error))
+        return 1
+    return 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rendezvous", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=timing.ROUNDS, help="rounds of the times (default: %(default)s)")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure only this part; repeatable")
+    parser.add_argument("--idle-seconds", type=float, default=120, help="count idle calls so long (default: 120)")
+    parser.add_argument("--slow", action="store_true", help="also measure upstream with a silent proxy (4 minutes)")
+    parser.add_argument("--port", type=int, default=0, help="the emulator's port on 127.0.0.1 (default: any)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON, with every single measurement")
+    form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/rendezvous.md")
+    return parser.parse_args(arguments)
+
+
+def _measured(options: argparse.Namespace) -> Results:
+    programs = _programs()
+    machine = this_machine(upstream=programs.versions if programs else None)
+    parts = set(options.only or PARTS)
+    cold_start = None
+    if "coldstart" in parts:
+        with step("cold starts") as say:
+            cold_start = coldstart.measure(say)
+    results = Results(machine, {}, {}, {}, cold_start)
+    if parts == {"coldstart"}:
+        return results
+    clients = real_clients(programs.client) if programs else our_clients
+    with running_stage(port=options.port) as stage:
+        return _on_stage(stage, programs, clients, options, results=results, parts=parts)
+
+
+def _programs() -> Programs | None:
+    try:
+        with step("build upstream's programs"):
+            return original.build()
+    except NoGo as error:
+        print_error(f"no comparison with upstream, and our own client instead of the real one: {error}")
+        return None
+
+
+def _on_stage(
+    stage: Stage,
+    programs: Programs | None,
+    clients: Clients,
+    options: argparse.Namespace,
+    *,
+    results: Results,
+    parts: set[str],
+) -> Results:
+    """Carry out the parts that need a stage; the calls come last, since counting changes the functions."""
+    with ExitStack() as stack:
+        sides = [stage.signalbox()]
+        if programs is not None:
+            sides.append(stack.enter_context(original.running_broker(programs, stage.upstream())))
+        if "times" in parts:
+            with step("times") as say:
+                timings = timing.measure(sides, clients, plan=timing.Plan(rounds=options.rounds), say=say)
+            results = replace(results, timings=timings)
+        if "robustness" in parts:
+            with step("robustness") as say:
+                results = replace(results, robustness=robustness.measure(sides, clients, slow=options.slow, say=say))
+    if "calls" in parts:
+        with step("SQS calls") as say:
+            counted = calls.count(stage, programs, clients, idle_seconds=options.idle_seconds, say=say)
+        results = replace(results, calls=counted)
+    return results
+
+
+def _print(results: Results, options: argparse.Namespace) -> None:
+    if options.json:
+        print_json(asdict(results))
+        return
+    for table in tables(results):
+        if options.markdown:
+            print_line(as_markdown(table))
+        else:
+            print_table(table.columns, table.rows, title=table.title)
+            print_line(table.note)
+    for target, kept in targets(results):
+        print_line(f"- {'kept' if kept else 'NOT KEPT'}: {target}")
+    print_line()
+    print_line(described(results.machine))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""How long a client waits for its answer, one after another and many at once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.clients import Clients, Exchange
+from benchmarks.proxies import polling
+from benchmarks.sides import Side
+
+ROUNDS = 5
+AT_ONCE = 20
+PROXIES = AT_ONCE + 4
+# The first rendezvous of each size start the function instances that later ones find warm; they are not counted.
+WARM_UP = (1, 5, 10, AT_ONCE, AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured in each round."""
+
+    rounds: int = ROUNDS
+    sequential: int = 10
+    bursts: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """What the clients of one broker saw in all rounds."""
+
+    sequential: list[Exchange] = field(default_factory=list)
+    at_once: list[Exchange] = field(default_factory=list)
+    proxy_failures: list[str] = field(default_factory=list)
+
+
+def measure(sides: Sequence[Side], clients: Clients, *, plan: Plan, say: Callable[[str], None]) -> dict[str, Timings]:
+    """Measure the brokers in turn, round by round, so that the noise of the machine hits all of them."""
+    timings = {side.name: Timings() for side in sides}
+    for side in sides:
+        say(f"warming up {side.name}")
+        _warm_up(side, clients)
+    for number in range(1, plan.rounds + 1):
+        for side in sides if number % 2 else reversed(sides):
+            say(f"round {number} of {plan.rounds}: {side.name}")
+            _round(side, clients, plan, into=timings[side.name])
+    return timings
+
+
+def _warm_up(side: Side, clients: Clients) -> None:
+    with polling(side.broker_url, PROXIES) as pool:
+        for at_once in WARM_UP:
+            pool.settle()
+            clients(side, at_once, at_once)
+
+
+def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
+    with polling(side.broker_url, PROXIES) as pool:
+        into.sequential.extend(clients(side, plan.sequential, 1))
+        for _ in range(plan.bursts):
+            pool.settle()
+            into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
+    into.proxy_failures.extend(pool.failures)
