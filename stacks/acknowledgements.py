@@ -53,7 +53,7 @@ def _acknowledge_state(state: StateStack) -> None:
         state.client_secret,
         "SMG4",
         "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
-        "clients off; `signalbox rendezvous credentials --replace` does it when that is wanted.",
+        "clients off; `signalbox rendezvous credentials --rotate` does it when that is wanted.",
     )
 
 

@@ -96,8 +96,7 @@ class Rendezvous(Construct):
             "/proxy": self.functions["poll"],
             "/answer": self.functions["answer"],
             "/client": self.functions["client"],
-            "/amp/client": self.functions["client"],
-            "/amp/client/{proxy+}": self.functions["client"],
+            "/amp/{proxy+}": self.functions["client"],
         }
         return PublicApi(self, "Api", routes=routes, default=self.functions["page"], key=state.state_key, config=config)
 

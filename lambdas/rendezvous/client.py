@@ -10,7 +10,7 @@ from signalbox.rendezvous import amp, events
 from signalbox.rendezvous.broker import ClientId, Method, Rendezvous, State
 from signalbox.rendezvous.calling import CallDesk
 from signalbox.rendezvous.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
-from signalbox.rendezvous.pages import CROSS_ORIGIN
+from signalbox.rendezvous.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
 from signalbox.rendezvous.party import client_address
 from signalbox.rendezvous.reply import Reply, error_reply, legacy_reply
 from signalbox.rendezvous.sdp import SessionDescription, best_candidate_address
@@ -21,7 +21,7 @@ AMP_PREFIX = "/amp/client/"
 def handler(event: dict[str, Any], _context: object) -> Response:
     """Return the reply in the form of the way that the client came."""
     request = Request.parse(event)
-    if request.path.startswith(AMP_PREFIX):
+    if request.path.startswith("/amp/"):
         return _amp(request)
     if request.is_preflight:
         return response()
@@ -33,6 +33,10 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 
 
 def _amp(request: Request) -> Response:
+    if f"{request.path}/" == AMP_PREFIX:
+        return response(status=HTTPStatus.TEMPORARY_REDIRECT, headers={"Location": AMP_PREFIX})
+    if not request.path.startswith(AMP_PREFIX):
+        return response(NOT_FOUND, status=HTTPStatus.NOT_FOUND, headers=NOT_FOUND_HEADERS)
     try:
         reply = _reply(request, amp.decode_path(request.path.removeprefix(AMP_PREFIX)), method=Method.AMP)
     except amp.InvalidAmpPath as error:

@@ -15,9 +15,9 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, int]:
     """Carry out the task that the schedule names; return how many queues were deleted."""
     settings = wiring.settings()
     if event["task"] == STRAYS:
-        wiring.broker_queue().ensure(
-            settings.text("BROKER_QUEUE_NAME"), json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
-        )
+        attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
+        if attributes:  # a queue of somebody else's has none here, and is theirs to look after
+            wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
         age = settings.seconds("STRAY_QUEUE_AGE_SECONDS")
         deleted = list(_desk().delete_strays(prefix=settings.text("CLIENT_QUEUE_PREFIX"), age=age))
     else:
