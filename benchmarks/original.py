@@ -18,6 +18,7 @@ from signalbox.errors import UnavailableError
 SOURCE = Path(__file__).with_name("upstream")
 MODULE = "gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/snowflake/v2"
 START_SECONDS = 20
+BUILD_SECONDS = 600  # the first build downloads about a hundred modules
 RELAY_PATTERN = "snowflake.torproject.net$"
 
 
@@ -35,25 +36,33 @@ class Programs:
 
 
 def build() -> Programs:
-    """Build them, or raise `NoGo` with the reason why not."""
+    """Build both, or raise `NoGo` with the reason why not."""
+    broker = FOLDER / "upstream" / "broker"
+    _go("build", "-o", str(broker), f"{MODULE}/broker")
+    versions = f"{_go('list', '-m', MODULE).split()[1]}, {_go('env', 'GOVERSION').strip()}"
+    return Programs(broker, build_client(), versions)
+
+
+def build_client() -> Path:
+    """Build the client alone, or raise `NoGo`."""
+    client = FOLDER / "upstream" / "client"
+    _go("build", "-o", str(client), ".")
+    return client
+
+
+def _go(*arguments: str) -> str:
     go = shutil.which("go")
     if go is None:
         raise NoGo("Go is not on PATH")
-    programs = Programs(FOLDER / "upstream" / "broker", FOLDER / "upstream" / "client", _versions(go))
-    _go(go, "build", "-o", str(programs.broker), f"{MODULE}/broker")
-    _go(go, "build", "-o", str(programs.client), ".")
-    return programs
-
-
-def _versions(go: str) -> str:
-    return f"{_go(go, 'list', '-m', MODULE).split()[1]}, {_go(go, 'env', 'GOVERSION')}"
-
-
-def _go(go: str, *arguments: str) -> str:
-    done = subprocess.run([go, *arguments], cwd=SOURCE, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NoGo(f"go {arguments[0]} failed: {done.stderr.strip()[-300:]}")
-    return done.stdout.strip()
+    command = [go, *arguments]
+    try:
+        return subprocess.run(
+            command, cwd=SOURCE, capture_output=True, text=True, check=True, timeout=BUILD_SECONDS
+        ).stdout
+    except subprocess.TimeoutExpired as error:
+        raise NoGo(f"go {arguments[0]} took longer than {BUILD_SECONDS} s") from error
+    except subprocess.CalledProcessError as error:
+        raise NoGo(f"go {arguments[0]} failed: {error.stderr.strip()[-300:]}") from error
 
 
 @contextmanager

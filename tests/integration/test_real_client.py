@@ -1,0 +1,34 @@
+"""Upstream's own client against the deployed app; skipped where Go is not there to build it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.clients import real_clients
+from benchmarks.original import NoGo, build_client
+from benchmarks.proxies import polling
+from benchmarks.stage import Stage
+
+pytestmark = pytest.mark.emulator
+CLIENTS = 2
+
+
+@pytest.fixture(scope="module")
+def real_client() -> Path:
+    """The real client's rendezvous, built from upstream's published module."""
+    try:
+        return build_client()
+    except NoGo as reason:
+        pytest.skip(f"upstream's client cannot be built: {reason}")
+
+
+def test_the_real_client_gets_the_proxys_answer(deployed: dict[str, Any], real_client: Path) -> None:
+    """Upstream's client, unchanged and with the limited key, gets the answer that a proxy gave to its very offer."""
+    side = Stage(deployed).signalbox()
+
+    with polling(side.broker_url, CLIENTS):
+        exchanges = real_clients(real_client)(side, CLIENTS, CLIENTS)
+
+    assert [(exchange.error, exchange.is_right) for exchange in exchanges] == [("", True)] * CLIENTS
+    assert exchanges[0].calls == {"SendMessage": 1, "GetQueueUrl": 1, "ReceiveMessage": 1}
