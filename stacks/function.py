@@ -23,7 +23,8 @@ RUNTIMES = {
     (3, 13): lambda_.Runtime.PYTHON_3_13,
     (3, 14): lambda_.Runtime.PYTHON_3_14,
 }
-MEMORY_MEGABYTES = 256
+# Processor time comes with memory: the first call's 100 ms of it for making clients take 0.35 s here, 0.7 s at 256.
+MEMORY_MEGABYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Function(lambda_.Function):
         environment: Mapping[str, str],
         key: kms.IKey,
         config: Config,
+        memory_megabytes: int = MEMORY_MEGABYTES,
     ) -> None:
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group = LogGroup(scope, f"{name}Logs", key=key, config=config)
@@ -82,7 +84,7 @@ class Function(lambda_.Function):
             runtime=program.runtime,
             architecture=program.architecture,
             timeout=timeout,
-            memory_size=MEMORY_MEGABYTES,
+            memory_size=memory_megabytes,
             environment=dict(environment),
             role=role,
             log_group=log_group,

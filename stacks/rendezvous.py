@@ -8,6 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from stacks import function
 from stacks.config import Config
 from stacks.function import Function, Program
 from stacks.http_api import PublicApi
@@ -22,6 +23,8 @@ DEAD_OFFERS_ALARM = 10
 ANSWER_TIMEOUT_SECONDS = 15
 PAGE_TIMEOUT_SECONDS = 10
 SWEEP_TIMEOUT_SECONDS = 60
+# A held poll waits most of its time, and what it costs is the time times the memory.
+MEMORY_MEGABYTES = {"poll": 256}
 DESCRIPTIONS = {
     "offer": "Parks the offers of the broker queue and ends their patience",
     "poll": "Gives a polling proxy the offer that fits it",
@@ -86,6 +89,7 @@ class Rendezvous(Construct):
                 environment=environment[name],
                 key=state.state_key,
                 config=config,
+                memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
             )
             for name, description in DESCRIPTIONS.items()
         }
