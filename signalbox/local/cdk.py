@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
@@ -58,7 +59,14 @@ def _credentials(emulator: Emulator) -> dict[str, str]:
 
 def _make_assets_bucket(emulator: Emulator) -> None:
     """Make what `cdk bootstrap` would: deploying with one's own credentials needs its bucket and nothing else."""
-    emulator.session().client("s3").create_bucket(Bucket=f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{emulator.region}")
+    s3 = emulator.session().client("s3")
+    name = f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{emulator.region}"
+    with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+        if emulator.region == "us-east-1":  # the one region that S3 does not want to be told
+            s3.create_bucket(Bucket=name)
+        else:
+            where = {"LocationConstraint": emulator.region}
+            s3.create_bucket(Bucket=name, CreateBucketConfiguration=where)  # type: ignore[arg-type]  # any region's name
 
 
 def stacks(assembly: Path) -> list[str]:

@@ -30,8 +30,10 @@ def _ending(name: str) -> str:
 def _on_terminal(name: str) -> Iterator[Say]:
     from rich.console import Console  # noqa: PLC0415 - not needed, and not fast, where there is no terminal
 
-    with Console(stderr=True).status(f"{name} ...") as status:
-        yield lambda detail: status.update(f"{name} ... [dim]{_escaped(detail)[:100]}[/dim]")
+    console = Console(stderr=True)
+    room = max(0, console.width - len(name) - 10)  # one line: a status that wraps leaves its upper half behind
+    with console.status(f"{name} ...") as status:
+        yield lambda detail: status.update(f"{name} ... [dim]{_escaped(detail[:room])}[/dim]")
 
 
 def _escaped(text: str) -> str:

@@ -82,7 +82,7 @@ def test_a_running_stage_keeps_its_port_unless_a_fresh_one_is_wanted(tmp_path, p
 
 @pytest.mark.parametrize(("port", "region"), [(4602, "us-east-1"), (None, "eu-west-1")], ids=["port", "region"])
 def test_a_running_stage_is_not_thrown_away_without_being_asked(tmp_path, port, region):
-    with pytest.raises(RejectedError, match="the stage runs .* --fresh"):
+    with pytest.raises(RejectedError, match=r"the stage runs .* --fresh"):
         deploy._chosen_port(State(tmp_path), RUNNING, port=port, region=region, fresh=False)
 
 
