@@ -21,10 +21,10 @@ AMP_PREFIX = "/amp/client/"
 def handler(event: dict[str, Any], _context: object) -> Response:
     """Return the reply in the form of the way that the client came."""
     request = Request.parse(event)
-    if request.path.startswith("/amp/"):
-        return _amp(request)
     if request.is_preflight:
         return response()
+    if request.path.startswith("/amp/"):
+        return _amp(request)
     if len(request.body) > MAXIMUM_BODY_BYTES:
         return _refused(request, f"{len(request.body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
     if is_legacy(request.body):

@@ -19,19 +19,20 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Return the messages that stay in flight: the parked offers, and those that could not be handled now."""
     failed: list[str] = []
     recorded: list[HistoryEvent] = []
-    problem: Exception | None = None
+    problems: list[Exception] = []
     for record in event["Records"]:
         try:
             receipt = _receive(record)
         except Exception as error:
             logger.exception("offer message %s was not handled", record["messageId"])
-            receipt, problem = Receipt(done=False), error
+            receipt = Receipt(done=False)
+            problems.append(error)
         recorded += receipt.events
         if not receipt.done:
             failed.append(record["messageId"])
     wiring.recorder().record(recorded)
-    if problem is not None and not recorded:
-        raise problem  # nothing worked: an outage, which should look like one
+    if problems and len(problems) == len(event["Records"]):
+        raise problems[0]  # nothing worked: an outage, which should look like one
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
