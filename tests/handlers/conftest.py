@@ -1,0 +1,130 @@
+"""A stage for the handlers: AWS in this process, its settings in the environment, and nothing left of other tests."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+
+from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
+from signalbox.rendezvous.nat import Nat
+from tests.aws import REGION, aws, lease_table, rendezvous_table, sqs
+from tests.handlers.recorded import ACCOUNT, Event
+
+__all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
+
+PREFIX = "snowflake-client-"
+# Patience is short: a test waits for its end.
+SETTINGS = {
+    "RENDEZVOUS_TABLE": "Rendezvous",
+    "LEASE_TABLE": "Leases",
+    "HISTORY_STREAM": "events",
+    "STAGE": "signalbox",
+    "CLIENT_QUEUE_PREFIX": PREFIX,
+    "CLIENT_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
+    "CLIENT_QUEUE_LEASE_SECONDS": "120",
+    "STRAY_QUEUE_AGE_SECONDS": "0",
+    "BROKER_QUEUE_NAME": "snowflake-broker",
+    "BROKER_QUEUE_ATTRIBUTES": json.dumps({"VisibilityTimeout": "30"}),
+    "OFFER_PATIENCE_SECONDS": "30",
+    "HTTP_OFFER_PATIENCE_SECONDS": "0.3",
+    "MATCH_PATIENCE_SECONDS": "5",
+    "PROXY_RECENCY_SECONDS": "60",
+    "POLL_HOLD_SECONDS": "0",
+    "POLL_HOLD_LIMIT": "100",
+    "POLL_INTERVAL_MILLISECONDS": "20000",
+    "RESTRICTED_POLL_INTERVAL_MILLISECONDS": "30000",
+    "ALLOWED_RELAY_PATTERN": "snowflake.torproject.net$",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What stands around the handlers, as the tests look at it."""
+
+    sqs: Any
+    s3: Any
+    broker_queue_url: str
+    dead_letter_queue_url: str
+
+    def expect_proxies(self, *nats: Nat) -> None:
+        """Make the broker believe that proxies of these NAT types poll every now and then."""
+        for nat in nats or tuple(Nat):
+            wiring.matchmaker().presence.note(nat, now=datetime.now(UTC))
+
+    def received(self, record: Event) -> Event:
+        """Return a record as the broker queue delivers it, with a receipt handle that is good for deleting it."""
+        self.sqs.send_message(QueueUrl=self.broker_queue_url, MessageBody=record["body"])
+        (sent,) = self.sqs.receive_message(QueueUrl=self.broker_queue_url)["Messages"]
+        return record | {"messageId": sent["MessageId"], "receiptHandle": sent["ReceiptHandle"]}
+
+    def in_flight(self) -> int:
+        attributes = self.sqs.get_queue_attributes(QueueUrl=self.broker_queue_url, AttributeNames=["All"])["Attributes"]
+        return int(attributes["ApproximateNumberOfMessagesNotVisible"])
+
+    def replies(self, client_id: str) -> list[str]:
+        return [message["Body"] for message in self._messages(self._client_queue(client_id))]
+
+    def has_queue(self, client_id: str) -> bool:
+        return bool(self.sqs.list_queues(QueueNamePrefix=PREFIX + client_id).get("QueueUrls"))
+
+    def dead_letters(self) -> list[tuple[str, dict[str, str]]]:
+        """Return the bodies and attributes of what was buried."""
+        messages = self._messages(self.dead_letter_queue_url)
+        return [
+            (m["Body"], {name: a["StringValue"] for name, a in m.get("MessageAttributes", {}).items()})
+            for m in messages
+        ]
+
+    def history(self) -> list[tuple[str, str]]:
+        """Return the kinds and outcomes of the events that were written, in their order."""
+        objects = self.s3.list_objects_v2(Bucket="history").get("Contents", [])
+        texts = [self.s3.get_object(Bucket="history", Key=o["Key"])["Body"].read().decode() for o in objects]
+        rows = [json.loads(line) for text in texts for line in text.splitlines()]
+        return [(row["kind"], row["outcome"]) for row in sorted(rows, key=lambda row: row["occurred_at"])]
+
+    def _client_queue(self, client_id: str) -> str:
+        return str(self.sqs.get_queue_url(QueueName=PREFIX + client_id)["QueueUrl"])
+
+    def _messages(self, queue_url: str) -> list[dict[str, Any]]:
+        received = self.sqs.receive_message(
+            QueueUrl=queue_url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
+        )
+        return received.get("Messages", [])
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -> Iterator[Stage]:
+    """A stage whose functions are all cold."""
+    urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("snowflake-broker", "dead-offers")]
+    queues = dict(zip(("BROKER_QUEUE_URL", "DEAD_LETTER_QUEUE_URL"), urls, strict=True))
+    for name, value in (SETTINGS | queues).items():
+        monkeypatch.setenv(name, value)
+    forget_everything()
+    yield Stage(sqs, _history_bucket(), *urls)
+    forget_everything()
+
+
+def forget_everything() -> None:
+    """Make every function cold: what is made once for an instance belongs to the AWS of one test."""
+    for module in (wiring, answer, client, offer, page, poll, sweep):
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+
+
+def _history_bucket() -> Any:
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="history")
+    boto3.client("firehose").create_delivery_stream(
+        DeliveryStreamName=os.environ["HISTORY_STREAM"],
+        ExtendedS3DestinationConfiguration={
+            "RoleARN": f"arn:aws:iam::{ACCOUNT}:role/delivery",
+            "BucketARN": "arn:aws:s3:::history",
+        },
+    )
+    return s3

@@ -1,0 +1,68 @@
+"""Events as a running stage handed them to its functions, written down once."""
+
+import base64
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).with_name("events")
+ACCOUNT = "123456789012"
+
+Event = dict[str, Any]
+
+
+def event(name: str) -> Event:
+    """Return an event as it was."""
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
+def request(name: str, *, body: str | bytes | None = None, **changes: object) -> Event:
+    """Return an HTTP event with another body, method, path or headers."""
+    found = event(name)
+    if body is not None:
+        found |= _body(body)
+    if "path" in changes:
+        found["rawPath"] = changes["path"]
+    if "method" in changes:
+        found["requestContext"]["http"]["method"] = changes["method"]
+    found["headers"] |= changes.get("headers", {})
+    return found
+
+
+def _body(body: str | bytes) -> Event:
+    if isinstance(body, str):
+        return {"body": body, "isBase64Encoded": False}
+    return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+
+
+def batch(*records: Event) -> Event:
+    """Return an SQS event of these records."""
+    return {"Records": list(records)}
+
+
+def message(
+    client_id: str | None = None, *, body: str | None = None, name: str = "offer", age_seconds: float = 0
+) -> Event:
+    """Return an SQS record that was sent just now, or so long ago; each has its own message id."""
+    (record,) = event(name)["Records"]
+    if client_id is not None:
+        record["messageAttributes"]["ClientID"]["stringValue"] = client_id
+        record["messageId"] = f"message-of-{client_id}"
+        record["receiptHandle"] = f"handle-of-{client_id}"
+    if body is not None:
+        record["body"] = body
+    record["attributes"]["SentTimestamp"] = str(round((time.time() - age_seconds) * 1000))
+    return record
+
+
+def client_id(record: Event) -> str:
+    """Return the ClientID of a record."""
+    return str(record["messageAttributes"]["ClientID"]["stringValue"])
+
+
+def armored(response: dict) -> str:
+    """Return what the AMP page of a response carries."""
+    text = "".join(response["body"].partition("<pre>")[2].partition("</pre>")[0].split())
+    assert text[0] == "0"
+    return base64.b64decode(text[1:]).decode()

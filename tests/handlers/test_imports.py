@@ -1,0 +1,37 @@
+"""What a cold start loads: a package that is new here is a decision, not an accident."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from signalbox.local.state import CHECKOUT
+
+HANDLERS = ("offer", "poll", "answer", "client", "page", "sweep")
+SDK = {"boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3"}
+ALLOWED = SDK | {"lambdas", "signalbox", "aws_lambda_powertools", "typing_extensions", "maxminddb"}
+# The SDK takes these where they are installed, and they do not ship: lambdas/requirements.lock.
+NOT_SHIPPED = {"certifi", "awscrt"}
+# What the interpreter has loaded by itself is the environment's business: hooks of editable installs, coverage.
+LOADED = """
+import json, sys
+before = {name.partition(".")[0] for name in sys.modules}
+import lambdas.rendezvous.%s
+after = {name.partition(".")[0] for name in sys.modules}
+print(json.dumps(sorted(after - before - sys.stdlib_module_names - {"__mp_main__"})))
+"""
+
+
+def packages_of(handler: str) -> set[str]:
+    command = [sys.executable, "-c", LOADED % handler]
+    done = subprocess.run(command, cwd=CHECKOUT, env={}, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_a_cold_start_loads_the_packages_that_it_may_and_no_other(handler):
+    loaded = packages_of(handler)
+
+    assert {"lambdas", "signalbox", "boto3"} <= loaded
+    assert loaded - NOT_SHIPPED <= ALLOWED

@@ -1,0 +1,92 @@
+"""The function that the schedule calls."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lambdas.rendezvous import offer, wiring
+from lambdas.rendezvous.sweep import handler
+from signalbox.queues import Lease, QueueName, QueueUrl
+from tests.handlers.recorded import batch, event, message
+
+
+@pytest.fixture
+def client_queue(stage) -> str:
+    """The queue of a client, made by its offer and leased."""
+    stage.expect_proxies()
+    offer.handler(batch(message("client")), None)
+    return str(stage.sqs.get_queue_url(QueueName="snowflake-client-client")["QueueUrl"])
+
+
+def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_queue):
+    assert handler(event("sweep_leases"), None) == {"deleted": 0}
+
+    name = QueueName("snowflake-client-client")
+    over = datetime.now(UTC) - timedelta(seconds=1)
+    wiring.leases().put(Lease(name, QueueUrl(client_queue), "rendezvous", due_at=over))
+
+    assert handler(event("sweep_leases"), None) == {"deleted": 1}
+    assert handler(event("sweep_leases"), None) == {"deleted": 0}
+    assert not stage.has_queue("client")
+    assert stage.history()[-1] == ("queue", "deleted")
+
+
+def test_a_queue_of_ours_without_a_lease_is_a_stray(stage, client_queue, lease_table):
+    assert handler(event("sweep_strays"), None) == {"deleted": 0}
+
+    lease_table.delete_item(Key={"queue_name": "snowflake-client-client"})
+
+    assert handler(event("sweep_strays"), None) == {"deleted": 1}
+    assert not stage.has_queue("client")
+    assert stage.history()[-1] == ("queue", "stray_deleted")
+
+
+def test_look_alikes_are_never_touched(stage, sqs):
+    sqs.create_queue(QueueName="snowflake-client-untagged")
+    sqs.create_queue(
+        QueueName="snowflake-client-theirs", tags={"signalbox:stage": "other", "signalbox:capability": "rendezvous"}
+    )
+    sqs.create_queue(
+        QueueName="my-snowflake-client-x", tags={"signalbox:stage": "signalbox", "signalbox:capability": "rendezvous"}
+    )
+    before = sqs.list_queues()["QueueUrls"]
+
+    assert handler(event("sweep_strays"), None) == {"deleted": 0}
+    assert sqs.list_queues()["QueueUrls"] == before
+
+
+def test_a_broker_queue_that_somebody_deleted_is_made_again(stage, sqs):
+    sqs.delete_queue(QueueUrl=stage.broker_queue_url)
+
+    handler(event("sweep_strays"), None)
+
+    attributes = sqs.get_queue_attributes(QueueUrl=stage.broker_queue_url, AttributeNames=["All"])["Attributes"]
+    assert attributes["VisibilityTimeout"] == "30"
+
+
+def test_a_queue_of_somebody_else_is_theirs_to_look_after(stage, sqs, monkeypatch):
+    monkeypatch.setenv("BROKER_QUEUE_ATTRIBUTES", "{}")
+    sqs.delete_queue(QueueUrl=stage.broker_queue_url)
+
+    handler(event("sweep_strays"), None)
+
+    assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix="snowflake-broker")
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("sweep_leases", "LEASE_TABLE"),
+        ("sweep_leases", "STAGE"),
+        ("sweep_leases", "HISTORY_STREAM"),
+        ("sweep_strays", "BROKER_QUEUE_NAME"),
+        ("sweep_strays", "BROKER_QUEUE_ATTRIBUTES"),
+        ("sweep_strays", "STRAY_QUEUE_AGE_SECONDS"),
+        ("sweep_strays", "CLIENT_QUEUE_PREFIX"),
+    ],
+)
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, name, setting):
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        handler(event(name), None)
