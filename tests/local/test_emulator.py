@@ -164,7 +164,9 @@ def test_a_killed_emulator_is_noticed_and_its_orphans_are_ended(tmp_path):
     state = State(tmp_path)
     emulator.start(state, port=0)
     leader = emulator.process_id(state)
-    orphan = subprocess.Popen([sys.executable, "-c", "input()", f"{state.temporary}/worker"], stdin=subprocess.PIPE)
+    command = [sys.executable, "-c", "print('here', flush=True); input()", f"{state.temporary}/worker"]
+    orphan = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    orphan.stdout.readline()
 
     os.kill(leader, signal.SIGKILL)
     _wait_until(lambda: not is_alive(leader))

@@ -12,7 +12,9 @@ from signalbox.local import processes
 @pytest.fixture
 def sleeper(tmp_path):
     """A process that names a file of ours, with a space in its path, and waits."""
-    started = subprocess.Popen([sys.executable, "-c", "input()", f"{tmp_path}/a worker.py"], stdin=subprocess.PIPE)
+    command = [sys.executable, "-c", "print('here', flush=True); input()", f"{tmp_path}/a worker.py"]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    started.stdout.readline()  # until then its command line may not stand in /proc yet
     yield started
     started.kill()
     started.wait()
