@@ -21,6 +21,8 @@ SEND_TRIES = 4
 SEND_PAUSE_SECONDS = 0.5
 # Upstream's client takes its answer within 108 s; nothing in a client queue is worth more than this.
 CLIENT_RETENTION_SECONDS = 300
+# SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
+DEAD_LETTER_CHARACTERS = 100_000
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
@@ -96,7 +98,7 @@ class SqsBrokerQueue:
         """Put a message that cannot be handled into the dead-letter queue, with its reason."""
         self.sqs.send_message(
             QueueUrl=self.dead_letter_queue_url,
-            MessageBody=body,
+            MessageBody=body[:DEAD_LETTER_CHARACTERS],
             MessageAttributes={
                 "Reason": {"DataType": "String", "StringValue": reason},
                 "OriginalMessageId": {"DataType": "String", "StringValue": message_id},

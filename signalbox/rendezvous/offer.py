@@ -44,18 +44,14 @@ class Offer:
     @classmethod
     def parse(cls, body: bytes, bridges: BridgeList) -> "Offer":
         """Return the offer in a body that starts with a version line. Raises `OfferRejectedError`."""
-        version, newline, document = body.partition(b"\n")
-        if not newline or version != VERSION:
-            raise OfferRejectedError("unsupported message version")
-        try:
-            return _checked(_OFFER.decode(document), bridges)
-        except (InvalidJson, InvalidSessionDescription, InvalidNat) as problem:
-            raise OfferRejectedError(str(problem)) from problem
+        if len(body) > MAXIMUM_BODY_BYTES:  # a proxy reads no more than this, and a record of DynamoDB holds 400 KB
+            raise OfferRejectedError(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
+        return _read(body, bridges)
 
     @classmethod
     def parse_legacy(cls, body: bytes, bridges: BridgeList, *, nat_header: str) -> "Offer":
         """Return the offer of a client that sends its bare session description. Raises `OfferRejectedError`."""
-        return cls.parse(offer_body(text_of(body), nat_header).encode(), bridges)
+        return _read(offer_body(text_of(body), nat_header).encode(), bridges)
 
 
 def is_legacy(body: bytes) -> bool:
@@ -67,6 +63,16 @@ def offer_body(session_description: str, nat: str = Nat.UNKNOWN, *, fingerprint:
     """Return the body that a client sends."""
     message = {"offer": session_description, "nat": nat, "fingerprint": fingerprint}
     return f"{VERSION.decode()}\n{encode(message)}"
+
+
+def _read(body: bytes, bridges: BridgeList) -> Offer:
+    version, newline, document = body.partition(b"\n")
+    if not newline or version != VERSION:
+        raise OfferRejectedError("unsupported message version")
+    try:
+        return _checked(_OFFER.decode(document), bridges)
+    except (InvalidJson, InvalidSessionDescription, InvalidNat) as problem:
+        raise OfferRejectedError(str(problem)) from problem
 
 
 def _checked(record: Record, bridges: BridgeList) -> Offer:

@@ -46,6 +46,15 @@ def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
     assert stage.history() == [("offer", "rejected")]
 
 
+def test_an_offer_that_is_too_long_for_any_proxy_is_answered_with_the_reason(stage):
+    """SQS takes ten times as much as a proxy reads."""
+    stage.expect_proxies()
+    record = message(body=offer_body(sample_offer("x") + " " * 100_000))
+
+    assert failures(handler(batch(record), None)) == []
+    assert stage.replies(client_id(record)) == ['{"error":"101218 bytes are too many; at most 100000 are allowed"}']
+
+
 def test_an_offer_that_waited_longer_than_its_patience_is_told_that_time_is_up(stage):
     stage.expect_proxies()
     record = message(age_seconds=31)
@@ -75,6 +84,15 @@ def test_a_message_that_nobody_can_be_told_about_is_a_dead_letter_with_its_reaso
     assert stage.dead_letters() == [(record["body"], {"Reason": reason, "OriginalMessageId": record["messageId"]})]
     assert not stage.has_queue("")
     assert stage.history() == [("dead_letter", "dead")]
+
+
+def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(stage):
+    record = message(name="offer_without_client_id", body="x" * 2**20)
+
+    assert failures(handler(batch(record), None)) == []
+    ((body, attributes),) = stage.dead_letters()
+    assert len(body) == 100_000
+    assert attributes["Reason"] == "ClientID is empty"
 
 
 def test_the_longest_client_id_that_a_queue_name_takes_is_served(stage):
