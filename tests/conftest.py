@@ -1,10 +1,36 @@
-"""What all tests share."""
+"""What all tests share: how properties are tested, and a whole stage for those that need one."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from signalbox.cli.deployment import Deployment, local_deployment
+from signalbox.local import deploy
+from signalbox.local.state import State
 
 # No deadline: how long an example takes says more about the machine's neighbours than about the code. In CI the
 # examples are the same every time, so that a failure there is the change's own; at a desk they are new ones.
 settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("signalbox")
+
+
+@pytest.fixture(scope="session")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What local.json says of a stage that lives as long as the test run, and ends with it however it ends."""
+    state = State(tmp_path_factory.mktemp("stage"))
+    lifeline, held = os.pipe()
+    try:
+        yield deploy.up(state, port=0, lifeline=lifeline)
+    finally:
+        deploy.down(state)
+        os.close(lifeline)
+        os.close(held)
+
+
+@pytest.fixture(scope="session")
+def deployment(deployed: dict[str, Any]) -> Deployment:
+    """The same as the commands see it."""
+    return local_deployment(deployed)

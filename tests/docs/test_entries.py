@@ -1,0 +1,188 @@
+"""Whatever a user can meet has its entry, and no entry is of something that is not there."""
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import pytest
+from typer.main import get_command
+
+import signalbox
+from glue_jobs.rendezvous_report import OPTIONAL, REQUIRED
+from signalbox.aws.telemetry import metric_name
+from signalbox.cli.main import app
+from signalbox.errors import SignalboxError
+from signalbox.history.event import HistoryEvent
+from signalbox.rendezvous import prometheus
+from signalbox.rendezvous.counters import LABELS, Metric
+from stacks.config import settings
+from stacks.history_lake import COLUMNS
+from tests.docs.markdown import ROOT, entries, headings, rows, section
+from tests.docs.settings import page as page_of_settings
+from tests.infrastructure.templates import Templates, templates
+
+DOCS = ROOT / "docs"
+CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
+
+
+@pytest.fixture(scope="module")
+def stage() -> Templates:
+    return templates()
+
+
+def test_the_table_of_settings_is_the_one_that_the_code_gives():
+    text = (DOCS / "settings.md").read_text()
+
+    assert text == page_of_settings(text)
+    assert entries(text)[: len(settings())] == [setting.name for setting in settings()]
+
+
+def test_every_error_has_its_entry():
+    for module in pkgutil.walk_packages(signalbox.__path__, "signalbox."):
+        importlib.import_module(module.name)
+
+    ours = {error.__name__ for error in _descendants(SignalboxError)}
+    assert set(entries((DOCS / "errors.md").read_text())) >= ours | {"InvalidConfig", "PackagingError"}
+
+
+def test_no_entry_is_of_an_error_that_is_gone():
+    found = {
+        name
+        for source in (*(ROOT / "signalbox").rglob("*.py"), *(ROOT / "stacks").rglob("*.py"))
+        for name in re.findall(r"^class (\w+)\(", source.read_text(), re.MULTILINE)
+    }
+    documented = {line.split("`")[1] for line in (DOCS / "errors.md").read_text().splitlines() if line[:3] == "| `"}
+
+    assert documented - found == set()
+
+
+def _descendants(error: type[Exception]) -> Iterator[type[Exception]]:
+    yield error
+    for child in error.__subclasses__():
+        yield from _descendants(child)
+
+
+def test_every_command_and_option_has_its_entry():
+    page = DOCS / "commands.md"
+    commands = dict(_commands(get_command(app), ("signalbox",)))
+
+    assert set(headings(page, level=2)) == set(commands)
+    for name, options in commands.items():
+        text = section(page, name)
+        assert {option for option in options if f"`{option}`" not in text} == set(), name
+
+
+def test_no_entry_is_of_an_option_that_is_gone():
+    for name, options in _commands(get_command(app), ("signalbox",)):
+        documented = set(re.findall(r"`(--?[a-z]+(?:-[a-z]+)*)`", section(DOCS / "commands.md", name)))
+        assert documented - options == set(), name
+
+
+def _commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, set[str]]]:
+    """Yield each command that does something, and the whole, with its options."""
+    inner = getattr(command, "commands", {})
+    if not inner or len(path) == 1:
+        parameters = command.params  # type: ignore[attr-defined]
+        yield " ".join(path), {name for p in parameters for name in (*p.opts, *p.secondary_opts)} - {"--help"}
+    for name, child in inner.items():
+        yield from _commands(child, (*path, name))
+
+
+def test_every_alarm_has_its_entry(stage):
+    alarms = set(stage.every("AWS::CloudWatch::Alarm"))
+
+    assert set(entries(section(DOCS / "operations.md", "Alarms"))) >= alarms
+    assert set(rows(section(DOCS / "operations.md", "Alarms"))) == alarms
+
+
+def test_every_output_has_its_entry(stage):
+    outputs = {name for name in stage.stage["Outputs"] if not name.startswith("ExportsOutput")}
+
+    assert set(entries(section(DOCS / "operations.md", "Outputs"))) == outputs
+
+
+def test_every_field_of_an_event_has_its_entry_and_type():
+    documented = rows(section(DOCS / "history.md", "The event"))
+
+    assert {name: cells[0] for name, cells in documented.items()} == COLUMNS
+
+
+def test_every_kind_of_event_has_its_entry():
+    tree = ast.parse((ROOT / "signalbox" / "rendezvous" / "events.py").read_text())
+    kinds = {
+        argument.value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for argument in (*(k.value for k in call.keywords if k.arg == "kind"), *call.args[1:2])
+        if isinstance(argument, ast.Constant) and _makes_an_event(call)
+    }
+
+    assert set(rows(section(DOCS / "history.md", "Kinds"))) == kinds
+
+
+def _makes_an_event(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in ("HistoryEvent", "_of_client")
+
+
+def test_every_outcome_of_an_event_is_a_metric_with_an_entry():
+    documented = set(entries(section(DOCS / "metrics.md", "CloudWatch")))
+
+    assert {name for name in documented if not name.endswith("Latency")} == set(_event_metrics())
+    assert {"AnswerDeliveredLatency", "TimeoutExpiredLatency"} <= documented
+
+
+def _event_metrics() -> Iterator[str]:
+    for kind, cells in rows(section(DOCS / "history.md", "Kinds")).items():
+        for outcome in re.findall(r"`(\w+)`", cells[0]):
+            yield metric_name(_event(kind, outcome))
+
+
+def _event(kind: str, outcome: str) -> HistoryEvent:
+    return HistoryEvent("id", None, "rendezvous", kind, outcome)  # type: ignore[arg-type] # the moment does not matter
+
+
+def test_every_metric_of_the_dashboard_has_an_entry(stage):
+    (dashboard,) = stage.every("AWS::CloudWatch::Dashboard").values()
+    shown = re.findall(r'"Signalbox","(\w+)"', str(dashboard["Properties"]["DashboardBody"]))
+
+    assert shown
+    assert set(shown) <= set(entries(section(DOCS / "metrics.md", "CloudWatch")))
+
+
+def test_every_prometheus_metric_has_its_entry_and_labels():
+    counters = {"|".join((metric, *("x" for _ in LABELS[metric]))): 1 for metric in Metric}
+    page = prometheus.exposition(counters, available=())
+    samples = dict(re.findall(r"^(\w+)\{(.*)\} ", page, re.MULTILINE))
+
+    documented = rows(section(DOCS / "metrics.md", "Prometheus"))
+    assert set(documented) == set(samples)
+    for name, labels in samples.items():
+        assert re.findall(r"`(\w+)`", documented[name][0]) == re.findall(r"(\w+)=", labels), name
+
+
+def test_every_counter_has_its_entry_and_labels():
+    documented = rows(section(DOCS / "metrics.md", "Counters in the table"))
+
+    assert set(documented) == set(Metric)
+    for metric, labels in LABELS.items():
+        assert tuple(re.findall(r"`(\w+)`", documented[metric][0]))[: len(labels)] == labels, metric
+
+
+def test_every_argument_of_the_report_has_its_entry():
+    documented = rows(section(DOCS / "history.md", "The report"))
+    assert {name for name in documented if name.startswith("--")} == {f"--{name}" for name in (*REQUIRED, *OPTIONAL)}
+
+
+def test_every_capability_is_in_the_readmes_table():
+    table = [line.split(" | ") for line in section(ROOT / "README.md", "Capabilities").splitlines() if "|" in line]
+
+    assert [row[0].strip("| ") for row in table[2:]] == CAPABILITIES
+
+
+def test_every_make_target_has_its_entry():
+    targets = re.findall(r"^([a-z]+): ;", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    documented = entries(section(ROOT / "CONTRIBUTING.md", "Make targets"))
+    assert sorted(documented) == sorted(f"make {target}" for target in targets)

@@ -1,0 +1,33 @@
+"""The pictures are readable and say what the code says."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from signalbox.rendezvous.broker import State
+from tests.docs.markdown import ROOT, name_of
+from tests.docs.states import MEANING, PICTURE, drawn, transitions
+
+PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+
+
+def test_the_picture_of_the_states_is_the_one_that_the_table_gives():
+    assert PICTURE.read_text() == drawn()
+
+
+def test_every_transition_has_a_meaning():
+    assert set(MEANING) == set(transitions())
+
+
+def test_every_state_is_in_the_picture():
+    assert all(f">{state}</text>" in PICTURE.read_text() for state in State)
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=name_of)
+def test_a_picture_has_a_title_real_text_and_a_dark_side(picture):
+    root = ElementTree.parse(picture).getroot()  # noqa: S314 - ours
+
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+    assert len(texts) > 5
+    assert "prefers-color-scheme: dark" in picture.read_text()
