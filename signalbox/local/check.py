@@ -16,6 +16,10 @@ PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
 SLOW = "emulator or spark"
+# Rules: every branch of them is tested without AWS. The jobs' transformations hold themselves to the same in Spark.
+CORE = tuple(
+    f"signalbox/{part}" for part in ("rendezvous/*", "history/*", "queues.py", "ports.py", "errors.py", "aws/*")
+)
 AT_ONCE = 2  # the machine that this is measured on has two cores
 
 
@@ -40,7 +44,7 @@ class Result:
 def fast_checks() -> list[Check]:
     """Return the checks of `make check`, the longest first: no emulator, no Spark, no credentials."""
     return [
-        Check("tests", (_pytest("fast", "-m", f"not ({SLOW})", "--cov", "--cov-report=term:skip-covered"),)),
+        Check("tests", (_pytest("fast", "-m", f"not ({SLOW})", "--cov", "--cov-report="), _coverage(*CORE))),
         Check("synth, nag and cfn-lint", (*map(_synth, ("aws", "local")), _cfn_lint())),
         Check("types", ((_program("mypy"),),)),
         Check("import contracts", ((_program("lint-imports"), "--no-cache"),)),
@@ -55,6 +59,11 @@ def _program(name: str) -> str:
 
 def _pytest(report: str, *options: str) -> tuple[str, ...]:
     return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / report}.xml", *options)
+
+
+def _coverage(*files: str) -> tuple[str, ...]:
+    """Return the command that fails unless every branch of these files was tested."""
+    return (_program("coverage"), "report", "--fail-under=100", f"--include={','.join(files)}")
 
 
 def _synth(kind: str) -> tuple[str, ...]:
@@ -112,8 +121,12 @@ def _closing_line(result: Result) -> str:
 
 def run_slow(environment: Mapping[str, str]) -> bool:
     """Run the tests on the emulator and in Spark in the foreground; pytest's closing line is the last."""
-    command = _pytest("slow", "-m", SLOW, "--durations=5")
-    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
+    command = _pytest("slow", "-m", SLOW, "--durations=5", "--cov=glue_jobs/transforms", "--cov-report=")
+    passed = subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
+    coverage = run(Check("coverage of the transformations", (_coverage("glue_jobs/transforms/*"),)), environment)
+    if not coverage.passed:
+        _say(coverage.output)
+    return passed and coverage.passed
 
 
 def main(arguments: Sequence[str]) -> int:
