@@ -11,6 +11,7 @@ from signalbox.rendezvous.scanner import MAXIMUM_DEPTH, InvalidJson, Kind, Value
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,  # deep enough: the rest is time
 )
 
 
