@@ -1,5 +1,6 @@
 """Writes the table of settings from the stage's own list of them: `python -m tests.docs.settings`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from stacks.config import Setting, settings
@@ -9,29 +10,37 @@ BEGIN, END = "<!-- settings: written by tests/docs/settings.py -->", "<!-- /sett
 
 
 def table() -> str:
-    """Return the table of all settings in Markdown."""
-    head = "| Setting | Default | Unit | Allowed | Meaning |\n|---|---|---|---|---|\n"
-    return head + "".join(_row(setting) for setting in settings())
+    """Return the table of all settings in Markdown, and what the text ones must match."""
+    head = "| Setting | Default | Allowed | Meaning |\n|---|---|---|---|\n"
+    return head + "".join(map(_row, settings())) + "\nText must match:\n\n" + "".join(_patterns())
 
 
 def _row(setting: Setting) -> str:
-    default = "" if setting.default is None else f"`{_text(setting.default)}`"
-    cells = (f"`{setting.name}`", default, setting.unit, _allowed(setting), setting.description)
+    cells = (f"`{setting.name}`", _default(setting), _allowed(setting), setting.description)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _default(setting: Setting) -> str:
+    if setting.default is None:
+        return ""
+    text = str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
+    return f"`{text}` {setting.unit}".rstrip()
 
 
 def _allowed(setting: Setting) -> str:
     if setting.choices is not None:
-        return f"{len(setting.choices)} values from {min(setting.choices)} to {max(setting.choices)}"
+        return f"{len(setting.choices)} values from {min(setting.choices)} to {max(setting.choices)} {setting.unit}"
     if setting.minimum is not None:
-        return f"{setting.minimum} to {setting.maximum}"
-    if setting.pattern is not None:
-        return f"`{setting.pattern}`"
+        return f"{setting.minimum} to {setting.maximum} {setting.unit}".rstrip()
+    if setting.kind is str:
+        return "text"
     return "`true`, `false`" if setting.kind is bool else "a file"
+
+
+def _patterns() -> Iterator[str]:
+    for setting in settings():
+        if setting.pattern is not None:
+            yield f"- `{setting.name}`: `{setting.pattern}`\n"
 
 
 def page(text: str) -> str:
