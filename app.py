@@ -5,6 +5,7 @@ import sys
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 
+from signalbox.rendezvous.bridges import BridgeList, InvalidBridgeList
 from stacks.acknowledgements import acknowledge
 from stacks.config import Config
 from stacks.context import InvalidConfig, read_config
@@ -16,12 +17,24 @@ from stacks.state_stack import StateStack
 def build(app: App) -> tuple[StateStack, SignalboxStack]:
     """Make the stacks of the stage that the app's context describes."""
     config = read_config(app.node.get_all_context())
+    check_bridges(config)
     options = {"env": Environment(region=config.region) if config.region else None}
     state = StateStack(app, f"{config.stage}-state", config=config, synthesizer=_synthesizer(config), **options)
     stack = SignalboxStack(app, config.stage, state=state, config=config, synthesizer=_synthesizer(config), **options)
     acknowledge(state, stack, config)
     Tags.of(app).add("signalbox:stage", config.stage)
     return state, stack
+
+
+def check_bridges(config: Config) -> None:
+    """Refuse a bridge list that the functions could not read: upstream's broker does not start with one either."""
+    if config.bridge_list_file is None:
+        return
+    try:
+        BridgeList.parse(config.bridge_list_file.read_text())
+    except InvalidBridgeList as error:
+        problems = str(error).split("; ")
+        raise InvalidConfig(tuple(f"bridge_list_file: {problem}" for problem in problems)) from error
 
 
 def check(app: App) -> None:

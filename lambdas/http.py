@@ -28,7 +28,7 @@ class Request:
         body = event.get("body") or ""
         http = event["requestContext"]["http"]
         return cls(
-            method=http["method"],
+            method=http["method"].upper(),
             path=event["rawPath"],
             headers={name.lower(): value for name, value in event.get("headers", {}).items()},
             body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode(errors="surrogatepass"),

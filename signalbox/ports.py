@@ -35,7 +35,10 @@ class Offers(Protocol):
         ...
 
     def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
-        """Return some of the open offers in these pools whose `available_at` has come, oldest first."""
+        """Return some of the open offers in these pools whose `available_at` has come, oldest first.
+
+        They are records without what choosing does not need; `claim` returns the whole one.
+        """
         ...
 
     def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:

@@ -163,13 +163,13 @@ class Config:
         minimum=0,
         maximum=LONGEST_HTTP_TIMEOUT_SECONDS - 1,
     )
-    poll_hold_limit: int = _setting(100, "How many polls are held at once.", unit="polls", minimum=0, maximum=9999)
+    poll_hold_limit: int = _setting(50, "How many polls are held at once.", unit="polls", minimum=0, maximum=9999)
     poll_interval_milliseconds: int = _setting(
         20_000, "When an unmatched proxy is asked to poll again.", unit="ms", minimum=1000, maximum=86_400_000
     )
     restricted_poll_interval_milliseconds: int | None = _setting(
         None,
-        "The same for proxies behind a restricted NAT; without it as for all.",
+        "The same for proxies that are not known to be unrestricted; without it as for all.",
         unit="ms",
         minimum=1000,
         maximum=86_400_000,

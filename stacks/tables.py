@@ -1,5 +1,7 @@
 """The two tables: on demand, encrypted with our key, restorable to any second, forgetting by themselves."""
 
+from collections.abc import Sequence
+
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_kms as kms
@@ -9,28 +11,34 @@ TEXT = dynamodb.AttributeType.STRING
 NUMBER = dynamodb.AttributeType.NUMBER
 OPEN_OFFERS = "open_offers"
 BY_EXPIRY = "by_expiry"
+# What is looked for in the indexes and no more: whole offers in an index would double the price of every change.
+LISTED_OFFER = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
+LISTED_LEASE = ("queue_url",)
+# Offers and answers name addresses: a day is enough to restore what lives for minutes.
+RECOVERY_DAYS = 1
 
 
 def rendezvous_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
     """Offers, held polls and counters; the sparse index holds the offers that are open, by when they may be taken."""
     table = _table(scope, "Rendezvous", partition="pk", sort="sk", key=key, removal=removal)
-    _index(table, OPEN_OFFERS, partition="pool", sort="available_at")
+    _index(table, OPEN_OFFERS, partition="pool", sort="available_at", listed=LISTED_OFFER)
     return table
 
 
 def lease_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
     """Temporary queues; the index finds those that are due, without a scan."""
     table = _table(scope, "Leases", partition="queue_name", sort=None, key=key, removal=removal)
-    _index(table, BY_EXPIRY, partition="capability", sort="due_at")
+    _index(table, BY_EXPIRY, partition="capability", sort="due_at", listed=LISTED_LEASE)
     return table
 
 
-def _index(table: dynamodb.Table, name: str, *, partition: str, sort: str) -> None:
+def _index(table: dynamodb.Table, name: str, *, partition: str, sort: str, listed: Sequence[str]) -> None:
     table.add_global_secondary_index(
         index_name=name,
         partition_key=dynamodb.Attribute(name=partition, type=TEXT),
         sort_key=dynamodb.Attribute(name=sort, type=NUMBER),
-        projection_type=dynamodb.ProjectionType.ALL,
+        projection_type=dynamodb.ProjectionType.INCLUDE,
+        non_key_attributes=list(listed),
     )
 
 
@@ -46,7 +54,7 @@ def _table(
         encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED,
         encryption_key=key,
         point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
-            point_in_time_recovery_enabled=True
+            point_in_time_recovery_enabled=True, recovery_period_in_days=RECOVERY_DAYS
         ),
         time_to_live_attribute="expires_at",
         deletion_protection=removal == RemovalPolicy.RETAIN,

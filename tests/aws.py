@@ -6,6 +6,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from signalbox.aws.leases import BY_EXPIRY_INDEX
+from signalbox.aws.offers import LISTED, OPEN_OFFERS_INDEX
+
 REGION = "us-east-1"
 TEXT, NUMBER = "S", "N"
 
@@ -22,12 +25,14 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def rendezvous_table(aws: None):
-    return _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=("open_offers", {"pool": TEXT, "available_at": NUMBER}))
+    index = (OPEN_OFFERS_INDEX, {"pool": TEXT, "available_at": NUMBER}, LISTED)
+    return _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=index)
 
 
 @pytest.fixture
 def lease_table(aws: None):
-    return _table("Leases", {"queue_name": TEXT}, index=("by_expiry", {"capability": TEXT, "due_at": NUMBER}))
+    index = (BY_EXPIRY_INDEX, {"capability": TEXT, "due_at": NUMBER}, ("queue_url",))
+    return _table("Leases", {"queue_name": TEXT}, index=index)
 
 
 @pytest.fixture
@@ -35,16 +40,15 @@ def sqs(aws: None):
     return boto3.client("sqs")
 
 
-def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str]]):
-    index_name, index_key = index
+def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...]]):
+    index_name, index_key, listed = index
+    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(listed)}
     return boto3.resource("dynamodb").create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in (key | index_key).items()],
         KeySchema=_schema(key),
-        GlobalSecondaryIndexes=[
-            {"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": {"ProjectionType": "ALL"}}
-        ],
+        GlobalSecondaryIndexes=[{"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": projection}],
     )
 
 

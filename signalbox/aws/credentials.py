@@ -50,6 +50,15 @@ def client_credentials(
     return made
 
 
+def revoke_client_credentials(session: "boto3.Session", outputs: Mapping[str, str]) -> int:
+    """Delete every key of the client's user, without which its stack cannot be deleted; return how many there were."""
+    iam, user = session.client("iam"), outputs["ClientUserName"]
+    known = iam.list_access_keys(UserName=user)["AccessKeyMetadata"]
+    for key in known:
+        iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
+    return len(known)
+
+
 def _make_room(iam: "IAMClient", user: str, *, known: list[str], kept: ClientCredentials | None) -> None:
     for key_id in known:
         if len(known) < MAXIMUM_KEYS:

@@ -1,7 +1,7 @@
 """The table of leases: temporary queues by the moment from which they may be deleted."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 BY_EXPIRY_INDEX = "by_expiry"
+FORGOTTEN_AFTER = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoLeases:
-    """`Leases` over the table `Leases`, which has no TTL: a lease must outlive everything but its queue."""
+    """`Leases` over the table `Leases`. A lease that nobody ends for a week is forgotten; its queue is a stray then."""
 
     table: "Table"
 
@@ -49,6 +50,7 @@ def _item(lease: Lease) -> Item:
         "queue_url": lease.queue_url,
         "capability": lease.capability,
         "due_at": int(lease.due_at.timestamp()),
+        "expires_at": int((lease.due_at + FORGOTTEN_AFTER).timestamp()),
     }
 
 

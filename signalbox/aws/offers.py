@@ -24,12 +24,15 @@ from signalbox.rendezvous.broker import (
     State,
     waiting_pool,
 )
+from signalbox.rendezvous.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.nat import Nat
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 OPEN_OFFERS_INDEX = "open_offers"
+# What the index has of an offer beside its keys: enough to choose by, and so little that it costs one write unit.
+LISTED = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
 # So many offers a look: more than one, since the first may go to another proxy between the look and the claim.
 PAGE_SIZE = 25
 # Long enough to recognise every late copy of an offer: the broker queue keeps none for longer than its retention.
@@ -187,9 +190,9 @@ def _record(item: Item) -> Rendezvous:
         deadline=moment(item["deadline"]),
         nat=Nat(item["nat"]),
         session_description=item.get("session_description", ""),
-        relay_url=item["relay_url"],
-        country=item["country"],
-        offer_digest=item["offer_digest"],
+        relay_url=item.get("relay_url", ""),
+        country=item.get("country", UNKNOWN_COUNTRY),
+        offer_digest=item.get("offer_digest", ""),
         message_id=item.get("message_id"),
         receipt_handle=item.get("receipt_handle"),
         queue_url=QueueUrl(queue_url) if queue_url else None,

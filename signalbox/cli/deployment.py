@@ -1,6 +1,7 @@
 """Finds the deployment that a command talks to: the local stage of this folder, or a stage in AWS."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,8 @@ class Deployment:
 def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
     """Return the stage in AWS if asked to, else the local stage of this folder or the nearest one above."""
     if aws:
-        return aws_deployment(boto3.Session(), stage=stage)
+        # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools, and people, say AWS_REGION.
+        return aws_deployment(boto3.Session(region_name=os.environ.get("AWS_REGION")), stage=stage)
     start = (folder or Path.cwd()).resolve()
     for parent in (start, *start.parents):
         if (parent / LOCAL).is_file():

@@ -65,8 +65,11 @@ def deploy(
     context: Annotated[
         list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
     ] = None,
+    bootstrap: Annotated[
+        bool, typer.Option("--bootstrap", help="Prepare the account for CDK first: once for account and region.")
+    ] = False,
 ) -> None:
     """Deploy to the AWS account of your standard credentials; asks before it widens permissions."""
     from signalbox.local.cdk import deploy_to_aws
 
-    raise typer.Exit(deploy_to_aws(context or []))
+    raise typer.Exit(deploy_to_aws(context or [], bootstrap=bootstrap))

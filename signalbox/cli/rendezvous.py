@@ -23,6 +23,9 @@ Aws = Annotated[bool, typer.Option("--aws", help="A stage in AWS, by your standa
 Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Rotate = Annotated[bool, typer.Option("--rotate", help="Make a new key; the previous works until the next.")]
+Revoke = Annotated[
+    bool, typer.Option("--revoke", help="Delete all keys: no client gets in; needed before the stack is deleted.")
+]
 Sdp = Annotated[
     Path | None, typer.Option(help="File with the offer: SDP, or JSON with `type` and `sdp`; `-` for standard input.")
 ]
@@ -35,12 +38,16 @@ def credentials(
     stage: Stage = "signalbox",
     as_json: Json = False,
     rotate: Rotate = False,
+    revoke: Revoke = False,
 ) -> None:
     """Print what a Snowflake client needs: queue URL, encoded credentials, and its argument line."""
-    from signalbox.aws.credentials import client_credentials
+    from signalbox.aws.credentials import client_credentials, revoke_client_credentials
     from signalbox.cli.deployment import find_deployment
 
     deployment = find_deployment(aws=aws, stage=stage)
+    if revoke:
+        print_line(f"{revoke_client_credentials(deployment.session(), deployment.outputs)} deleted")
+        return
     key = client_credentials(deployment.session(), deployment.outputs, rotate=rotate)
     queue_url = sqsqueue(deployment.outputs)
     shown = {

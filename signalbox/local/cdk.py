@@ -79,8 +79,13 @@ def stacks(assembly: Path) -> list[str]:
     ]
 
 
-def deploy_to_aws(context: Iterable[str]) -> int:
+def deploy_to_aws(context: Iterable[str], *, bootstrap: bool) -> int:
     """Deploy to the account of the standard AWS credentials, talking to the person; return the CDK's status."""
     settings = [word for setting in context for word in ("--context", setting)]
-    command = [*tools.cdk(), "deploy", "--all", "--no-notices", *settings]
-    return subprocess.run(command, cwd=CHECKOUT, env=tools.environment(os.environ), check=False).returncode
+    status = _talk("bootstrap", settings) if bootstrap else 0
+    return status or _talk("deploy", ["--all", *settings])
+
+
+def _talk(command: str, options: Iterable[str]) -> int:
+    words = [*tools.cdk(), command, "--no-notices", *options]
+    return subprocess.run(words, cwd=CHECKOUT, env=tools.environment(os.environ), check=False).returncode

@@ -82,7 +82,17 @@ class Gateway:
         if target is None:
             return scope
         raw = self.routes.target(scope["raw_path"].decode("latin-1")) or target
-        return {**scope, "path": target, "raw_path": raw.encode("latin-1")}
+        return {**scope, "path": target, "raw_path": raw.encode("latin-1"), "method": _routable(scope)}
+
+
+def _routable(scope: Scope) -> str | None:
+    """Return the method in a form that reaches a route.
+
+    MiniStack answers OPTIONS itself; API Gateway does so only for an API with a CORS configuration, which ours has
+    not, and else lets the route answer.
+    """
+    method: str | None = scope.get("method")  # a WebSocket has none
+    return "options" if method == "OPTIONS" else method
 
 
 def is_closed(path: str) -> bool:

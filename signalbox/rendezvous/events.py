@@ -13,7 +13,14 @@ CAPABILITY = "rendezvous"
 
 def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
     """Return the event of an offer that was parked, denied, found stale or rejected."""
-    return _of_client(record, "offer", outcome, at=at, reason=reason, size_bytes=len(record.session_description))
+    return _of_client(
+        record,
+        "offer",
+        outcome,
+        at=at,
+        reason=reason,
+        size_bytes=len(record.session_description.encode(errors="surrogatepass")),
+    )
 
 
 def duplicate_offer(record: Rendezvous, delivery: Delivery, *, at: datetime) -> HistoryEvent:
@@ -117,7 +124,7 @@ def dead_letter(message_id: str, *, at: datetime, reason: str) -> HistoryEvent:
 
 
 def queue(name: QueueName, outcome: str, *, at: datetime) -> HistoryEvent:
-    """Return the event of a client queue that was created, deleted at its lease's end, or found astray."""
+    """Return the event of a client queue that was deleted at its lease's end, or found astray."""
     return HistoryEvent(
         event_id=f"queue:{name}:{outcome}",
         occurred_at=at,

@@ -42,6 +42,6 @@ def has_prospect(last_polls: Mapping[Nat, datetime], *, client_nat: Nat, now: da
     return any(now - last_polls[nat] <= recency for nat in fitting_proxies(client_nat) if nat in last_polls)
 
 
-def slots_to_try(limit: int, *, random_bits: int, tries: int = 4) -> list[int]:
+def slots_to_try(limit: int, *, random_bits: int, tries: int = 2) -> list[int]:
     """Return some slot numbers below `limit` to look for a free one in, without asking about all of them."""
     return [(random_bits + step) % limit for step in range(min(tries, limit))]

@@ -21,7 +21,7 @@ class Policy:
     match_patience: timedelta = timedelta(seconds=5)
     proxy_recency: timedelta = timedelta(seconds=60)
     poll_hold: timedelta = timedelta(seconds=10)
-    poll_hold_limit: int = 100
+    poll_hold_limit: int = 50
     client_queue_lease: timedelta = timedelta(seconds=120)
 
 

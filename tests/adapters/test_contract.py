@@ -84,6 +84,11 @@ def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) ->
     return offers.claim(RECORD.client_id, proxy=proxy, now=now, until=now + 5 * SECOND)
 
 
+def chosen_by(record: Rendezvous) -> tuple[object, ...]:
+    """What `is_claimable` and `is_abandoned` look at, and the order."""
+    return (record.client_id, record.state, record.created_at, record.available_at, record.deadline, record.lent_to)
+
+
 class TestOffers:
     def test_a_record_comes_back_as_it_was_stored(self, offers: Offers) -> None:
         lent = replace(RECORD, lent_to=P1.sid)
@@ -174,8 +179,10 @@ class TestOffers:
             offers.open(record, replacing=None)
         offers.close(closed.client_id, state=State.EXPIRED, reply="")
 
-        assert offers.claimable([Pool.ANY_PROXY], now=START) == [ready, RECORD]
-        assert offers.claimable([Pool.UNRESTRICTED_PROXY], now=START) == [restricted]
+        any_proxy = offers.claimable([Pool.ANY_PROXY], now=START)
+        assert [chosen_by(r) for r in any_proxy] == [chosen_by(ready), chosen_by(RECORD)]
+        unrestricted = offers.claimable([Pool.UNRESTRICTED_PROXY], now=START)
+        assert [chosen_by(r) for r in unrestricted] == [chosen_by(restricted)]
         assert next(r.client_id for r in offers.claimable(list(Pool), now=START + SECOND)) == "ready"
 
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:

@@ -6,7 +6,7 @@ import json
 import boto3
 import pytest
 
-from signalbox.aws.credentials import ClientCredentials, client_credentials
+from signalbox.aws.credentials import ClientCredentials, client_credentials, revoke_client_credentials
 
 
 @pytest.fixture
@@ -34,6 +34,14 @@ def test_after_a_rotation_the_previous_key_works_until_the_next(outputs) -> None
     assert keys() == [second.access_key_id, third.access_key_id]
     assert first.access_key_id not in keys()
     assert client_credentials(boto3.Session(), outputs) == third
+
+
+def test_revoked_keys_are_gone_and_a_new_one_can_be_made(outputs) -> None:
+    first = client_credentials(boto3.Session(), outputs)
+
+    assert revoke_client_credentials(boto3.Session(), outputs) == 1
+    assert keys() == []
+    assert client_credentials(boto3.Session(), outputs) != first
 
 
 def test_a_key_that_was_deleted_is_replaced(outputs) -> None:

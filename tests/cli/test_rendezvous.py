@@ -110,6 +110,13 @@ def test_credentials_stay_until_they_are_rotated(stage) -> None:
     assert run("credentials", "--rotate").output != first
 
 
+def test_credentials_can_be_revoked(stage) -> None:
+    first = run("credentials").output
+
+    assert run("credentials", "--revoke").output == "1 deleted\n"
+    assert run("credentials").output != first
+
+
 def test_stats_are_the_days_counters_as_upstream_prints_them(stage) -> None:
     table = boto3.resource("dynamodb").Table("Rendezvous")
     DynamoStatistics(table).add(date(2026, 11, 20), {"client_poll|CA|unrestricted|sqs|matched": 3})

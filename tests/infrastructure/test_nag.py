@@ -55,3 +55,14 @@ def test_wrong_settings_are_told_in_words_all_at_once(tmp_path):
         "error: sweep_interval_minutes must be at least 1 min, not 0",
     ]
     assert "Traceback" not in done.stderr
+
+
+def test_a_bridge_list_that_the_functions_could_not_read_fails_the_synthesis(tmp_path):
+    bridges = tmp_path / "bridges.jsonl"
+    bridges.write_text('{"displayName":"a","webSocketAddress":"wss://a.example/","fingerprint":"12"}\n\n')
+
+    done = run_app(tmp_path, bridge_list_file=str(bridges))
+
+    assert done.returncode == 2
+    assert "error: bridge_list_file: line 1: bridge fingerprint invalid" in done.stderr
+    assert "error: bridge_list_file: line 2: unexpected end of JSON input" in done.stderr

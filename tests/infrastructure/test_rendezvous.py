@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from signalbox.aws import leases, offers
 from signalbox.aws.settings import DURATIONS, HOLD_LIMIT
 from signalbox.history.event import HistoryEvent
+from stacks import tables
 from stacks.history_lake import COLUMNS
 from tests.infrastructure.templates import ROOT, templates
 
@@ -52,6 +54,11 @@ def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
     assert function["Handler"] == f"lambdas.rendezvous.{handler}.handler"
     assert (HANDLERS / f"{handler}.py").exists()
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == variables_read(handler)
+
+
+def test_the_index_of_open_offers_has_what_the_adapter_reads_of_it():
+    assert tables.LISTED_OFFER == offers.LISTED
+    assert (tables.OPEN_OFFERS, tables.BY_EXPIRY) == (offers.OPEN_OFFERS_INDEX, leases.BY_EXPIRY_INDEX)
 
 
 def test_the_table_of_history_has_the_fields_of_the_event(stage):

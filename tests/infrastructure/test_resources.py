@@ -128,7 +128,8 @@ def test_every_table_is_on_demand_encrypted_restorable_and_forgets(stage):
         properties = table["Properties"]
         assert properties["BillingMode"] == "PAY_PER_REQUEST", name
         assert stage.text(properties["SSESpecification"]["KMSMasterKeyId"]) == "StateKey", name
-        assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}, name
+        restorable = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 1}
+        assert properties["PointInTimeRecoverySpecification"] == restorable, name
         assert properties["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}, name
         assert properties["DeletionProtectionEnabled"] is True, name
 
