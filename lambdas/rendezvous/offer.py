@@ -53,8 +53,13 @@ def _delivery(record: dict[str, Any]) -> Delivery:
         message_id=record["messageId"],
         receipt_handle=record["receiptHandle"],
         body=record["body"].encode(errors="surrogatepass"),
-        sent_at=datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, UTC),
+        sent_at=_moment(record["attributes"]["SentTimestamp"]),
+        first_received_at=_moment(record["attributes"]["ApproximateFirstReceiveTimestamp"]),
     )
+
+
+def _moment(milliseconds: str) -> datetime:
+    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
 
 
 @cache

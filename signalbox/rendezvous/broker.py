@@ -74,6 +74,7 @@ class Delivery:
     receipt_handle: str
     body: bytes
     sent_at: datetime
+    first_received_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +161,13 @@ def is_out_of_patience(record: Rendezvous, now: datetime) -> bool:
     return now >= record.deadline - patience / TIMEOUT_SHARE
 
 
-def is_stale(delivery: Delivery, *, patience: timedelta, now: datetime) -> bool:
-    """Say whether an offer waited in the queue for longer than its client's patience.
+def is_stale(delivery: Delivery, *, patience: timedelta) -> bool:
+    """Say whether an offer waited in the queue for longer than its client's patience before anybody took it out.
 
     This is how patience shrinks when the queue is full (120,000 messages in flight, SQS's limit): what comes late is
-    told so at once instead of being parked.
+    told so at once instead of being parked. What comes again because a function was killed did not come late.
     """
-    return now - delivery.sent_at >= patience
+    return delivery.first_received_at - delivery.sent_at >= patience
 
 
 def is_claimable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:

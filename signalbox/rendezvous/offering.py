@@ -75,7 +75,7 @@ class OfferDesk:
         except OfferRejectedError as error:
             return self._refuse(record, replacing=replacing, text=error.text, outcome="rejected")
         record = self._with_offer(record, offer)
-        if is_stale(delivery, patience=self.policy.sqs_patience, now=now):
+        if is_stale(delivery, patience=self.policy.sqs_patience):
             return self._refuse(record, replacing=replacing, text=TIMED_OUT, outcome="stale")
         return self._park(record, replacing=replacing, now=now)
 

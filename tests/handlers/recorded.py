@@ -44,7 +44,7 @@ def batch(*records: Event) -> Event:
 def message(
     client_id: str | None = None, *, body: str | None = None, name: str = "offer", age_seconds: float = 0
 ) -> Event:
-    """Return an SQS record that was sent just now, or so long ago; each has its own message id."""
+    """Return an SQS record of its own that was received just now, and sent just now or so long ago."""
     (record,) = event(name)["Records"]
     if client_id is not None:
         record["messageAttributes"]["ClientID"]["stringValue"] = client_id
@@ -52,7 +52,9 @@ def message(
         record["receiptHandle"] = f"handle-of-{client_id}"
     if body is not None:
         record["body"] = body
-    record["attributes"]["SentTimestamp"] = str(round((time.time() - age_seconds) * 1000))
+    now = time.time()
+    record["attributes"]["SentTimestamp"] = str(round((now - age_seconds) * 1000))
+    record["attributes"]["ApproximateFirstReceiveTimestamp"] = str(round(now * 1000))
     return record
 
 

@@ -8,6 +8,7 @@ import pytest
 from signalbox.rendezvous.broker import State
 from signalbox.rendezvous.nat import Nat
 from signalbox.rendezvous.offer import offer_body
+from tests.memory import START
 from tests.unit.rendezvous.world import ANSWER, CLIENT, OFFER, World, delivery, proxy
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
@@ -43,7 +44,7 @@ def test_a_proxy_that_polled_too_long_ago_is_no_prospect() -> None:
     world.expect_proxies()
     world.wait(61)
 
-    receipt = world.receive(replace(delivery(), sent_at=world.clock.now()))
+    receipt = world.receive(delivery())
 
     assert receipt.done
     assert world.replies == [DENIED]
@@ -140,14 +141,23 @@ def test_a_decoding_error_is_told_to_the_client_and_counted() -> None:
 def test_an_offer_that_waited_longer_than_its_patience_is_told_so_instead_of_being_parked() -> None:
     world = World()
     world.expect_proxies()
-    world.wait(31)
-    world.expect_proxies()
 
-    receipt = world.receive(delivery())
+    receipt = world.receive(replace(delivery(), first_received_at=START + world.policy.sqs_patience))
 
     assert receipt.done
     assert world.replies == [TIMED_OUT]
     assert receipt.events[0].outcome == "stale"
+
+
+def test_an_offer_whose_function_was_killed_is_parked_when_it_comes_again() -> None:
+    world = World()
+    world.wait(30)
+    world.expect_proxies()
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert not receipt.done
+    assert receipt.events[0].outcome == "parked"
 
 
 def test_an_offer_that_another_function_stored_meanwhile_is_left_to_it() -> None:

@@ -142,6 +142,7 @@ def delivery(
         receipt_handle=handle,
         body=offer_body(OFFER, nat).encode() if body is None else body,
         sent_at=START,
+        first_received_at=START,
     )
 
 
