@@ -18,14 +18,19 @@ settings.load_profile("signalbox")
 
 
 @pytest.fixture(scope="session")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def stage_folder(tmp_path_factory: pytest.TempPathFactory) -> State:
+    """Where that stage keeps what belongs to it."""
+    return State(tmp_path_factory.mktemp("stage"))
+
+
+@pytest.fixture(scope="session")
+def deployed(stage_folder: State) -> Iterator[dict[str, Any]]:
     """What local.json says of a stage that lives as long as the test run, and ends with it however it ends."""
-    state = State(tmp_path_factory.mktemp("stage"))
     lifeline, held = os.pipe()
     try:
-        yield deploy.up(state, port=0, lifeline=lifeline)
+        yield deploy.up(stage_folder, port=0, lifeline=lifeline)
     finally:
-        deploy.down(state)
+        deploy.down(stage_folder)
         os.close(lifeline)
         os.close(held)
 

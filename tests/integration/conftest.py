@@ -1,0 +1,24 @@
+"""The parties of a rendezvous on the deployed stage."""
+
+from typing import Any
+
+import pytest
+
+from signalbox.aws.credentials import ClientCredentials
+from signalbox.cli.deployment import Deployment
+from tests.integration.parties import Parties
+
+
+@pytest.fixture(scope="session")
+def everybody(deployed: dict[str, Any], deployment: Deployment) -> Parties:
+    """Everybody who takes part in a rendezvous; the client has its limited key and no other."""
+    key = deployed["client_credentials"]
+    return Parties.of(deployment, ClientCredentials(key["access_key_id"], key["secret_access_key"]))
+
+
+@pytest.fixture
+def parties(everybody: Parties) -> Parties:
+    """The same on an empty stage: no offer waits, no poll is held, and no proxy is known to come by."""
+    everybody.wait_until_nothing_waits()
+    everybody.forget_polls()
+    return everybody

@@ -1,0 +1,159 @@
+"""Many at once, and functions killed while they work: every client gets one reply, and it is its own."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from signalbox.local.processes import processes_naming
+from signalbox.local.state import State
+from signalbox.rendezvous.nat import Nat
+from signalbox.rendezvous.simulator import BrokerUnreachableError, Round
+from tests.integration.parties import DENIED, PATIENCE_SECONDS, TIMED_OUT, Asked, Parties, wait_for
+
+pytestmark = pytest.mark.emulator
+
+CLIENTS_AT_ONCE = 40
+MOST = 36
+CLIENTS_OF_THE_BURST = 30
+PROXIES_OF_THE_BURST = 8
+KILLS = 12
+# Seconds between two kills: long enough for some work to be done in between, short enough to hit the burst often.
+BETWEEN_KILLS = (0.3, 1.5)
+STARTING_SECONDS = 3
+KILLED = ("offer", "poll", "answer")
+
+
+def test_forty_clients_and_forty_proxies_at_once_find_each_other(parties: Parties):
+    parties.expect_proxies(*Nat)
+    dead_letters = parties.dead_letters()
+    proxies = [parties.pool.submit(_serve_one, parties) for _ in range(CLIENTS_AT_ONCE)]
+    # Each held poll is a process here, and starting so many takes the machine's whole attention for a while.
+    wait_for(lambda: len(parties.held_sids()) >= MOST, "most polls held", seconds=2 * PATIENCE_SECONDS)
+
+    asked = [parties.ask(Nat.RESTRICTED) for _ in range(CLIENTS_AT_ONCE)]
+    replies = _replies(parties, asked)
+    rounds = [proxy.result(PATIENCE_SECONDS) for proxy in proxies]
+
+    assert replies == {client.client_id: client.answer for client in asked}
+    assert [served.accepted for served in rounds] == [True] * CLIENTS_AT_ONCE
+    assert Counter(_offer(served) for served in rounds) == Counter(client.offer for client in asked)
+    wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted")
+    assert [parties.messages_for(client.client_id) for client in asked] == [1] * CLIENTS_AT_ONCE
+    assert parties.dead_letters() == dead_letters
+
+
+def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(parties: Parties, stage_folder: State):
+    """A client whose offer was hit may be told that nobody answered in time: it is told, and once."""
+    parties.expect_proxies(*Nat)
+    dead_letters = parties.dead_letters()
+
+    with _proxies_polling(parties) as rounds:
+        asked = _ask_while_killing(parties, stage_folder)
+        replies = _replies(parties, asked, seconds=3 * PATIENCE_SECONDS)
+    wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
+
+    assert replies.keys() == {client.client_id for client in asked}
+    assert {client.client_id for client in asked if replies[client.client_id] not in _possible(client)} == set()
+    assert [parties.messages_for(client.client_id) for client in asked] == [1] * CLIENTS_OF_THE_BURST
+    assert parties.dead_letters() == dead_letters
+    answered = [client for client in asked if replies[client.client_id] == client.answer]
+    taken = {_offer(served) for served in rounds if served.accepted}
+    assert taken <= {client.offer for client in answered}
+    assert len(answered) >= CLIENTS_OF_THE_BURST / 3
+
+
+def _possible(client: Asked) -> set[str]:
+    return {client.answer, TIMED_OUT, DENIED}
+
+
+def _replies(parties: Parties, asked: list[Asked], *, seconds: float = 2 * PATIENCE_SECONDS) -> dict[str, str]:
+    waiting = {c.client_id: parties.pool.submit(parties.reply, c.client_id, seconds=seconds) for c in asked}
+    return {client_id: reply.result() for client_id, reply in waiting.items()}
+
+
+def _offer(served: Round) -> str:
+    return served.response.offer if served.response else ""
+
+
+def _serve_one(parties: Parties) -> Round:
+    """Poll, as a proxy does, until there was a client."""
+    deadline = time.monotonic() + 2 * PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(BrokerUnreachableError):  # too slow to start: a real proxy, too, comes again later
+            served = parties.proxy().serve_once()
+            if served.accepted is not None:
+                return served
+    raise AssertionError("no client for this proxy")
+
+
+@contextmanager
+def _proxies_polling(parties: Parties) -> Iterator[list[Round]]:
+    """Let some proxies poll again and again; what each did is in the list when they have stopped."""
+    rounds: list[Round] = []
+    stopping = threading.Event()
+    proxies = [parties.pool.submit(_poll_until, parties, stopping, rounds) for _ in range(PROXIES_OF_THE_BURST)]
+    try:
+        yield rounds
+    finally:
+        stopping.set()
+        for proxy in proxies:
+            proxy.result()
+
+
+def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[Round]) -> None:
+    while not stopping.is_set():
+        with suppress(BrokerUnreachableError):  # the function was killed: a real proxy, too, comes again later
+            rounds.append(parties.proxy().serve_once())
+
+
+def _ask_while_killing(parties: Parties, stage_folder: State) -> list[Asked]:
+    """Let clients come one after the other until the last kill is done."""
+    killing = parties.pool.submit(_kill, parties, stage_folder, random.Random(1))
+    asked = [_ask_and_pause(parties) for _ in range(CLIENTS_OF_THE_BURST)]
+    killing.result()
+    return asked
+
+
+def _ask_and_pause(parties: Parties) -> Asked:
+    asked = parties.ask(Nat.RESTRICTED)
+    time.sleep(sum(BETWEEN_KILLS) / 2 * KILLS / CLIENTS_OF_THE_BURST)
+    return asked
+
+
+def _kill(parties: Parties, stage_folder: State, chance: random.Random) -> None:
+    """Kill every instance of one of the functions, again and again, whatever it is doing."""
+    names = _function_names(parties)
+    folders = [f"{stage_folder.temporary}{os.sep}ministack-lambda-{names[function]}-" for function in KILLED]
+    first_seen: dict[int, float] = {}
+    for _ in range(KILLS):
+        time.sleep(chance.uniform(*BETWEEN_KILLS))
+        running = wait_for(lambda: _started(folders, first_seen), "an instance")
+        for instance in chance.choice(running):
+            with suppress(ProcessLookupError):
+                os.kill(instance, signal.SIGKILL)
+
+
+def _started(folders: list[str], first_seen: dict[int, float]) -> list[list[int]]:
+    """Return the instances of each function that has some, without those that have just been started.
+
+    The emulator takes it badly when an instance dies while it starts: it throws away all others of that function,
+    even those that are starting too, which then die in turn.
+    """
+    now = time.monotonic()
+    running = [processes_naming(folder) for folder in folders]
+    for instance in (instance for instances in running for instance in instances):
+        first_seen.setdefault(instance, now)
+    old = [[i for i in instances if now - first_seen[i] >= STARTING_SECONDS] for instances in running]
+    return [instances for instances in old if instances]
+
+
+def _function_names(parties: Parties) -> dict[str, str]:
+    functions = parties.deployment.session().client("lambda").list_functions()["Functions"]
+    return {function["Handler"].split(".")[-2]: function["FunctionName"] for function in functions}
