@@ -1,13 +1,13 @@
 """Takes offers from the broker queue: parks them, refuses them, or tells their clients that time is up."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
 from signalbox.errors import RejectedError
-from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous import events
 from signalbox.rendezvous.broker import Delivery, parse_client_id
 from signalbox.rendezvous.offering import OfferDesk, Receipt
@@ -17,23 +17,29 @@ logger = logging.getLogger(__name__)
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Return the messages that stay in flight: the parked offers, and those that could not be handled now."""
-    failed: list[str] = []
-    recorded: list[HistoryEvent] = []
-    problems: list[Exception] = []
-    for record in event["Records"]:
-        try:
-            receipt = _receive(record)
-        except Exception as error:
-            logger.exception("offer message %s was not handled", record["messageId"])
-            receipt = Receipt(done=False)
-            problems.append(error)
-        recorded += receipt.events
-        if not receipt.done:
-            failed.append(record["messageId"])
-    wiring.recorder().record(recorded)
-    if problems and len(problems) == len(event["Records"]):
-        raise problems[0]  # nothing worked: an outage, which should look like one
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+    records = event["Records"]
+    _desk()  # made once, before the threads share it
+    # Side by side: an offer is six calls to wait for, and the tenth client should not wait for sixty.
+    with ThreadPoolExecutor(len(records)) as threads:
+        attempts = list(threads.map(_attempt, records))
+    receipts = [attempt for attempt in attempts if isinstance(attempt, Receipt)]
+    wiring.recorder().record([happened for receipt in receipts for happened in receipt.events])
+    if not receipts:
+        raise next(attempt for attempt in attempts if isinstance(attempt, Exception))  # an outage; look like one
+    in_flight = [
+        record["messageId"]
+        for record, attempt in zip(records, attempts, strict=True)
+        if isinstance(attempt, Exception) or not attempt.done
+    ]
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in in_flight]}
+
+
+def _attempt(record: dict[str, Any]) -> Receipt | Exception:
+    try:
+        return _receive(record)
+    except Exception as error:
+        logger.exception("offer message %s was not handled", record["messageId"])
+        return error  # one message must not take its batch along: it stays in flight and comes again
 
 
 def _receive(record: dict[str, Any]) -> Receipt:

@@ -38,7 +38,7 @@ def settings() -> Settings:
 
 @cache
 def table() -> "Table":
-    """Return the table of rendezvous."""
+    """Return the table of rendezvous; threads may share it, for its calls only go through its client, which is safe."""
     return boto3.resource("dynamodb").Table(settings().text("RENDEZVOUS_TABLE"))
 
 

@@ -16,12 +16,14 @@ from signalbox.rendezvous.broker import (
     is_claimable,
 )
 from signalbox.rendezvous.held import HeldPoll, slots_to_try
-from signalbox.rendezvous.matching import LENT_FOR, Policy
+from signalbox.rendezvous.matching import Policy
 from signalbox.rendezvous.proxy import ProxyPoll
 from signalbox.rendezvous.reply import TIMED_OUT, error_reply
 
-# A held poll looks at its slot this often, and through the pools once in `LENT_FOR`.
+# A held poll looks at its slot, where new offers are shown, this often.
 TICK = timedelta(milliseconds=200)
+# And through the pools this often, for offers that another proxy gave back or that were never shown to anybody.
+LOOK_EVERY = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class PollDesk:
             now = self.clock.now()
             if match is None and now >= look_again_at:
                 match = self._claim_oldest(poll)
-                look_again_at = now + LENT_FOR
+                look_again_at = now + LOOK_EVERY
             if match is not None or now >= held.until:
                 return match
             self.clock.sleep(TICK.total_seconds())
