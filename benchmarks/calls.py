@@ -15,7 +15,8 @@ from benchmarks.stage import Stage
 from benchmarks.timing import AT_ONCE, PROXIES
 from signalbox.errors import UnavailableError
 
-SEQUENTIAL = 20
+# Rendezvous at a time. All are counted; the first ones are few, since their function instances have to start.
+BURSTS = (1, 1, 2, 5, 10, AT_ONCE, 1, 1, 1, 1)
 # Both delete a client's queue at the earliest after two minutes, on a schedule of up to a minute.
 CLEANUP_SECONDS = 300
 LOOK_SECONDS = 1.0
@@ -26,6 +27,8 @@ class Calls:
     """What one broker called: until its last client queue was gone, and then while idle."""
 
     rendezvous: int
+    right: int
+    """How many of them got the right answer."""
     busy: Mapping[str, int]
     busy_seconds: float
     idle: Mapping[str, int]
@@ -98,6 +101,7 @@ def _calls(
     client = sum((Counter(exchange.calls) for exchange in exchanges), Counter[str]())
     return Calls(
         rendezvous=len(exchanges),
+        right=sum(exchange.is_right for exchange in exchanges),
         busy=dict(busy[0]),
         busy_seconds=busy_seconds,
         idle=dict(idle),
@@ -128,9 +132,11 @@ def _upstream(stage: Stage, programs: Programs) -> Iterator[_Watched]:
 def _rendezvous(side: Side, clients: Clients, say: Callable[[str], None]) -> list[Exchange]:
     say(f"counting {side.name}")
     with polling(side.broker_url, PROXIES) as pool:
-        exchanges = clients(side, SEQUENTIAL, 1)
-        pool.settle()
-        return exchanges + clients(side, AT_ONCE, AT_ONCE)
+        exchanges: list[Exchange] = []
+        for at_once in BURSTS:
+            pool.settle()
+            exchanges += clients(side, at_once, at_once)
+        return exchanges
 
 
 def _await_cleanup(stage: Stage, sides: Sequence[Side], say: Callable[[str], None]) -> None:

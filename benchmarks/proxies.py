@@ -1,5 +1,6 @@
-"""Proxies that poll all the time and answer at once: the same for both brokers."""
+"""Proxies that poll nearly all the time and answer at once: the same for both brokers."""
 
+import math
 import re
 import threading
 import time
@@ -15,9 +16,12 @@ from signalbox.rendezvous.simulator import Behaviour, BrokerUnreachableError, Pr
 # So many new ones at a time: each needs a function instance of its own, and all cold starts at once would choke the
 # emulator's machine.
 STEP = 2
+# The least that upstream's proxy waits after a response, whatever the broker says (proxy/lib/snowflake.go, v2.14).
+PAUSE_SECONDS = 1.0
+# Of all proxies, so many wait at nearly any moment; the rest have just been told that there is no client.
+WAITING_SHARE = 3 / 4
 SETTLE_SECONDS = 90
 LOOK_SECONDS = 0.1
-AFTER_FAILURE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,9 @@ class Pool:
         """Return how many offers the proxies were given."""
         return sum(1 for served in self.rounds if served.response is not None and served.response.is_match)
 
-    def settle(self, size: int | None = None) -> None:
-        """Wait until the broker says that all proxies wait for a client, or so many of them."""
-        expected = self.size if size is None else size
+    def settle(self, started: int | None = None) -> None:
+        """Wait until the broker says that most of the proxies wait for a client, of all or of those `started`."""
+        expected = max(1, math.floor((started or self.size) * WAITING_SHARE))
         deadline = time.monotonic() + SETTLE_SECONDS
         while (waiting := proxies_waiting(self.broker_url)) < expected:
             if time.monotonic() > deadline:
@@ -53,7 +57,7 @@ class Pool:
                 self.rounds.append(proxy.serve_once())
             except BrokerUnreachableError as error:
                 self.failures.append(str(error))
-                self.stopping.wait(AFTER_FAILURE_SECONDS)
+            self.stopping.wait(PAUSE_SECONDS)
 
 
 @contextmanager

@@ -125,7 +125,8 @@ def _calls(calls: Mapping[str, Calls]) -> Table:
     ]
     some = next(iter(calls.values()))
     note = (
-        f"{some.rendezvous} rendezvous each (half of them {AT_ONCE} at once), counted until the last client queue was "
+        f"{some.rendezvous} rendezvous each, 1 to {AT_ONCE} at once (right answers: "
+        f"{', '.join(str(side.right) for side in calls.values())}), counted until the last client queue was "
         f"deleted ({some.busy_seconds:.0f} s), then idle for {some.idle_seconds:.0f} s. Lambda itself receives from "
         "the broker queue and deletes what is done: the emulator does not show these calls, so they are not in here."
     )

@@ -64,7 +64,7 @@ def _with_silence(side: Side, clients: Clients, *, then_good: bool) -> Exchange:
 
 def _proxies_for_duplicates(side: Side) -> int:
     sqs = side.session().client("sqs")
-    with polling(side.broker_url, 2 * DUPLICATED) as pool:
+    with polling(side.broker_url, 3 * DUPLICATED) as pool:
         pool.settle()
         for _ in range(DUPLICATED):
             _send_twice(sqs, side.queue_url)

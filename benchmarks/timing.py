@@ -9,9 +9,9 @@ from benchmarks.sides import Side
 
 ROUNDS = 5
 AT_ONCE = 20
-PROXIES = AT_ONCE + 4
-# The first rendezvous of each size start the function instances that later ones find warm; they are not counted.
-WARM_UP = (1, 5, 10, AT_ONCE, AT_ONCE)
+PROXIES = 28  # at least 21 of them wait when a burst begins
+# Rendezvous at a time, until nearly all function instances are there that later ones find warm; they are not counted.
+WARM_UP = (1, 5, 10, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
