@@ -16,7 +16,7 @@ from signalbox.local.progress import step
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.client import Answer, SqsRendezvous
 from signalbox.rendezvous.offer import offer_body
-from signalbox.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer
+from signalbox.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment
@@ -52,6 +52,7 @@ def _exchange(deployment: "Deployment", offer: str) -> tuple[Answer, bool]:
     proxy = ProxySimulator(deployment.rendezvous_url)
     with ThreadPoolExecutor() as pool:
         served = pool.submit(proxy.serve_once)
+        wait_for_proxy(deployment.rendezvous_url)
         answer = rendezvous.exchange(offer_body(offer))
         return answer, served.result().accepted is True
 

@@ -25,6 +25,7 @@ RELAY_PATTERN = "snowflake.torproject.net$"
 
 REQUEST_SECONDS = 30.0  # for as long as a real proxy waits for a response (upstream's proxy/lib/snowflake.go)
 HANG_UP_SECONDS = 0.2
+LOOK_SECONDS = 0.2
 READ_LIMIT_BYTES = 100_000
 
 _SDP = """\
@@ -105,14 +106,33 @@ class Post(Protocol):
 def post(url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
     """Send a POST with the standard library, with the content type that a browser's proxy gives it."""
     headers = {"Content-Type": "text/plain;charset=UTF-8", **headers}
-    request = urllib.request.Request(url, data=body, headers=headers, method="POST")  # noqa: S310 (the caller's own URL)
+    return _read(urllib.request.Request(url, data=body, headers=headers, method="POST"), timeout_seconds)  # noqa: S310 (the caller's own URL)
+
+
+def available_proxies(base_url: str) -> int:
+    """Return how many proxies are waiting at the broker, as its page /debug says."""
+    page = _read(urllib.request.Request(f"{base_url.rstrip('/')}/debug"), REQUEST_SECONDS).decode()  # noqa: S310 (as above)
+    return int(page.splitlines()[0].rpartition(" ")[2])
+
+
+def wait_for_proxy(base_url: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Return as soon as a proxy is waiting: without one that came lately, an offer is denied at once."""
+    while not available_proxies(base_url):
+        sleep(LOOK_SECONDS)
+
+
+def _read(request: urllib.request.Request, timeout_seconds: float) -> bytes:
     try:
         with urllib.request.urlopen(request, timeout=timeout_seconds) as response:  # noqa: S310 (as above)
             if response.status == HTTPStatus.OK:
                 return bytes(response.read(READ_LIMIT_BYTES))
-            raise BrokerUnreachableError(f"POST {url} gave status {response.status}; expected 200")
+            raise BrokerUnreachableError(f"{_name(request)} gave status {response.status}; expected 200")
     except OSError as error:  # also urllib's own errors: refused, hung up, timed out, or a status of 400 and more
-        raise BrokerUnreachableError(f"POST {url} failed: {error}") from error
+        raise BrokerUnreachableError(f"{_name(request)} failed: {error}") from error
+
+
+def _name(request: urllib.request.Request) -> str:
+    return f"{request.get_method()} {request.full_url}"
 
 
 def new_session_id() -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from signalbox.rendezvous.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.nat import Nat
 from signalbox.rendezvous.offer import Offer, offer_body
+from signalbox.rendezvous.pages import debug_page
 from signalbox.rendezvous.proxy import (
     ProxyAnswer,
     ProxyPoll,
@@ -28,6 +29,7 @@ from signalbox.rendezvous.simulator import (
     post,
     sample_answer,
     sample_offer,
+    wait_for_proxy,
 )
 
 OFFER = sample_offer("a client")
@@ -204,3 +206,27 @@ def test_a_post_by_http(server):
 def test_any_status_but_200_is_an_error_and_so_is_silence(server, path):
     with pytest.raises(BrokerUnreachableError):
         post(f"{server}/{path}", b"hello", headers={}, timeout_seconds=0.2)
+
+
+def test_waiting_for_a_proxy_ends_when_the_broker_has_one():
+    pages = [debug_page([]), debug_page([]), debug_page([("webext", Nat.RESTRICTED)])]
+    waits = []
+
+    class Debug(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(pages.pop(0).encode())
+
+        def log_message(self, *_):
+            """Stay quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Debug) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        wait_for_proxy(f"http://127.0.0.1:{running.server_port}/", sleep=waits.append)
+        running.shutdown()
+        thread.join()
+
+    assert pages == []
+    assert len(waits) == 2
