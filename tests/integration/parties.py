@@ -31,7 +31,7 @@ PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
 # More than a machine of two cores that does other things takes for anything that should be there at once.
 SOON_SECONDS = 15
-AT_ONCE = 64  # as many parties may wait side by side
+AT_ONCE = 96  # as many parties may wait side by side
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
@@ -92,6 +92,7 @@ class Parties:
     """Clients with the limited key, proxies without any, and an administrator who looks and prepares."""
 
     deployment: Deployment
+    client_session: Any
     client_sqs: Any
     sqs: Any
     table: Any
@@ -100,10 +101,11 @@ class Parties:
     @classmethod
     def of(cls, deployment: Deployment, key: ClientCredentials) -> "Parties":
         config = ClientConfig(max_pool_connections=AT_ONCE)
-        session = deployment.session()
+        session, client_session = deployment.session(), deployment.session_of(key)
         return cls(
             deployment,
-            client_sqs=deployment.session_of(key).client("sqs", config=config),
+            client_session,
+            client_sqs=client_session.client("sqs", config=config),
             sqs=session.client("sqs", config=config),
             table=session.resource("dynamodb", config=config).Table(deployment.outputs["RendezvousTable"]),
         )
@@ -165,7 +167,7 @@ class Parties:
     ) -> HttpResponse:
         """Send a request to the broker."""
         base = urlsplit(self.deployment.rendezvous_url)
-        connection = http.client.HTTPConnection(base.netloc, timeout=60)
+        connection = http.client.HTTPConnection(base.netloc, timeout=120)
         try:
             connection.request(method, base.path + path, body or None, dict(headers or {}))
             response = connection.getresponse()
@@ -211,6 +213,24 @@ class Parties:
 
     def dead_letters(self) -> int:
         return self.messages_in(self.deployment.outputs["DeadLetterQueueUrl"])
+
+    def dead_letter(self, message_id: str) -> dict[str, Any]:
+        """Wait for the dead letter of a message, and take it away: other tests count them."""
+        letter = wait_for(lambda: self._dead_letter(message_id), "the dead letter")
+        queue = self.deployment.outputs["DeadLetterQueueUrl"]
+        self.sqs.delete_message(QueueUrl=queue, ReceiptHandle=letter["ReceiptHandle"])
+        return letter
+
+    def _dead_letter(self, message_id: str) -> dict[str, Any] | None:
+        received = self.sqs.receive_message(
+            QueueUrl=self.deployment.outputs["DeadLetterQueueUrl"],
+            MaxNumberOfMessages=10,
+            MessageAttributeNames=["All"],
+            VisibilityTimeout=0,
+        )
+        letters = received.get("Messages", [])
+        found = [m for m in letters if m["MessageAttributes"]["OriginalMessageId"]["StringValue"] == message_id]
+        return found[0] if found else None
 
     def invoke(self, output: str, payload: Mapping[str, object]) -> dict[str, Any]:
         """Call a function by the name of its output and return what it returns."""

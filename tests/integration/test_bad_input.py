@@ -12,7 +12,7 @@ from signalbox.rendezvous.offer import offer_body
 from signalbox.rendezvous.simulator import sample_answer, sample_offer
 from tests.integration.amp import amp_path, armored
 from tests.integration.offers import OFFER, OFFERS, offer
-from tests.integration.parties import SOON_SECONDS, HttpResponse, Parties, wait_for
+from tests.integration.parties import SOON_SECONDS, HttpResponse, Parties
 
 pytestmark = pytest.mark.emulator
 
@@ -221,7 +221,7 @@ def test_an_offer_whose_client_cannot_be_told_is_a_dead_letter_with_its_reason(u
 
     sent = _send(unfit, body, attributes)
 
-    letter = _dead_letter(unfit, sent)
+    letter = unfit.dead_letter(sent)
     assert letter["Body"] == body
     assert letter["MessageAttributes"]["Reason"]["StringValue"] == reason
 
@@ -229,7 +229,7 @@ def test_an_offer_whose_client_cannot_be_told_is_a_dead_letter_with_its_reason(u
 def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(unfit):
     sent = _send(unfit, "x" * 2**20, {})
 
-    letter = _dead_letter(unfit, sent)
+    letter = unfit.dead_letter(sent)
     assert letter["Body"] == "x" * 100_000
     assert letter["MessageAttributes"]["Reason"]["StringValue"] == "ClientID is empty"
 
@@ -237,23 +237,6 @@ def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(unfit):
 def _send(parties: Parties, body: str, attributes: Mapping[str, object]) -> str:
     queue = parties.deployment.outputs["BrokerQueueUrl"]
     return parties.client_sqs.send_message(QueueUrl=queue, MessageBody=body, MessageAttributes=attributes)["MessageId"]
-
-
-def _dead_letter(parties: Parties, message_id: str) -> dict:
-    """Wait for the dead letter of a message, and take it away: other tests count them."""
-    queue = parties.deployment.outputs["DeadLetterQueueUrl"]
-
-    def find() -> dict | None:
-        received = parties.sqs.receive_message(
-            QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
-        )
-        letters = received.get("Messages", [])
-        of_it = [m for m in letters if m["MessageAttributes"]["OriginalMessageId"]["StringValue"] == message_id]
-        return of_it[0] if of_it else None
-
-    letter = wait_for(find, "the dead letter")
-    parties.sqs.delete_message(QueueUrl=queue, ReceiptHandle=letter["ReceiptHandle"])
-    return letter
 
 
 def test_whatever_came_in_the_endpoints_go_on(unfit: Parties):

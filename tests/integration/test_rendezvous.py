@@ -124,6 +124,7 @@ def test_an_offer_that_is_delivered_twice_takes_one_proxy_and_gives_one_answer(p
     """Upstream takes a proxy for each."""
     held = [parties.hold(parties.proxy()) for _ in range(2)]
     asked = parties.ask(Nat.RESTRICTED)
+    wait_for(lambda: parties.record(asked.client_id), "the offer parked")
     parties.send(offer_body(asked.offer, Nat.RESTRICTED), client_id=asked.client_id)
 
     assert parties.reply(asked.client_id) == asked.answer
