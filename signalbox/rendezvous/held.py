@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from zlib import crc32
 
 from signalbox.rendezvous.broker import ClientId, ProxySessionId
 from signalbox.rendezvous.nat import Nat, fitting_proxies
@@ -22,14 +23,15 @@ class HeldPoll:
     offer: ClientId | None = None
 
 
-def preferred(held: Iterable[HeldPoll], *, client_nat: Nat, now: datetime) -> list[HeldPoll]:
+def preferred(held: Iterable[HeldPoll], *, client_nat: Nat, client_id: ClientId, now: datetime) -> list[HeldPoll]:
     """Return the free held polls that can serve a client, best first.
 
-    Upstream's order (broker/ipc.go, broker/snowflake-heap.go): by pool, then fewest clients; then the longest wait.
+    Upstream's order (broker/ipc.go, broker/snowflake-heap.go): by pool, then fewest clients. Among equals each client
+    has an order of its own: offers that come together would all reach for the same poll, and all but one in vain.
     """
     pools = fitting_proxies(client_nat)
     free = [h for h in held if h.offer is None and h.until > now and h.nat in pools]
-    return sorted(free, key=lambda h: (_pool_rank(h.nat, pools), h.clients, h.since))
+    return sorted(free, key=lambda h: (_pool_rank(h.nat, pools), h.clients, crc32(f"{client_id} {h.sid}".encode())))
 
 
 def _pool_rank(nat: Nat, pools: tuple[Nat, ...]) -> int:

@@ -47,7 +47,7 @@ class Matchmaker:
 
     def place(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Placement:
         """Show the offer to the best held poll; without one, say whether a fitting proxy may come in time."""
-        for poll in preferred(self.held_polls.held(now=now), client_nat=nat, now=now):
+        for poll in preferred(self.held_polls.held(now=now), client_nat=nat, client_id=client_id, now=now):
             if self.held_polls.lend(poll, client_id=client_id):
                 return Placement(poll.sid, is_hopeful=True)
         last_polls = self.presence.last_polls()

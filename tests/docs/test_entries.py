@@ -43,7 +43,8 @@ def test_every_error_has_its_entry():
     for module in pkgutil.walk_packages(signalbox.__path__, "signalbox."):
         importlib.import_module(module.name)
 
-    ours = {error.__name__ for error in _descendants(SignalboxError)}
+    # Tests and benchmarks that ran before may have errors of their own.
+    ours = {error.__name__ for error in _descendants(SignalboxError) if error.__module__.startswith("signalbox.")}
     assert set(entries((DOCS / "errors.md").read_text())) >= ours | {"InvalidConfig", "PackagingError"}
 
 

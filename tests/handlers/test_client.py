@@ -97,7 +97,7 @@ def test_a_client_whom_no_proxy_takes_is_told_so_when_its_patience_ends(stage):
 
 
 def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, monkeypatch):
-    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "1")
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
 
     with ThreadPoolExecutor() as pool:
         response = pool.submit(handler, event("client"), None)
@@ -110,7 +110,7 @@ def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, 
 def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
     denied = handler(event("client_legacy"), None)
 
-    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "1")
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
     stage.expect_proxies()
     with ThreadPoolExecutor() as pool:
         timed_out = pool.submit(handler, event("client_legacy"), None)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.rendezvous.broker import ClientId, State
-from signalbox.rendezvous.held import HeldPoll
+from signalbox.rendezvous.held import HeldPoll, preferred
 from signalbox.rendezvous.nat import Nat
 from tests.memory import START
 from tests.unit.rendezvous.world import CLIENT, World, delivery, proxy
@@ -89,6 +89,18 @@ def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> N
 
     assert world.offers.records[CLIENT].lent_to == chosen
     assert [p.sid for p in world.held_polls.slots.values() if p.offer == CLIENT] == [chosen]
+
+
+def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls() -> None:
+    world = World()
+    polls = [held(world, f"p{n}", nat=Nat.UNRESTRICTED, clients=0, slot=n) for n in range(20)]
+
+    first = [
+        preferred(polls, client_nat=Nat.RESTRICTED, client_id=ClientId(f"c{n}"), now=world.clock.now())[0].sid
+        for n in range(20)
+    ]
+
+    assert len(set(first)) > 8
 
 
 def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
