@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from signalbox import __version__
-from signalbox.cli import local, rendezvous
+from signalbox.cli import local, rendezvous, splitting
 from signalbox.cli.output import print_error, print_line
 from signalbox.errors import RejectedError, SignalboxError
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(local.app, name="local")
 app.add_typer(rendezvous.app, name="rendezvous")
+app.add_typer(splitting.app, name="split")
 
 
 def main() -> None:
