@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from signalbox.aws.leases import DynamoLeases
 from signalbox.errors import UnavailableError
 from signalbox.local import spark
 from signalbox.local.emulator import Credentials
+from signalbox.local.gateway import DELIVERY_SECONDS
 from signalbox.local.progress import step
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.client import Answer, SqsRendezvous
@@ -19,6 +21,8 @@ from signalbox.rendezvous.offer import offer_body
 from signalbox.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 
 if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
     from signalbox.cli.deployment import Deployment
 
 Row = tuple[str, str]
@@ -76,8 +80,9 @@ def _report_rows(deployment: "Deployment") -> Iterator[Row]:
     day = datetime.now(UTC).date()
     bucket = deployment.outputs["HistoryBucket"]
     s3 = deployment.session().client("s3")
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"raw/dt={day}/")
-    yield "history", f"{sum(page['KeyCount'] for page in pages)} Parquet files in s3://{bucket}/raw/dt={day}/"
+    with step("history: Firehose delivers"):
+        files = _settled_files(s3, bucket, prefix=f"raw/dt={day}/")
+    yield "history", f"{files} Parquet files in s3://{bucket}/raw/dt={day}/"
     with step("history: the Glue job rendezvous_report on Spark") as say:
         report_path = f"s3://{bucket}/{deployment.outputs['ReportPrefix'].rstrip('/')}"
         _run_report(deployment, day=day.isoformat(), report_path=report_path, say=say)
@@ -86,6 +91,18 @@ def _report_rows(deployment: "Deployment") -> Iterator[Row]:
     lines = [line for line in report.splitlines() if line.startswith(SHOWN_OF_REPORT)]
     yield "report of the Glue job", "; ".join(lines)
     yield "whole report", f"s3://{bucket}/{key}"
+
+
+def _settled_files(s3: "S3Client", bucket: str, *, prefix: str) -> int:
+    """Return how many files there are, once none has come for longer than Firehose gathers records."""
+    count, since = 0, time.monotonic()
+    while time.monotonic() - since < 2 * DELIVERY_SECONDS:
+        time.sleep(DELIVERY_SECONDS / 4)
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        now = sum(page["KeyCount"] for page in pages)
+        if now != count:
+            count, since = now, time.monotonic()
+    return count
 
 
 def _run_report(deployment: "Deployment", *, day: str, report_path: str, say: Callable[[str], None]) -> None:

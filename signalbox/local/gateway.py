@@ -1,16 +1,18 @@
 """The emulator's front door: MiniStack behind a thin ASGI wrapper, started by `emulator.py` with the emulator's Python.
 
 Adds to MiniStack what the local stage needs: stable URLs for the APIs, a health page that says whose emulator this is,
-a WebSocket subprotocol, and a root credential of its own instead of the well-known ones.
+a WebSocket subprotocol, a buffer for Firehose, and a root credential of its own instead of the well-known ones.
 """
 
 import asyncio
+import contextvars
 import fcntl
 import json
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ HEALTH = "/_signalbox/health"
 # custom resources and wait conditions answer at the last two, under an address that only they know.
 OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 CLOSED_PAGES = ("/_ministack/", "/_localstack/")
+DELIVERY_SECONDS = 1.0  # how long Firehose gathers records here; on AWS the delivery stream says so
 
 
 class Routes:
@@ -124,6 +127,56 @@ def choosing_subprotocol(scope: Scope, send: Send) -> Send:
     return choose
 
 
+Stream = dict[str, Any]  # a delivery stream or destination as MiniStack keeps it
+Record = tuple[str, bytes]  # its id and what it carries
+Deliver = Callable[[Stream, Stream, list[Record]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """The records for one destination of a delivery stream, with the account and region of the first call."""
+
+    stream: Stream
+    destination: Stream
+    context: contextvars.Context
+    payloads: list[bytes]
+
+
+class DeliveryBuffer:
+    """Firehose's buffer: AWS gathers records and writes one object of many.
+
+    MiniStack writes an object for each record, converted to Parquet before PutRecordBatch returns, one at a time:
+    up to two seconds for whoever waits when twenty do.
+    """
+
+    def __init__(self, deliver: Deliver) -> None:
+        self._deliver = deliver
+        self._lock = threading.Lock()
+        self._parcels: dict[tuple[str, str], Parcel] = {}
+
+    def put(self, stream: Stream, destination: Stream, records: list[Record]) -> None:
+        """Take records, as MiniStack's own delivery does."""
+        with self._lock:
+            key = (stream["arn"], destination["id"])
+            if key not in self._parcels:
+                self._parcels[key] = Parcel(stream, destination, contextvars.copy_context(), [])
+            self._parcels[key].payloads.extend(payload for _, payload in records)
+
+    def flush(self) -> None:
+        """Deliver all that was gathered, as one record for each destination."""
+        with self._lock:
+            parcels, self._parcels = self._parcels, {}
+        for parcel in parcels.values():
+            records = [("gathered", b"".join(parcel.payloads))]
+            parcel.context.run(self._deliver, parcel.stream, parcel.destination, records)
+
+    def keep_flushing(self, every_seconds: float) -> None:
+        """Flush for as long as the process lives."""
+        while True:
+            time.sleep(every_seconds)
+            self.flush()
+
+
 async def _answer(send: Send, status: int, body: dict[str, str]) -> None:
     headers = [(b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -163,8 +216,17 @@ def _ministack(root_access_key_id: str) -> Application:
     iam_evaluator.is_root_access_key = lambda access_key_id: access_key_id == root_access_key_id
     from ministack.app import app  # noqa: PLC0415 - after the change above, since services copy the function
 
+    _buffer_deliveries()
     application: Application = app
     return application
+
+
+def _buffer_deliveries() -> None:
+    from ministack.services import firehose  # noqa: PLC0415 - only the emulator's environment has it
+
+    buffer = DeliveryBuffer(firehose._deliver_records_to_s3)  # noqa: SLF001 - it has no setting for this
+    firehose._deliver_records_to_s3 = buffer.put  # noqa: SLF001
+    threading.Thread(target=buffer.keep_flushing, args=(DELIVERY_SECONDS,), daemon=True).start()
 
 
 def _serve(gateway: Gateway, socket_number: int) -> None:

@@ -144,7 +144,7 @@ def _settled(lake: Lake) -> set[str]:
     return seen[-1]
 
 
-LOOKS = 20  # 50 ms apart
+LOOKS = 40  # 50 ms apart: longer than the emulator's Firehose gathers records
 
 
 def _send(parties: Parties) -> None:

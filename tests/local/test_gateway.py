@@ -1,13 +1,14 @@
 """The emulator's front door, called as an ASGI server calls it."""
 
 import asyncio
+import contextvars
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from signalbox.local.gateway import Gateway, Routes
+from signalbox.local.gateway import DeliveryBuffer, Gateway, Routes
 from signalbox.local.state import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
@@ -155,3 +156,23 @@ def test_routes_are_read_again_only_when_the_file_changed(tmp_path, monkeypatch)
     monkeypatch.setattr(Path, "read_text", None)
 
     assert routes.target("/rendezvous/answer") == f"{TARGET}/answer"
+
+
+def test_records_are_delivered_together_for_each_destination_as_the_first_caller():
+    delivered = []
+    caller = contextvars.ContextVar("caller", default="nobody")
+    buffer = DeliveryBuffer(lambda *what: delivered.append((caller.get(), *what)))
+    stream, near, far = {"arn": "arn:s"}, {"id": "near"}, {"id": "far"}
+    for name, destination, payload in (("a", near, b"1\n"), ("b", near, b"2\n"), ("b", far, b"3\n")):
+        context = contextvars.copy_context()
+        context.run(caller.set, name)
+        context.run(buffer.put, stream, destination, [("id", payload)])
+    assert delivered == []
+
+    buffer.flush()
+    buffer.flush()
+
+    assert delivered == [
+        ("a", stream, near, [("gathered", b"1\n2\n")]),
+        ("b", stream, far, [("gathered", b"3\n")]),
+    ]
