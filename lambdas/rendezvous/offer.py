@@ -61,6 +61,7 @@ def _delivery(record: dict[str, Any]) -> Delivery:
         body=record["body"].encode(errors="surrogatepass"),
         sent_at=_moment(record["attributes"]["SentTimestamp"]),
         first_received_at=_moment(record["attributes"]["ApproximateFirstReceiveTimestamp"]),
+        is_first=record["attributes"]["ApproximateReceiveCount"] == "1",
     )
 
 

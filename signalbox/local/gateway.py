@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,7 +31,9 @@ HEALTH = "/_signalbox/health"
 # custom resources and wait conditions answer at the last two, under an address that only they know.
 OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 CLOSED_PAGES = ("/_ministack/", "/_localstack/")
-DELIVERY_SECONDS = 1.0  # how long Firehose gathers records here; on AWS the delivery stream says so
+DELIVERY_SECONDS = 3.0  # how long Firehose gathers records here; on AWS the delivery stream says so
+# After every invocation MiniStack waits so long for a first line on stderr, 50 ms by itself, before it answers.
+LOG_WAIT_SECONDS = 0.005
 
 
 class Routes:
@@ -217,6 +220,7 @@ def _ministack(root_access_key_id: str) -> Application:
     from ministack.app import app  # noqa: PLC0415 - after the change above, since services copy the function
 
     _buffer_deliveries()
+    _shorten_log_wait()
     application: Application = app
     return application
 
@@ -227,6 +231,13 @@ def _buffer_deliveries() -> None:
     buffer = DeliveryBuffer(firehose._deliver_records_to_s3)  # noqa: SLF001 - it has no setting for this
     firehose._deliver_records_to_s3 = buffer.put  # noqa: SLF001
     threading.Thread(target=buffer.keep_flushing, args=(DELIVERY_SECONDS,), daemon=True).start()
+
+
+def _shorten_log_wait() -> None:
+    from ministack.core.lambda_runtime import Worker  # noqa: PLC0415 - only the emulator's environment has it
+
+    drain = Worker._drain_stderr_bounded  # noqa: SLF001 - it has no setting for this
+    Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=LOG_WAIT_SECONDS)  # noqa: SLF001
 
 
 def _serve(gateway: Gateway, socket_number: int) -> None:

@@ -67,7 +67,7 @@ class Pool(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One receive of an offer message from the broker queue."""
+    """One receive of an offer message from the broker queue; the first of it, as far as SQS knows, if `is_first`."""
 
     client_id: ClientId
     message_id: str
@@ -75,6 +75,7 @@ class Delivery:
     body: bytes
     sent_at: datetime
     first_received_at: datetime
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

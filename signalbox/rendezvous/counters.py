@@ -1,10 +1,11 @@
 """What is counted of rendezvous: from history events to the names of counters, and back from a name to its labels.
 
-A counter's name is its metric and the values of its labels, joined by `|`: `proxy_poll|restricted|idle|webext`.
+A counter's name is its metric and the values of its labels, joined by `|`: `proxy_type|webext`. What is counted on
+the way of every rendezvous is stored once, with all its labels, and stands for several metrics when it is read.
 Source for what counts as what: upstream's broker/metrics.go and broker/ipc.go.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,7 +48,14 @@ LABELS: Mapping[Metric, tuple[str, ...]] = {
 }
 
 
-def counter_name(metric: Metric, *values: str) -> str:
+class Stored(StrEnum):
+    """Counters that stand for several metrics: the first word of their names, before the values of these labels."""
+
+    POLL = "poll"  # nat, outcome, type, whether it came with a relay pattern
+    ANSWER = "answer"  # country, NAT and method of the client, type of the proxy
+
+
+def counter_name(metric: Metric | Stored, *values: str) -> str:
     """Return the name of the counter with these label values."""
     return "|".join((metric, *values))
 
@@ -68,27 +76,22 @@ def event_counters(event: HistoryEvent) -> tuple[str, ...]:
 
 
 def _client_counters(event: HistoryEvent) -> tuple[str, ...]:
-    status = _client_status(event)
-    if status is None:
-        return ()
     country, nat = event.labels.get("country", UNKNOWN_COUNTRY), event.labels.get("nat", UNKNOWN)
-    return (counter_name(Metric.CLIENT_POLL, country, nat, event.source or UNKNOWN, status),)
+    source = event.source or UNKNOWN
+    if event.kind == "answer":
+        return (counter_name(Stored.ANSWER, country, nat, source, event.labels.get("proxy_type", UNKNOWN)),)
+    status = _client_status(event)
+    return (counter_name(Metric.CLIENT_POLL, country, nat, source, status),) if status else ()
 
 
 def _poll_counters(event: HistoryEvent) -> tuple[str, ...]:
     nat, proxy_type = _nat_and_type(event)
-    has_pattern = event.labels.get("relay_pattern") == "with"
-    relay_url = Metric.POLL_WITH_RELAY_URL if has_pattern else Metric.POLL_WITHOUT_RELAY_URL
-    if event.outcome == "relay_rejected":
-        outcome = counter_name(Metric.POLL_REJECTED_RELAY_URL, nat, proxy_type)
-    else:
-        outcome = counter_name(Metric.PROXY_POLL, nat, event.outcome, proxy_type)
-    return (counter_name(relay_url, nat, proxy_type), outcome)
+    relay_pattern = event.labels.get("relay_pattern", "without")
+    return (counter_name(Stored.POLL, nat, event.outcome, proxy_type, relay_pattern),)
 
 
 def _answer_counters(event: HistoryEvent) -> tuple[str, ...]:
-    if event.outcome == "success":
-        return (counter_name(Metric.PROXY_ANSWER, "success", event.labels.get("proxy_type", UNKNOWN)),)
+    # An answer that is taken is counted with its client, which has an event of its own.
     if event.outcome == "client_gone":
         return (counter_name(Metric.PROXY_ANSWER, "timeout", ""),)  # upstream has forgotten the proxy by then
     return ()
@@ -101,7 +104,7 @@ def _client_status(event: HistoryEvent) -> str | None:
     if event.kind == "timeout":
         # Parked until its patience ended: upstream, which parks nothing, would have denied it at once.
         return "denied" if event.reason == "no proxy" else "timeout"
-    return "matched" if event.kind == "answer" else None
+    return None
 
 
 def _nat_and_type(event: HistoryEvent) -> tuple[str, str]:
@@ -138,10 +141,31 @@ class Sample:
 
 def parsed_counters(counters: Mapping[str, int]) -> tuple[Sample, ...]:
     """Return the counters whose names this version knows; another version may count more."""
-    samples = []
-    for name, count in counters.items():
-        metric, *values = name.split("|")
-        if metric in LABELS and len(values) == len(LABELS[Metric(metric)]):
-            known = Metric(metric)
-            samples.append(Sample(known, dict(zip(LABELS[known], values, strict=True)), count))
-    return tuple(samples)
+    return tuple(sample for name, count in counters.items() for sample in _samples(name, count))
+
+
+def _samples(name: str, count: int) -> tuple[Sample, ...]:
+    match name.split("|"):
+        case [Stored.POLL, nat, outcome, proxy_type, relay_pattern]:
+            return _poll_samples(nat, outcome, proxy_type, relay_pattern, count=count)
+        case [Stored.ANSWER, country, nat, method, proxy_type]:
+            client = _sample(Metric.CLIENT_POLL, (country, nat, method, "matched"), count)
+            return (client, _sample(Metric.PROXY_ANSWER, ("success", proxy_type), count))
+        case [metric, *values] if metric in LABELS and len(values) == len(LABELS[Metric(metric)]):
+            return (_sample(Metric(metric), values, count),)
+        case _:
+            return ()
+
+
+def _poll_samples(nat: str, outcome: str, proxy_type: str, relay_pattern: str, *, count: int) -> tuple[Sample, Sample]:
+    has_pattern = relay_pattern == "with"
+    relay_url = Metric.POLL_WITH_RELAY_URL if has_pattern else Metric.POLL_WITHOUT_RELAY_URL
+    if outcome == "relay_rejected":
+        polled = _sample(Metric.POLL_REJECTED_RELAY_URL, (nat, proxy_type), count)
+    else:
+        polled = _sample(Metric.PROXY_POLL, (nat, outcome, proxy_type), count)
+    return (_sample(relay_url, (nat, proxy_type), count), polled)
+
+
+def _sample(metric: Metric, values: Sequence[str], count: int) -> Sample:
+    return Sample(metric, dict(zip(LABELS[metric], values, strict=True)), count)

@@ -1,15 +1,18 @@
 """The settings that the rules of rendezvous depend on, and how an offer is placed with a waiting proxy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Lock
 
 from signalbox.ports import HeldPolls, Presence
 from signalbox.rendezvous.broker import ClientId, ProxySessionId
-from signalbox.rendezvous.held import has_prospect, preferred
+from signalbox.rendezvous.held import HeldPoll, has_prospect, preferred
 from signalbox.rendezvous.nat import Nat
 
-# For this long an offer that was shown to a held poll is kept for it alone; it looks five times in it.
+# For this long an offer that was shown to a held poll is kept for it alone; it looks four times in it.
 LENT_FOR = timedelta(seconds=1)
+# Offers that come together share one look at the held polls, if it is not older than this.
+SHARED_FOR = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,35 @@ class Placement:
         return now + LENT_FOR if self.lent_to else now
 
 
+@dataclass(slots=True)
+class Candidates:
+    """The held polls as last seen. Threads share the look, and each poll is given to one of them only."""
+
+    held_polls: HeldPolls
+    seen_at: datetime | None = None
+    left: list[HeldPoll] = field(default_factory=list)
+    lock: Lock = field(default_factory=Lock)
+
+    def take(self, client_id: ClientId, *, nat: Nat, now: datetime) -> HeldPoll | None:
+        """Return the best held poll for a client that nobody here was given yet; None only after a look at `now`."""
+        with self.lock:
+            if self.seen_at is None or self.seen_at < now - SHARED_FOR:
+                self._look(now)
+            best = self._best(client_id, nat, now)
+            if best is None and self.seen_at != now:
+                self._look(now)
+                best = self._best(client_id, nat, now)
+            if best is not None:
+                self.left.remove(best)
+            return best
+
+    def _best(self, client_id: ClientId, nat: Nat, now: datetime) -> HeldPoll | None:
+        return next(iter(preferred(self.left, client_nat=nat, client_id=client_id, now=now)), None)
+
+    def _look(self, now: datetime) -> None:
+        self.left, self.seen_at = self.held_polls.held(now=now), now
+
+
 @dataclass(frozen=True, slots=True)
 class Matchmaker:
     """Finds the held poll that an offer is shown to first."""
@@ -44,10 +76,15 @@ class Matchmaker:
     held_polls: HeldPolls
     presence: Presence
     policy: Policy
+    candidates: Candidates = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin without having looked."""
+        object.__setattr__(self, "candidates", Candidates(self.held_polls))
 
     def place(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Placement:
         """Show the offer to the best held poll; without one, say whether a fitting proxy may come in time."""
-        for poll in preferred(self.held_polls.held(now=now), client_nat=nat, client_id=client_id, now=now):
+        while poll := self.candidates.take(client_id, nat=nat, now=now):
             if self.held_polls.lend(poll, client_id=client_id):
                 return Placement(poll.sid, is_hopeful=True)
         last_polls = self.presence.last_polls()

@@ -52,10 +52,16 @@ class OfferDesk:
 
     def receive(self, delivery: Delivery) -> Receipt:
         """Carry out the next step for a delivered offer."""
+        # Nearly every offer is new: storing it shows that better than looking first would.
+        receipt = self._open(delivery, replacing=None) if delivery.is_first else None
+        return receipt or self._go_on(delivery)
+
+    def _go_on(self, delivery: Delivery) -> Receipt:
         record = self.offers.find(delivery.client_id)
         step = next_step(record, delivery, digest=_digest(delivery), now=self.clock.now())
         if record is None or step is Step.OPEN:
-            return self._open(delivery, replacing=record)
+            # Should another delivery of the same offer be quicker, this one looks again later.
+            return self._open(delivery, replacing=record) or Receipt(done=False)
         if step is Step.STAY:
             self.offers.renew(delivery.client_id, receipt_handle=delivery.receipt_handle)
             return Receipt(done=False)
@@ -65,7 +71,8 @@ class OfferDesk:
             return self._resend(record)
         return Receipt(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
 
-    def _open(self, delivery: Delivery, *, replacing: Rendezvous | None) -> Receipt:
+    def _open(self, delivery: Delivery, *, replacing: Rendezvous | None) -> Receipt | None:
+        """Store a new offer, or its refusal; None if there is another record than `replacing` by now."""
         now = self.clock.now()
         # First of all, since a real client gives up when its queue is not there within five seconds.
         queue_url = self.client_queues.create(delivery.client_id, due_at=now + self.policy.client_queue_lease)
@@ -83,19 +90,19 @@ class OfferDesk:
         sdp = SessionDescription.parse(offer.session_description).sdp
         return replace(with_offer(record, offer, self.bridges), country=self.country_of(best_candidate_address(sdp)))
 
-    def _park(self, record: Rendezvous, *, replacing: Rendezvous | None, now: datetime) -> Receipt:
+    def _park(self, record: Rendezvous, *, replacing: Rendezvous | None, now: datetime) -> Receipt | None:
         placement = self.matchmaker.place(record.client_id, nat=record.nat, now=now)
         if not placement.is_hopeful:
             return self._refuse(record, replacing=replacing, text=NO_PROXIES, outcome="denied")
         record = replace(record, lent_to=placement.lent_to, available_at=placement.available_at(now))
         if not self.offers.open(record, replacing=replacing):
-            return Receipt(done=False)  # another delivery of the same offer was quicker; this one looks again later
+            return None
         return Receipt(done=False, events=(events.offer(record, "parked", at=now),))
 
-    def _refuse(self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str) -> Receipt:
+    def _refuse(self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str) -> Receipt | None:
         record = replace(record, state=State.REFUSED, reply=error_reply(text))
         if not self.offers.open(record, replacing=replacing):
-            return Receipt(done=False)
+            return None
         self._send(record)
         reason = None if outcome == "denied" else text
         return Receipt(done=True, events=(events.offer(record, outcome, at=self.clock.now(), reason=reason),))

@@ -21,7 +21,7 @@ from signalbox.rendezvous.proxy import ProxyPoll
 from signalbox.rendezvous.reply import TIMED_OUT, error_reply
 
 # A held poll looks at its slot, where new offers are shown, this often.
-TICK = timedelta(milliseconds=200)
+TICK = timedelta(milliseconds=250)
 # And through the pools this often, for offers that another proxy gave back or that were never shown to anybody.
 LOOK_EVERY = timedelta(seconds=2)
 
@@ -48,14 +48,13 @@ class PollDesk:
     def serve(self, poll: ProxyPoll) -> PollResult:
         """Return the oldest fitting offer, waiting for one if a slot is free."""
         self.presence.note(poll.nat, now=self.clock.now())
-        match = self._claim_oldest(poll)
-        if match is not None:
-            return PollResult(match, was_held=False)
+        # The slot first, then the one look: an offer that comes in between is shown to the slot.
         held = self._take_slot(poll)
         if held is None:
-            return PollResult(None, was_held=False)
+            return PollResult(self._claim_oldest(poll), was_held=False)
         try:
-            return PollResult(self._wait(poll, held), was_held=True)
+            match = self._claim_oldest(poll)
+            return PollResult(match or self._wait(poll, held), was_held=match is None)
         finally:
             self.held_polls.leave(held)
 
@@ -78,16 +77,15 @@ class PollDesk:
         return None
 
     def _wait(self, poll: ProxyPoll, held: HeldPoll) -> Rendezvous | None:
-        look_again_at = held.since
-        while True:
-            match = self._claim_shown(held)
-            now = self.clock.now()
-            if match is None and now >= look_again_at:
-                match = self._claim_oldest(poll)
-                look_again_at = now + LOOK_EVERY
-            if match is not None or now >= held.until:
-                return match
+        look_again_at = held.since + LOOK_EVERY
+        match = None
+        while match is None and self.clock.now() < held.until:
             self.clock.sleep(TICK.total_seconds())
+            match = self._claim_shown(held)
+            if match is None and self.clock.now() >= look_again_at:
+                match = self._claim_oldest(poll)
+                look_again_at = self.clock.now() + LOOK_EVERY
+        return match
 
     def _claim_shown(self, held: HeldPoll) -> Rendezvous | None:
         client_id = self.held_polls.look(held)

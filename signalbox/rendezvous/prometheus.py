@@ -5,6 +5,7 @@ Source: upstream's broker/metrics.go (names, help texts, rounding) and client_go
 """
 
 from collections import Counter
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -69,7 +70,10 @@ def _available(samples: Iterable[Sample], available: Iterable[tuple[str, Nat]]) 
 
 def _counter(metric: Metric, samples: Iterable[Sample]) -> _Family:
     name, text = _COUNTERS[metric]
-    counts = {tuple(s.labels.items()): s.count for s in samples if s.metric is metric}
+    counts: Counter[tuple[tuple[str, str], ...]] = Counter()
+    for sample in samples:
+        if sample.metric is metric:
+            counts[tuple(sample.labels.items())] += sample.count
     if metric is Metric.PROXY:
         return _Family(name, "counter", text, counts)
     rounded = {labels: rounded_up(count) for labels, count in counts.items()}

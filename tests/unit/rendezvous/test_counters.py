@@ -43,29 +43,26 @@ def poll(outcome="idle", **labels):
     [
         pytest.param(
             poll("idle"),
-            ("proxy_poll_with_relay_url|restricted|webext", "proxy_poll|restricted|idle|webext"),
+            ("poll|restricted|idle|webext|with",),
             id="an idle poll",
         ),
         pytest.param(
             poll("matched", nat="unknown", proxy_type="unknown"),
-            ("proxy_poll_with_relay_url|unknown|unknown", "proxy_poll|unknown|matched|unknown"),
+            ("poll|unknown|matched|unknown|with",),
             id="a matched poll",
         ),
         pytest.param(
             poll("relay_rejected", relay_pattern="without"),
-            (
-                "proxy_poll_without_relay_url|restricted|webext",
-                "proxy_poll_rejected_relay_url|restricted|webext",
-            ),
-            id="a refused poll counts by its relay pattern, but is neither idle nor matched",
+            ("poll|restricted|relay_rejected|webext|without",),
+            id="a refused poll",
         ),
         pytest.param(
             event("proxy_poll", "idle"),
-            ("proxy_poll_without_relay_url|unknown|unknown", "proxy_poll|unknown|idle|unknown"),
+            ("poll|unknown|idle|unknown|without",),
             id="a poll that says nothing of itself",
         ),
         pytest.param(
-            event("proxy_answer", "success", proxy_type="badge"), ("proxy_answer|success|badge",), id="an answer taken"
+            event("proxy_answer", "success", proxy_type="badge"), (), id="an answer taken counts with its client"
         ),
         pytest.param(
             event("proxy_answer", "client_gone", proxy_type="badge"),
@@ -89,8 +86,8 @@ def poll(outcome="idle", **labels):
         ),
         pytest.param(event("offer", "duplicate", source="sqs"), (), id="a duplicate is not counted"),
         pytest.param(
-            event("answer", "delivered", source="http", nat="restricted", country="CN"),
-            ("client_poll|CN|restricted|http|matched",),
+            event("answer", "delivered", source="http", nat="restricted", country="CN", proxy_type="badge"),
+            ("answer|CN|restricted|http|badge",),
             id="a client answered",
         ),
         pytest.param(
@@ -151,6 +148,35 @@ def test_a_name_says_its_labels():
         ),
         Sample(Metric.PROXY, {"cc": "IR", "nat": "restricted", "type": "webext"}, 3),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        (
+            "poll|restricted|idle|webext|with",
+            ("proxy_poll_with_relay_url|restricted|webext", "proxy_poll|restricted|idle|webext"),
+        ),
+        (
+            "poll|unknown|matched|badge|without",
+            ("proxy_poll_without_relay_url|unknown|badge", "proxy_poll|unknown|matched|badge"),
+        ),
+        (
+            "poll|restricted|relay_rejected|webext|without",
+            ("proxy_poll_without_relay_url|restricted|webext", "proxy_poll_rejected_relay_url|restricted|webext"),
+        ),
+        (
+            "answer|CN|restricted|http|badge",
+            ("client_poll|CN|restricted|http|matched", "proxy_answer|success|badge"),
+        ),
+    ],
+)
+def test_what_is_stored_once_stands_for_two_metrics(name, read):
+    """A refused poll counts by its relay pattern, but is neither idle nor matched."""
+    samples = parsed_counters({name: 3})
+
+    assert tuple(counter_name(s.metric, *s.labels.values()) for s in samples) == read
+    assert {s.count for s in samples} == {3}
 
 
 @pytest.mark.parametrize("name", ["", "weather", "weather|IR", "proxy", "proxy|IR|restricted", "proxy_nat|a|b"])

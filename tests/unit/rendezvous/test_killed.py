@@ -1,5 +1,7 @@
 """A function killed at any step loses no offer, and the client gets one reply."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,14 +27,14 @@ kills = st.integers(0, 14)
 moments = st.booleans()
 
 
-@given(calls=kills, after=moments)
-def test_a_function_killed_while_it_takes_an_offer(calls: int, *, after: bool) -> None:
+@given(calls=kills, after=moments, is_first=st.booleans())
+def test_a_function_killed_while_it_takes_an_offer(calls: int, *, after: bool, is_first: bool) -> None:
     world = World()
     world.expect_proxies()
     world.fuse.calls_left, world.fuse.after = calls, after
 
     try:
-        world.receive(delivery())
+        world.receive(replace(delivery(), is_first=is_first))
     except Killed:
         world.wait(30)
         world.expect_proxies()

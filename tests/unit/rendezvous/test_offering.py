@@ -229,3 +229,27 @@ def test_an_offer_without_a_queue_expires_without_a_message() -> None:
 
     assert world.receive(delivery(handle="h2")).done
     assert world.replies == []
+
+
+def test_a_new_offer_is_stored_without_looking_first() -> None:
+    world = World()
+    world.expect_proxies()
+    world.offers.find = lambda client_id: pytest.fail("looked for an offer that cannot be there")
+
+    receipt = world.receive(replace(delivery(), is_first=True))
+
+    assert not receipt.done
+    assert world.offers.records[CLIENT].state is State.PENDING
+
+
+@pytest.mark.parametrize("body", [delivery().body, b"not an offer"])
+def test_the_first_receive_of_a_second_message_is_a_duplicate_all_the_same(body: bytes) -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(replace(delivery(body=body), is_first=True))
+
+    receipt = world.receive(replace(delivery(body=body, message_id="m2"), is_first=True))
+
+    assert receipt.done
+    assert [e.outcome for e in receipt.events] in ([], ["duplicate"])
+    assert len(world.replies) <= 1

@@ -1,7 +1,7 @@
 """What happens to a proxy's poll."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -101,6 +101,37 @@ def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls
     ]
 
     assert len(set(first)) > 8
+
+
+def test_offers_that_come_together_share_one_look_and_reach_for_different_polls() -> None:
+    world = World()
+    looks: list[list[HeldPoll]] = []
+    matchmaker = world.matchmaker
+    look = world.held_polls.held
+    for slot in range(3):
+        held(world, f"p{slot}", nat=Nat.UNRESTRICTED, clients=0, slot=slot)
+
+    def counted(*, now: datetime) -> list[HeldPoll]:
+        looks.append(look(now=now))
+        return looks[-1]
+
+    world.held_polls.held = counted
+    now = world.clock.now()
+    places = [matchmaker.place(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).lent_to for n in range(3)]
+
+    assert sorted(map(str, places)) == ["p0", "p1", "p2"]
+    assert len(looks) == 1
+
+
+def test_a_poll_that_came_since_the_shared_look_is_found() -> None:
+    world = World()
+    world.expect_proxies()
+    matchmaker = world.matchmaker
+    assert matchmaker.place(ClientId("early"), nat=Nat.RESTRICTED, now=world.clock.now()).lent_to is None
+    held(world, "new", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+    world.wait(0.01)
+
+    assert matchmaker.place(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).lent_to == "new"
 
 
 def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:

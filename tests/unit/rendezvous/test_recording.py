@@ -34,7 +34,7 @@ def test_an_event_is_written_once_and_counted() -> None:
 
     counters = recording.statistics.counters(START.date())
     assert len(recording.history.events) == len(recording.telemetry.counted) == 2
-    assert counters["proxy_poll|unrestricted|idle|standalone"] == 2
+    assert counters["poll|unrestricted|idle|standalone|with"] == 2
     assert counters["proxy|CA|unrestricted|standalone"] == 1
 
 
