@@ -5,7 +5,6 @@ Source: upstream's broker/metrics.go (names, help texts, rounding) and client_go
 """
 
 from collections import Counter
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
