@@ -1,8 +1,5 @@
 """Many at once, and functions killed while they work: every client gets one reply, and it is its own."""
 
-import os
-import random
-import signal
 import threading
 import time
 from collections import Counter
@@ -11,13 +8,13 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from signalbox.local.processes import processes_naming
 from signalbox.local.state import State
 from signalbox.rendezvous.client import new_client_id
 from signalbox.rendezvous.nat import Nat
 from signalbox.rendezvous.offer import offer_body
 from signalbox.rendezvous.proxy import ProxyAnswer, answer_body
 from signalbox.rendezvous.simulator import BrokerUnreachableError, Round, sample_answer, sample_offer
+from tests.integration.killing import BETWEEN_KILLS, Killer
 from tests.integration.parties import DENIED, PATIENCE_SECONDS, TIMED_OUT, Asked, Parties, wait_for
 
 pytestmark = pytest.mark.emulator
@@ -28,9 +25,6 @@ MOST = 20  # a few may take longer: their function has to start first
 CLIENTS_OF_THE_BURST = 30
 PROXIES_OF_THE_BURST = 8
 KILLS = 12
-# Seconds between two kills: long enough for some work to be done in between, short enough to hit the burst often.
-BETWEEN_KILLS = (0.3, 1.5)
-STARTING_SECONDS = 3
 KILLED = ("offer", "poll", "answer")
 
 
@@ -143,7 +137,8 @@ def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[Round]
 
 def _ask_while_killing(parties: Parties, stage_folder: State) -> list[Asked]:
     """Let clients come one after the other until the last kill is done."""
-    killing = parties.pool.submit(_kill, parties, stage_folder, random.Random(1))  # noqa: S311 - which function dies is no secret
+    names = _function_names(parties)
+    killing = parties.pool.submit(Killer(stage_folder, [names[function] for function in KILLED]).kill, KILLS)
     asked = [_ask_and_pause(parties) for _ in range(CLIENTS_OF_THE_BURST)]
     killing.result()
     return asked
@@ -153,33 +148,6 @@ def _ask_and_pause(parties: Parties) -> Asked:
     asked = parties.ask(Nat.RESTRICTED)
     time.sleep(sum(BETWEEN_KILLS) / 2 * KILLS / CLIENTS_OF_THE_BURST)
     return asked
-
-
-def _kill(parties: Parties, stage_folder: State, chance: random.Random) -> None:
-    """Kill every instance of one of the functions, again and again, whatever it is doing."""
-    names = _function_names(parties)
-    folders = [f"{stage_folder.temporary}{os.sep}ministack-lambda-{names[function]}-" for function in KILLED]
-    first_seen: dict[int, float] = {}
-    for _ in range(KILLS):
-        time.sleep(chance.uniform(*BETWEEN_KILLS))
-        running = wait_for(lambda: _started(folders, first_seen), "an instance")
-        for instance in chance.choice(running):
-            with suppress(ProcessLookupError):
-                os.kill(instance, signal.SIGKILL)
-
-
-def _started(folders: list[str], first_seen: dict[int, float]) -> list[list[int]]:
-    """Return the instances of each function that has some, without those that have just been started.
-
-    The emulator takes it badly when an instance dies while it starts: it throws away all others of that function,
-    even those that are starting too, which then die in turn.
-    """
-    now = time.monotonic()
-    running = [processes_naming(folder) for folder in folders]
-    for instance in (instance for instances in running for instance in instances):
-        first_seen.setdefault(instance, now)
-    old = [[i for i in instances if now - first_seen[i] >= STARTING_SECONDS] for instances in running]
-    return [instances for instances in old if instances]
 
 
 def _function_names(parties: Parties) -> dict[str, str]:
