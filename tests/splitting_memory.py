@@ -215,7 +215,7 @@ class MemorySplitQueues:
     notes: Sequence[str] = ()
     handles: Iterator[int] = field(default_factory=itertools.count)
 
-    def create(self, name: QueueName, queue: SplitQueue, *, session: Session | None) -> Sequence[str]:
+    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
         if name in self.refused:
             raise EffectRefused(self.refused[name])
         if name in self.failing:

@@ -153,8 +153,8 @@ class QueueSender(Protocol):
 class SplitQueues(Protocol):
     """The temporary queues."""
 
-    def create(self, name: QueueName, queue: SplitQueue, *, session: Session | None) -> Sequence[str]:
-        """Make a queue like the original; return notes on what it could not take over.
+    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
+        """Make a queue like the original; return notes on what it could not take over. Its tags say whose it is.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
