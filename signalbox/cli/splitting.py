@@ -1,34 +1,45 @@
 """`signalbox split`: share a queue with the deployed consumer and with one another."""
 
 import json
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from signalbox.cli import splitting_registry, splitting_sessions, splitting_status
 from signalbox.cli.output import print_line, print_table
+from signalbox.cli.splitting_stage import Aws, Stage, control, read_json, say_what_is_not_split
 from signalbox.errors import RejectedError
-
-if TYPE_CHECKING:
-    from signalbox.splitting.explaining import DescribedSession
-    from signalbox.splitting.matching import Decision, SessionVerdict
 
 app = typer.Typer(
     help="Share a queue with the deployed consumer and with one another, without stealing.", no_args_is_help=True
 )
 
+app.add_typer(splitting_registry.app, name="registry")
+app.command()(splitting_sessions.start)
+app.command()(splitting_sessions.run)
+app.command(name="list")(splitting_status.list_sessions)
+app.command()(splitting_status.status)
+app.command()(splitting_sessions.tail)
+app.command()(splitting_sessions.stop)
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")]
 Sessions = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         help='JSON list of {"session": NAME, "queues": {ID: FILTER}} in order of start; - for standard input.'
     ),
 ]
+TargetName = Annotated[
+    str | None,
+    typer.Option("--target", help="Ask the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
+]
 Messages = Annotated[Path, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
 Queue = Annotated[str, typer.Option(help="Queue id, as the sessions name it.", metavar="ID")]
 Sns = Annotated[bool, typer.Option("--sns", help="Messages come from SNS: filters see the attributes inside them too.")]
+
+Document = Mapping[str, Any]  # a decision, as `as_document` makes it
 
 
 @app.callback()
@@ -37,48 +48,61 @@ def split() -> None:
 
 
 @app.command()
-def explain(*, sessions: Sessions, queue: Queue, messages: Messages, sns: Sns = False, as_json: Json = False) -> None:
+def explain(
+    *,
+    queue: Queue,
+    messages: Messages,
+    sessions: Sessions = None,
+    target: TargetName = None,
+    sns: Sns = False,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
     """Tell who would get which message, and why: what each session's filter says of it."""
-    from signalbox.languages import Languages
-    from signalbox.splitting.explaining import as_document, explained, parse_messages, parse_sessions
-    from signalbox.splitting.session_config import QueueId
-
-    described = parse_sessions(_read_json(sessions), Languages())
-    decisions = explained(parse_messages(_read_json(messages)), described, QueueId(queue), sns=sns)
-    _say_what_is_not_split(described)
+    if (sessions is None) == (target is None):
+        raise RejectedError("give either --sessions, for sessions in a file, or --target, for those that live")
+    if sessions is not None:
+        decisions = _offline(sessions, messages, queue=queue, sns=sns)
+    else:
+        decisions = _live(str(target), messages, queue=queue, aws=aws, stage=stage)
     if as_json:
-        for number, decision in enumerate(decisions):
-            print_line(json.dumps(as_document(number, decision)))
+        for decision in decisions:
+            print_line(json.dumps(decision))
     else:
         print_table(["message", "goes to", "copies", "why"], _rows(decisions))
 
 
-def _read_json(path: Path) -> object:
-    try:
-        text = (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode()
-        return json.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RejectedError(f"cannot read {str(path)!r}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RejectedError(f"{str(path)!r} is not JSON: {error}") from error
+def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool) -> list[Document]:
+    from signalbox.languages import Languages
+    from signalbox.splitting.explaining import as_document, explained, parse_messages, parse_sessions
+    from signalbox.splitting.session_config import QueueId
+
+    described = parse_sessions(read_json(sessions), Languages())
+    decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns)
+    for session in described:
+        say_what_is_not_split(session.config.other_brokers)
+    return [as_document(number, decision) for number, decision in enumerate(decisions)]
 
 
-def _rows(decisions: "Iterable[Decision]") -> "Iterator[tuple[str, str, str, str]]":
-    from signalbox.splitting.matching import DEPLOYED
+def _live(target: str, messages: Path, *, queue: str, aws: bool, stage: str) -> list[Document]:
+    from signalbox.splitting.explaining import parse_messages
+    from signalbox.splitting.target import Target
 
-    for number, decision in enumerate(decisions):
-        why = "\n".join(map(_reason, decision.verdicts)) or "no session is there to ask"
-        yield str(number), decision.owner or DEPLOYED, ", ".join(decision.copies), why
+    documents = [dict(message.document) for message in parse_messages(read_json(messages))]
+    with control(aws=aws, stage=stage) as client:
+        result = client.ask("explain", {"target": str(Target.parse(target)), "queue_id": queue, "messages": documents})
+    return list(result["decisions"]) if isinstance(result, dict) else []
 
 
-def _reason(verdict: "SessionVerdict") -> str:
+def _rows(decisions: Iterable[Document]) -> Iterator[tuple[str, str, str, str]]:
+    for decision in decisions:
+        why = "\n".join(map(_reason, decision["verdicts"])) or "no session is there to ask"
+        yield str(decision["message"]), decision["owner"], ", ".join(decision["copies"]), why
+
+
+def _reason(verdict: Document) -> str:
     from signalbox.splitting.matching import Outcome
 
-    text = f"{verdict.session} ({verdict.mode}): {verdict.reason}"
-    return f"{text}; its session would be cancelled" if verdict.outcome is Outcome.TOO_SLOW else text
-
-
-def _say_what_is_not_split(sessions: "Iterable[DescribedSession]") -> None:
-    for session in sessions:
-        if session.config.other_brokers:
-            sys.stderr.write(f"· not on SQS, so not split: {', '.join(session.config.other_brokers)}\n")
+    text = f"{verdict['session']} ({verdict['mode']}): {verdict['reason']}"
+    return f"{text}; its session would be cancelled" if verdict["outcome"] == Outcome.TOO_SLOW else text
