@@ -8,6 +8,7 @@ from moto import mock_aws
 
 from signalbox.aws.leases import BY_EXPIRY_INDEX
 from signalbox.aws.offers import LISTED, OPEN_OFFERS_INDEX
+from signalbox.aws.splits import BY_KIND_INDEX
 
 REGION = "us-east-1"
 TEXT, NUMBER = "S", "N"
@@ -36,13 +37,20 @@ def lease_table(aws: None):
 
 
 @pytest.fixture
+def split_table(aws: None):
+    return _table("Splits", {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None))
+
+
+@pytest.fixture
 def sqs(aws: None):
     return boto3.client("sqs")
 
 
-def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...]]):
+def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...] | None]):
     index_name, index_key, listed = index
-    projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(listed)}
+    projection = (
+        {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(listed)} if listed else {"ProjectionType": "ALL"}
+    )
     return boto3.resource("dynamodb").create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",

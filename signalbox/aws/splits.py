@@ -84,9 +84,9 @@ class DynamoSplits:
         record = self._delete(_key(target, SPLIT))
         record["ConditionExpression"] = "version = :version"
         record["ExpressionAttributeValues"] = {":version": stored.version}
-        return self._write(
-            [{"Delete": record}, *({"Delete": self._delete(key)} for key in beside + queues)], stored.split
-        )
+        writes: list[TransactWriteItemTypeDef] = [{"Delete": record}]
+        writes += [{"Delete": self._delete(key)} for key in beside + queues]
+        return self._write(writes, stored.split)
 
     def _put(self, item: Item) -> "PutTypeDef":
         return {"TableName": self.table.name, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
