@@ -142,11 +142,17 @@ class QueueSender(Protocol):
     """Sends to temporary queues, and buries what no queue takes."""
 
     def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the deliveries that failed, with SQS's reason if it refused them for good."""
+        """Make one call; return the deliveries that failed, with SQS's reason if it refused them for good.
+
+        Raises `EffectFailed` when it is not known what SQS took.
+        """
         ...
 
     def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        """Put a message into the split's dead-letter queue, with its reason and whence it came."""
+        """Put a message into the split's dead-letter queue, with its reason and whence it came.
+
+        Raises `EffectFailed`.
+        """
         ...
 
 
@@ -175,7 +181,7 @@ class SplitQueues(Protocol):
         ...
 
     def remove(self, name: QueueName, receipt_handles: Sequence[str]) -> None:
-        """Delete received messages."""
+        """Delete messages that were received from a queue, which may be an original. Raises `EffectFailed`."""
         ...
 
     def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:

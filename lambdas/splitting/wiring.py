@@ -1,0 +1,84 @@
+"""The adapters of the function `split`, made once for each function instance."""
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+
+from signalbox.aws.firehose import FirehoseHistory
+from signalbox.aws.queue_sender import SqsQueueSender
+from signalbox.aws.settings import Settings, SystemClock
+from signalbox.aws.split_queues import SqsSplitQueues
+from signalbox.aws.splits import DynamoLedger, DynamoSplits
+from signalbox.aws.telemetry import PowertoolsTelemetry
+from signalbox.history.event import HistoryEvent
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_sqs.client import SQSClient
+
+CLOCK = SystemClock()
+
+
+@cache
+def settings() -> Settings:
+    """Return this function's settings."""
+    return Settings(os.environ)
+
+
+@cache
+def table() -> "Table":
+    """Return the table of splits."""
+    return boto3.resource("dynamodb").Table(settings().text("SPLIT_TABLE"))
+
+
+@cache
+def sqs() -> "SQSClient":
+    """Return an SQS client."""
+    return boto3.client("sqs")
+
+
+@cache
+def splits() -> DynamoSplits:
+    """Return the records of all splits."""
+    return DynamoSplits(table())
+
+
+@cache
+def ledger() -> DynamoLedger:
+    """Return the account of calls that did not finish."""
+    return DynamoLedger(table())
+
+
+@cache
+def sender() -> SqsQueueSender:
+    """Return what sends to temporary queues."""
+    return SqsQueueSender(
+        sqs(), url_prefix=url_prefix(), dead_letter_queue_url=settings().text("SPLIT_DEAD_LETTER_QUEUE_URL")
+    )
+
+
+@cache
+def queues() -> SqsSplitQueues:
+    """Return the queues, of which this function only deletes messages."""
+    return SqsSplitQueues(sqs(), url_prefix=url_prefix(), stage=settings().text("STAGE"))
+
+
+def url_prefix() -> str:
+    """Return the URL of any queue here up to its name: that of the dead-letter queue has the same."""
+    return settings().text("SPLIT_DEAD_LETTER_QUEUE_URL").rpartition("/")[0] + "/"
+
+
+def record(events: Sequence[HistoryEvent]) -> None:
+    """Write events to the lake, and count them."""
+    if events:
+        history().write(events)
+        PowertoolsTelemetry().count(events)
+
+
+@cache
+def history() -> FirehoseHistory:
+    """Return the lake."""
+    return FirehoseHistory(boto3.client("firehose"), settings().text("HISTORY_STREAM"))
