@@ -1,0 +1,235 @@
+"""A function's variables, and those of an alias: its version is published anew with other ones."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from signalbox.aws.effects import effect
+from signalbox.aws.targets.reading import deployed_names
+from signalbox.splitting.ports import EffectFailed, EffectRefused, Notes
+from signalbox.splitting.split import Split
+from signalbox.splitting.switching import combined
+from signalbox.splitting.target import Target
+from signalbox.splitting.variables import Variables
+from signalbox.splitting.world import TargetState
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as Alias
+
+VARIABLES_NOTE, VERSION_NOTE = "variables", "version"
+LATEST = "$LATEST"
+# What a version must have in common with the function as it stands, so that a new version differs only in variables.
+IN_COMMON = ("CodeSha256", "Runtime", "Handler", "Role", "Timeout", "MemorySize")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What Lambda says of a function or of one of its versions."""
+
+    document: Mapping[str, Any]
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Return the variables. Raises `EffectRefused` when Lambda could not decrypt them."""
+        environment = self.document.get("Environment", {})
+        if error := environment.get("Error"):
+            raise EffectRefused(
+                f"variables of function {self.document['FunctionArn']!r} cannot be read: "
+                f"{error.get('ErrorCode')}: {error.get('Message')}"
+            )
+        variables: Mapping[str, str] = environment.get("Variables", {})
+        return variables
+
+    @property
+    def is_changing(self) -> bool:
+        """Say whether it is not yet as it says."""
+        return self.document.get("LastUpdateStatus") == "InProgress" or self.document.get("State") == "Pending"
+
+    @property
+    def failure(self) -> str | None:
+        """Return why its last change did not work, or None."""
+        is_failed = "Failed" in (self.document.get("LastUpdateStatus"), self.document.get("State"))
+        reasons = (self.document.get(name) for name in ("LastUpdateStatusReason", "StateReason"))
+        return next(filter(None, reasons), "no reason given") if is_failed else None
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaEnvironment:
+    """The variables of functions, changed as a whole map and only if nobody else changed the function meanwhile."""
+
+    functions: "LambdaClient"
+    notes: Notes
+
+    def find(self, target: Target) -> Configuration | None:
+        """Return what the target runs with, or None when there is no such function or alias."""
+        name, _, qualifier = target.name.partition(":")
+        try:
+            with effect(f"function {target.name!r}"):
+                return self._read(name, qualifier or LATEST)
+        except EffectRefused as error:
+            if isinstance(error.__cause__, self.functions.exceptions.ResourceNotFoundException):
+                return None
+            raise
+
+    def configuration(self, target: Target) -> Configuration:
+        """Return what the target runs with. Raises `EffectRefused` when there is no such target."""
+        found = self.find(target)
+        if found is None:
+            raise EffectRefused(f"there is no {target}")
+        return found
+
+    def before(self, target: Target) -> Mapping[str, str]:
+        """Return the variables as they were before the first switch."""
+        overlaid = {**self.configuration(target).variables, **self._noted(target)}
+        return {name: value for name, value in overlaid.items() if value is not None}
+
+    def state(self, split: Split, variables: Variables, found: Configuration) -> TargetState:
+        """Return which queues' names the target runs with."""
+        names = deployed_names(split)
+        latest = self._latest(split.target)
+        if found.is_changing or latest.is_changing:
+            return TargetState.CHANGING
+        state = variables.state(found.variables, names)
+        if found.failure and state is TargetState.TEMPORARY:
+            return TargetState.MIXED
+        if state is TargetState.TEMPORARY or not _alias_name(split.target):
+            return state
+        # An alias on its version of before, while the function has other names: a switch that was broken off.
+        return combined((state, variables.state(latest.variables, names)))
+
+    def switch(self, split: Split, variables: Variables) -> None:
+        """Give the target the names of the temporary queues."""
+        names, latest = deployed_names(split), self._latest(split.target)
+        alias = self._alias(split.target)
+        if variables.state(self.configuration(split.target).variables, names) is TargetState.TEMPORARY:
+            _check(split.target, latest)
+            return
+        if alias is not None and not self._is_noted(split.target):
+            self._check_alias(split.target, alias, latest)
+        after = variables.switched(latest.variables, names)
+        if variables.state(after, names) is not TargetState.TEMPORARY:
+            raise EffectRefused(f"the variables of {split.target} name other queues than when the split began")
+        if after != latest.variables:
+            self._note(split.target, alias, variables.noted(latest.variables, names))
+            self._update(split.target, latest, after)
+        elif alias is not None:
+            self._publish(split.target, alias, latest)
+
+    def switch_back(self, split: Split, variables: Variables) -> None:
+        """Give the target back the values that it had."""
+        names, target = deployed_names(split), split.target
+        alias, latest = self._alias(target), self._latest(target)
+        restored = variables.restored(latest.variables, self._noted(target), names)
+        if alias is not None:
+            found = self.configuration(target)
+            is_restored = restored == latest.variables
+            if variables.state(found.variables, names) is not TargetState.ORIGINAL:
+                self._put_back(target, alias, found, republished=latest if is_restored else None)
+        if restored != latest.variables:
+            self._update(target, latest, restored)
+
+    def _put_back(
+        self, target: Target, alias: "Alias", found: Configuration, *, republished: Configuration | None
+    ) -> None:
+        """Let the alias point at its version of before; at a new one, if somebody has released other code since."""
+        version = self.notes.of(target).get(VERSION_NOTE, alias["FunctionVersion"])
+        with effect(f"version {version} of function {target.name!r}"):
+            before = self._read(_function_name(target), version)
+        if version != alias["FunctionVersion"] and _is_alike(before, found):
+            self._point(target, alias, version)
+        elif republished is not None:
+            if not _is_alike(republished, found):
+                raise EffectRefused(f"{target} and its function differ; publish what is to run, and it is brought back")
+            self._publish(target, alias, republished)
+
+    def _publish(self, target: Target, alias: "Alias", latest: Configuration) -> None:
+        """Publish the function as it stands, which makes no new version of one that is published already."""
+        _check(target, latest)
+        with effect(f"function {target.name!r}"):
+            version = self.functions.publish_version(
+                FunctionName=_function_name(target),
+                CodeSha256=latest.document["CodeSha256"],
+                RevisionId=latest.document["RevisionId"],
+            )
+        if not Configuration(version).is_changing:
+            self._point(target, alias, version["Version"])
+
+    def _point(self, target: Target, alias: "Alias", version: str) -> None:
+        with effect(f"alias {target.name!r}"):
+            self.functions.update_alias(
+                FunctionName=_function_name(target),
+                Name=alias["Name"],
+                FunctionVersion=version,
+                RevisionId=alias["RevisionId"],
+            )
+
+    def _update(self, target: Target, latest: Configuration, variables: Mapping[str, str]) -> None:
+        with effect(f"function {target.name!r}"):
+            self.functions.update_function_configuration(
+                FunctionName=_function_name(target),
+                Environment={"Variables": variables},
+                RevisionId=latest.document["RevisionId"],
+            )
+
+    def _check_alias(self, target: Target, alias: "Alias", latest: Configuration) -> None:
+        """Refuse what could not be switched without changing more than variables."""
+        if alias.get("RoutingConfig", {}).get("AdditionalVersionWeights"):
+            raise EffectRefused(f"{target} shares its calls among versions; let it point at one version")
+        found = self.configuration(target)
+        if not _is_alike(found, latest) or found.variables != latest.variables:
+            raise EffectRefused(
+                f"{target} runs version {alias['FunctionVersion']}, which is not the function as it stands now; "
+                "publish the function and let the alias point at it, or what is not released yet would be"
+            )
+
+    def _note(self, target: Target, alias: "Alias | None", before: Mapping[str, str | None]) -> None:
+        # The version first: whether the variables were noted says whether both were.
+        if alias is not None:
+            self.notes.put(target, VERSION_NOTE, alias["FunctionVersion"])
+        self.notes.put(target, VARIABLES_NOTE, json.dumps(before))
+
+    def _is_noted(self, target: Target) -> bool:
+        return VARIABLES_NOTE in self.notes.of(target)
+
+    def _noted(self, target: Target) -> dict[str, str | None]:
+        noted: dict[str, str | None] = json.loads(self.notes.of(target).get(VARIABLES_NOTE, "{}"))
+        return noted
+
+    def _latest(self, target: Target) -> Configuration:
+        with effect(f"function {target.name!r}"):
+            return self._read(_function_name(target), LATEST)
+
+    def _alias(self, target: Target) -> "Alias | None":
+        """Return the target's alias, or None for a function. Raises `EffectRefused` for a version."""
+        name = _alias_name(target)
+        if name is None:
+            return None
+        if name.isdecimal():
+            raise EffectRefused(f"{target} is a version, which cannot be changed; name an alias or the function")
+        with effect(f"alias {target.name!r}"):
+            alias = self.functions.get_alias(FunctionName=_function_name(target), Name=name)
+        return None if alias["FunctionVersion"] == LATEST else alias
+
+    def _read(self, name: str, qualifier: str) -> Configuration:
+        if qualifier == LATEST:
+            return Configuration(self.functions.get_function_configuration(FunctionName=name))
+        return Configuration(self.functions.get_function_configuration(FunctionName=name, Qualifier=qualifier))
+
+
+def _function_name(target: Target) -> str:
+    return target.name.partition(":")[0]
+
+
+def _alias_name(target: Target) -> str | None:
+    return target.name.partition(":")[2] or None
+
+
+def _is_alike(one: Configuration, other: Configuration) -> bool:
+    return all(one.document.get(name) == other.document.get(name) for name in IN_COMMON)
+
+
+def _check(target: Target, latest: Configuration) -> None:
+    if latest.failure:
+        raise EffectFailed(f"{target} could not be changed: {latest.failure}")

@@ -1,0 +1,121 @@
+"""Lambda functions on moto: one that consumes a queue, and mappings that take their time as AWS's do."""
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass, field
+
+import boto3
+from botocore.exceptions import ClientError
+
+from signalbox.queues import QueueName
+
+NAME = "meme-app"
+ACCOUNT_PREFIX = "arn:aws:sqs:us-east-1:123456789012:"
+SETTINGS = {
+    "BatchSize": 7,
+    "MaximumBatchingWindowInSeconds": 3,
+    "FilterCriteria": {"Filters": [{"Pattern": '{"body": {"kind": ["meme"]}}'}]},
+    "ScalingConfig": {"MaximumConcurrency": 5},
+    "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    "MetricsConfig": {"Metrics": ["EventCount"]},
+    "KMSKeyArn": "arn:aws:kms:us-east-1:123456789012:key/1",
+}
+
+
+def role(*, policy: dict[str, object] | None = None) -> str:
+    iam = boto3.client("iam")
+    arn = iam.create_role(RoleName="meme-role", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    if policy:
+        iam.put_role_policy(RoleName="meme-role", PolicyName="queues", PolicyDocument=json.dumps(policy))
+    return str(arn)
+
+
+def function(name: str = NAME, *, policy: dict[str, object] | None = None, **variables: str) -> str:
+    """Make a function and return its ARN."""
+    made = boto3.client("lambda").create_function(
+        FunctionName=name,
+        Role=role(policy=policy),
+        Handler="app.handler",
+        Runtime="python3.11",
+        Code={"ZipFile": code()},
+        Environment={"Variables": variables},
+    )
+    return str(made["FunctionArn"])
+
+
+def code(text: str = "") -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("app.py", text)
+    return packed.getvalue()
+
+
+def queue(name: str, **attributes: str) -> str:
+    url = boto3.client("sqs").create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    return str(url)
+
+
+def mapping(source: str = "memes", *, to: str = NAME, **settings: object) -> str:
+    made = boto3.client("lambda").create_event_source_mapping(
+        EventSourceArn=ACCOUNT_PREFIX + source, FunctionName=to, **settings
+    )
+    return str(made["UUID"])
+
+
+def mappings(source: str) -> list[dict[str, object]]:
+    """Return what there is, without what no two mappings have in common."""
+    found = boto3.client("lambda").list_event_source_mappings(EventSourceArn=ACCOUNT_PREFIX + source)
+    own = ("UUID", "EventSourceMappingArn", "LastModified", "EventSourceArn", "ResponseMetadata")
+    return [{k: v for k, v in one.items() if k not in own} for one in found["EventSourceMappings"]]
+
+
+def tags(source: str) -> dict[str, str]:
+    """Return the tags of the one mapping from a queue."""
+    client = boto3.client("lambda")
+    found = client.list_event_source_mappings(EventSourceArn=ACCOUNT_PREFIX + source)["EventSourceMappings"]
+    return dict(client.list_tags(Resource=found[0]["EventSourceMappingArn"])["Tags"])
+
+
+@dataclass
+class SlowMappings:
+    """A Lambda client whose mappings get to their new states only when they are told to; it notes every change."""
+
+    client: object
+    states: dict[str, str] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    refusal: ClientError | None = None
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    def settle(self) -> None:
+        self.states.clear()
+
+    def create_event_source_mapping(self, **arguments: object) -> dict[str, object]:
+        if self.refusal:
+            raise self.refusal
+        return self._changed("create", "Creating", self.client.create_event_source_mapping(**arguments))
+
+    def update_event_source_mapping(self, **arguments: object) -> dict[str, object]:
+        is_on = arguments["Enabled"]
+        changed = self.client.update_event_source_mapping(**arguments)
+        return self._changed("enable" if is_on else "disable", "Enabling" if is_on else "Disabling", changed)
+
+    def delete_event_source_mapping(self, **arguments: object) -> dict[str, object]:
+        return self._changed("delete", "Deleting", self.client.delete_event_source_mapping(**arguments))
+
+    def get_paginator(self, name: str) -> "SlowMappings":
+        return self
+
+    def paginate(self, **arguments: object):
+        for page in self.client.get_paginator("list_event_source_mappings").paginate(**arguments):
+            found = page["EventSourceMappings"]
+            yield {
+                "EventSourceMappings": [one | {"State": self.states.get(one["UUID"], one["State"])} for one in found]
+            }
+
+    def _changed(self, call: str, state: str, mapping: dict[str, object]) -> dict[str, object]:
+        self.calls.append(f"{call} {QueueName(mapping['EventSourceArn'].rpartition(':')[2])}")
+        self.states[mapping["UUID"]] = state
+        return mapping | {"State": state}
