@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any, Protocol
 
 from lambdas.splitting import wiring
-from signalbox.errors import RejectedError
 from signalbox.languages import Languages
 from signalbox.queues import QueueName
 from signalbox.splitting.message import Message
+from signalbox.splitting.records import UnreadableRecord
 from signalbox.splitting.splitter import RECORD_AGE, Splitter, SplitUnknown
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     messages = [Message.parse(as_document(record)) for record in records]
     try:
         forwarded = _splitter().forward(messages, original, call_id=context.aws_request_id)
-    except (SplitUnknown, RejectedError):
+    except (SplitUnknown, UnreadableRecord):
         logger.exception("%d messages of queue %s stay where they are", len(messages), original)
         return _in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
