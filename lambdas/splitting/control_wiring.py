@@ -1,0 +1,144 @@
+"""What the function `control` works with, made once for each function instance."""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+
+from lambdas.splitting import wiring
+from signalbox.aws.forwarders import LambdaForwarders
+from signalbox.aws.replies import SqsControlQueue, SqsReplies
+from signalbox.aws.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
+from signalbox.aws.sqs import SqsTemporaryQueues
+from signalbox.aws.targets.ecs import EcsTargets
+from signalbox.aws.targets.lambdas import LambdaTargets
+from signalbox.aws.targets.reading import Originals
+from signalbox.aws.targets.ssm import SsmTargets
+from signalbox.errors import RejectedError
+from signalbox.languages import Languages
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+from signalbox.splitting.control_ports import ControlPorts, Store
+from signalbox.splitting.environment import Resolver
+from signalbox.splitting.events import CAPABILITY
+from signalbox.splitting.naming import RANDOM_CHARACTERS, RANDOM_LENGTH
+from signalbox.splitting.ports import Targets
+from signalbox.splitting.splitter import RECORD_AGE
+from signalbox.splitting.sweeping import SplitSweep
+from signalbox.splitting.target import Target, TargetKind
+from signalbox.splitting.world import Patience
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+
+
+def stage() -> str:
+    """Return the stage's name."""
+    return wiring.settings().text("STAGE")
+
+
+def prefix() -> str:
+    """Return what the names of temporary queues begin with."""
+    return wiring.settings().text("TEMPORARY_QUEUE_PREFIX")
+
+
+@cache
+def patience() -> Patience:
+    """Return how long what is waited for."""
+    settings = wiring.settings()
+    return Patience(
+        settle=settings.seconds("SPLIT_TIMEOUT_SECONDS") + RECORD_AGE,
+        empty_for=settings.seconds("SPLIT_EMPTY_SECONDS"),
+        heartbeat=settings.seconds("SPLIT_HEARTBEAT_SECONDS"),
+    )
+
+
+@cache
+def replies() -> SqsReplies:
+    """Return what answers clients."""
+    settings = wiring.settings()
+    return SqsReplies(
+        wiring.sqs(),
+        control_queue_url=settings.text("CONTROL_QUEUE_URL"),
+        dead_letter_queue_url=settings.text("SPLIT_DEAD_LETTER_QUEUE_URL"),
+    )
+
+
+@cache
+def sweep() -> SplitSweep:
+    """Return what deletes strays."""
+    return SplitSweep(
+        splits=wiring.splits(),
+        temporary_queues=SqsTemporaryQueues(wiring.sqs()),
+        split_queues=wiring.queues(),
+        clock=wiring.CLOCK,
+        stage=stage(),
+    )
+
+
+@cache
+def ports() -> ControlPorts:
+    """Return all that commands and rounds work with."""
+    compiler = Languages()
+    return ControlPorts(
+        store=_store(),
+        sender=wiring.sender(),
+        queues=wiring.queues(),
+        forwarders=LambdaForwarders(
+            _functions(),
+            function_arn=wiring.settings().text("SPLIT_FUNCTION_ARN"),
+            queue_arn_prefix=_queue_arn_prefix(),
+            stage=stage(),
+        ),
+        targets=_targets(Resolver(compiler)),
+        discovery=_NoDiscovery(),
+        control_queue=SqsControlQueue(wiring.sqs(), wiring.settings().text("CONTROL_QUEUE_URL")),
+        compiler=compiler,
+        clock=wiring.CLOCK,
+        fresh=_random_parts(),
+        queue_url=replies().url,
+        record=wiring.record,
+        patience=patience(),
+        prefix=prefix(),
+    )
+
+
+def _store() -> Store:
+    table = wiring.table()
+    return Store(
+        splits=wiring.splits(),
+        locks=DynamoLocks(table),
+        registries=DynamoRegistries(table),
+        samples=DynamoSamples(table, patience()),
+        notes=DynamoNotes(table),
+        ledger=wiring.ledger(),
+    )
+
+
+def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:
+    originals, notes = Originals(wiring.sqs()), DynamoNotes(wiring.table())
+    tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
+    return {
+        TargetKind.LAMBDA: LambdaTargets(_functions(), originals, notes, resolver, _queue_arn_prefix(), tags),
+        TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
+        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, notes, wiring.CLOCK.now),
+    }
+
+
+@cache
+def _functions() -> "LambdaClient":
+    return boto3.client("lambda")
+
+
+def _queue_arn_prefix() -> str:
+    return wiring.settings().text("TEMPORARY_QUEUE_ARN_PREFIX").removesuffix(prefix())
+
+
+def _random_parts() -> Iterator[str]:
+    return iter(lambda: "".join(secrets.choice(RANDOM_CHARACTERS) for _ in range(RANDOM_LENGTH)), "")
+
+
+class _NoDiscovery:
+    def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
+        raise RejectedError(f"what {target} consumes cannot be discovered yet")

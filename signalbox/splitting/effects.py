@@ -1,0 +1,88 @@
+"""Carrying out what is to be done to a split's world, one effect at a time."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from signalbox.queues import QueueName
+from signalbox.splitting.actions import (
+    CreateQueue,
+    DeleteQueue,
+    Effect,
+    RemoveForwarding,
+    ReturnMessages,
+    StartForwarding,
+    StopForwarding,
+    SwitchTarget,
+    SwitchTargetBack,
+)
+from signalbox.splitting.control_ports import ControlPorts
+from signalbox.splitting.observing import note_start
+from signalbox.splitting.ports import StoredSplit
+from signalbox.splitting.registry import Registry
+from signalbox.splitting.returning import Returning
+from signalbox.splitting.route import Route
+from signalbox.splitting.split import Split, SplitQueue
+
+QUEUE_NOTE = "queue"
+# Messages are returned by a record as it was read: for no longer than that stays true (`Patience.settle`).
+RETURNING_FOR = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Carries out effects by a record as it was just read. Each may be carried out twice."""
+
+    ports: ControlPorts
+    stored: StoredSplit
+    registry: Registry
+
+    @property
+    def split(self) -> Split:
+        """Return the record."""
+        return self.stored.split
+
+    def carry_out(self, effect: Effect) -> None:  # noqa: C901 - one line for each kind of effect
+        """Carry out one effect. Raises `EffectRefused` and `EffectFailed`."""
+        targets = self.ports.targets_of(self.split.target)
+        match effect:
+            case CreateQueue():
+                self._create(effect)
+            case DeleteQueue(name):
+                self.ports.queues.delete(name)
+            case SwitchTarget():
+                targets.switch(self.split, self.registry)
+            case SwitchTargetBack():
+                targets.switch_back(self.split, self.registry)
+            case StartForwarding(original):
+                note_start(self.ports, self.split, original, now=self.ports.now())
+                self.ports.forwarders.start(original)
+            case StopForwarding(original):
+                self.ports.forwarders.stop(original)
+            case RemoveForwarding(original):
+                self.ports.forwarders.remove(original)
+            case ReturnMessages():
+                self._return(effect)
+
+    def _create(self, effect: CreateQueue) -> None:
+        session = self.split.session(effect.session_id) if effect.session_id else None
+        queue = self._queue(effect.original)
+        notes = self.ports.queues.create(effect.name, queue, target=self.split.target, session=session)
+        if notes:
+            name = queue_note(effect.name)
+            self.ports.store.notes.put(self.split.target, name, "\n".join(notes))
+
+    def _return(self, effect: ReturnMessages) -> None:
+        now, queue = self.ports.now(), self._queue(effect.original)
+        settle, until = self.ports.patience.settle, now + RETURNING_FOR
+        route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
+        work = Returning(self.ports, route, effect.name)
+        while work.step(to_original=effect.to_original) and self.ports.now() < until:
+            pass
+
+    def _queue(self, original: QueueName) -> SplitQueue:
+        return next(queue for queue in self.split.queues if queue.original == original)
+
+
+def queue_note(name: QueueName) -> str:
+    """Return under which name the notes on a temporary queue are kept."""
+    return f"{QUEUE_NOTE}:{name}"

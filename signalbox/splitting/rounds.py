@@ -1,0 +1,158 @@
+"""Moving splits forward: rounds that follow one another while something is under way, one chain for each target."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from signalbox.errors import RejectedError
+from signalbox.history.event import HistoryEvent
+from signalbox.splitting import events
+from signalbox.splitting.actions import Action, ForgetSession, ForgetSplit, MoveSession, MoveSplit, Record, SwitchTarget
+from signalbox.splitting.commands import Reconcile
+from signalbox.splitting.control_ports import ControlPorts
+from signalbox.splitting.effects import Effects
+from signalbox.splitting.keeping import RecordChanged, check, written_down
+from signalbox.splitting.observing import observed
+from signalbox.splitting.ports import EffectFailed, StoredSplit
+from signalbox.splitting.reconcile import after_refusal, is_at_rest, next_actions
+from signalbox.splitting.registry import Registry
+from signalbox.splitting.split import Phase, Session, Split, Stage
+from signalbox.splitting.target import Target
+
+ROUND_LENGTH = timedelta(seconds=8)
+# No function that carries out rounds lives longer than this.
+ROUND_LEASE = timedelta(seconds=60)
+# How late the next round of a chain may be before another chain may begin.
+GRACE = timedelta(seconds=15)
+SOON, LATER = timedelta(seconds=1), timedelta(seconds=5)
+# Whoever waits for a session that failed hears why: it asks every few seconds.
+REASON_KEPT_FOR = timedelta(seconds=12)
+STOPPED = "stopped"
+TROUBLE_NOTE = "trouble"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundDesk:
+    """Carries out rounds. A chain keeps the lock of its target between its rounds, so there is never a second one."""
+
+    ports: ControlPorts
+
+    def wake(self, target: Target, *, delay: timedelta = timedelta(0)) -> bool:
+        """Begin a chain of rounds for a target unless there is one already; say whether one was begun.
+
+        To be called after the record was written: a chain that ends looks at the record once more.
+        """
+        now, holder = self.ports.now(), next(self.ports.fresh)
+        is_ours = self.ports.store.locks.take(target, holder=holder, now=now, until=now + delay + GRACE)
+        if is_ours:
+            self.ports.control_queue.ask(Reconcile(target, holder), delay=delay)
+        return is_ours
+
+    def wake_all(self) -> int:
+        """Begin a chain for each split that has none; return how many were begun."""
+        return sum(self.wake(stored.split.target) for stored in self.ports.store.splits.every())
+
+    def run(self, command: Reconcile) -> None:
+        """Do a round, and ask for the next one while something is under way."""
+        target, now, locks = command.target, self.ports.now(), self.ports.store.locks
+        if not locks.take(target, holder=command.holder, now=now, until=now + ROUND_LEASE):
+            return
+        while self._look(target) and self.ports.now() - now < ROUND_LENGTH:
+            pass
+        locks.leave(target, holder=command.holder)
+        newest = self.ports.store.splits.find(target)
+        if newest is not None and not is_at_rest(newest.split):
+            self.wake(target, delay=SOON if _is_waited_for(newest.split) else LATER)
+
+    def _look(self, target: Target) -> bool:
+        """Look at a split and do what is to be done now; say whether another look may find more to do at once."""
+        stored = self.ports.store.splits.find(target)
+        if stored is None:
+            return False
+        try:
+            return _Look(self.ports, stored, self.ports.registry_of(stored)).act()
+        except RecordChanged:
+            return True
+        except EffectFailed as error:
+            _note_trouble(self.ports, target, str(error))
+            return False
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a split: the record as it was read, and as this look has changed it since."""
+
+    ports: ControlPorts
+    seen: StoredSplit
+    registry: Registry
+
+    def act(self) -> bool:
+        now = self.ports.now()
+        actions = self._actions(now)
+        for action in actions:
+            if isinstance(action, MoveSession | ForgetSession | MoveSplit | ForgetSplit):
+                if not self._write_down(action):
+                    return False
+                continue
+            # What else is done now was decided by this record, so a changed one is to be looked at first.
+            newest = self.ports.store.splits.find(self.seen.split.target)
+            check(newest.split if newest else None, self.seen)
+            try:
+                Effects(self.ports, self.seen, self.registry).carry_out(action)
+            except RejectedError as error:
+                return self._refused(after_refusal(self.seen.split, action, reason=str(error)), str(error))
+        return bool(actions)
+
+    def _actions(self, now: datetime) -> tuple[Action, ...]:
+        split = self.seen.split
+        try:
+            world = observed(self.ports, split, self.registry, now=now)
+        except RejectedError as error:
+            if split.stage is not Stage.STARTING or not split.live:
+                raise EffectFailed(str(error)) from error
+            return after_refusal(split, SwitchTarget(), reason=str(error))
+        actions = next_actions(split, world, now=now, patience=self.ports.patience)
+        return tuple(action for action in actions if not self._is_too_early(action, now))
+
+    def _is_too_early(self, action: Action, now: datetime) -> bool:
+        session = self.seen.split.session(action.session_id) if isinstance(action, ForgetSession) else None
+        return session is not None and session.reason != STOPPED and now - session.since < REASON_KEPT_FOR
+
+    def _refused(self, moves: tuple[MoveSession, ...], reason: str) -> bool:
+        _note_trouble(self.ports, self.seen.split.target, reason)
+        return bool([self._write_down(move) for move in moves])
+
+    def _write_down(self, action: Record) -> bool:
+        """Write an action down; say whether there is a record still."""
+        now, before = self.ports.now(), self.seen.split
+        saved = written_down(self.ports.store.splits, self.seen, action, now=now)
+        self.ports.record(tuple(_told(before, saved.split if saved else None, action, now)))
+        if saved is None:
+            return False
+        self.seen = saved
+        return True
+
+
+def _told(before: Split, after: Split | None, action: Record, now: datetime) -> Iterator[HistoryEvent]:
+    if isinstance(action, ForgetSession) and (found := before.session(action.session_id)):
+        yield events.session(found, "ended", target=before.target, at=now)
+    elif isinstance(action, MoveSession) and action.phase is Phase.READY and after:
+        found = after.session(action.session_id)
+        if found:
+            yield events.session(found, "ready", target=before.target, at=now)
+
+
+def _is_waited_for(split: Split) -> bool:
+    return any(_is_starting(session) for session in split.live)
+
+
+def _is_starting(session: Session) -> bool:
+    return session.phase in (Phase.STARTING, Phase.MATCHING)
+
+
+def _note_trouble(ports: ControlPorts, target: Target, text: str) -> None:
+    logger.warning("%s: %s", target, text)
+    ports.store.notes.put(target, f"{TROUBLE_NOTE}:{text}"[:200], text)
