@@ -2,13 +2,16 @@
 
 import io
 import json
+import threading
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import boto3
 from botocore.exceptions import ClientError
 
 from signalbox.errors import UnavailableError
@@ -18,15 +21,15 @@ from signalbox.splitting.naming import is_fifo
 if TYPE_CHECKING:
     from mypy_boto3_lambda.literals import RuntimeType
     from mypy_boto3_sqs.literals import QueueAttributeNameType
+    from mypy_boto3_sqs.type_defs import DeleteMessageBatchRequestEntryTypeDef
 
-    from signalbox.local.session import LocalSession
 
 T = TypeVar("T")
 
 SOURCE = Path(__file__).with_name("recording_consumer.py")
 RUNTIME: "RuntimeType" = "python3.12"
 READY_SECONDS = 30
-VISIBILITY_SECONDS = 30
+VISIBILITY_SECONDS = 12
 FUNCTION_SECONDS = 10
 
 
@@ -43,14 +46,14 @@ class Receipt:
 class DeployedConsumer:
     """A function `name` that reads `queues`; the table of its receipts has the same name."""
 
-    session: "LocalSession"
+    session: boto3.Session
     name: str
     queues: Mapping[QueueName, str]
     """URLs by name."""
 
     @classmethod
     def deploy(
-        cls, session: "LocalSession", name: str, queues: Sequence[QueueName], *, temporary_prefix: str
+        cls, session: boto3.Session, name: str, queues: Sequence[QueueName], *, temporary_prefix: str
     ) -> "DeployedConsumer":
         """Make all of it, or find it as it was made before."""
         consumer = cls(session, name, {queue: _queue(session, queue) for queue in queues})
@@ -162,6 +165,45 @@ class DeployedConsumer:
         wait_until(lambda: self.mappings().get(queue) == "Enabled", f"{self.name} reads {queue}")
 
 
+@dataclass(frozen=True, slots=True)
+class LocalConsumer:
+    """Somebody's consumer on a laptop: reads queues in threads of its own, and remembers what it got."""
+
+    session: boto3.Session
+    queue_urls: Sequence[str]
+    received: list[Receipt] = field(default_factory=list)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def reading(self) -> Iterator["LocalConsumer"]:
+        """Read until the block ends."""
+        threads = [threading.Thread(target=self._read, args=(url,), daemon=True) for url in self.queue_urls]
+        for thread in threads:
+            thread.start()
+        try:
+            yield self
+        finally:
+            self._stopping.set()
+            for thread in threads:
+                thread.join()
+
+    def _read(self, url: str) -> None:
+        sqs = self.session.client("sqs")
+        queue = QueueName(url.rpartition("/")[2])
+        while not self._stopping.is_set():
+            try:
+                found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
+            except sqs.exceptions.QueueDoesNotExist:
+                return  # the session has ended
+            for message in found:
+                self.received.append(Receipt(time.time_ns(), message["Body"], queue))
+            if found:
+                entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
+                    {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"]} for number, one in enumerate(found)
+                ]
+                sqs.delete_message_batch(QueueUrl=url, Entries=entries)
+
+
 def variable_of(queue: QueueName) -> str:
     """Return the variable from which a local command reads the name of its queue."""
     return queue.removesuffix(".fifo").upper().replace("-", "_") + "_QUEUE"
@@ -177,11 +219,12 @@ def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECON
     return found
 
 
-def _queue(session: "LocalSession", name: QueueName) -> str:
+def _queue(session: boto3.Session, name: QueueName) -> str:
     attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
     if is_fifo(name):
         attributes["FifoQueue"] = "true"
-    return session.client("sqs").create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    made = session.client("sqs").create_queue(QueueName=name, Attributes=attributes)
+    return made["QueueUrl"]
 
 
 def _package() -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.local.demo_rendezvous import rendezvous_rows
+from signalbox.local.demo_splitting import splitting_rows
 
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment
@@ -20,7 +21,7 @@ class Evidence:
 
 
 Demonstration = Callable[["Deployment"], Iterable[tuple[str, str]]]
-DEMONSTRATIONS: dict[str, Demonstration] = {"rendezvous": rendezvous_rows}
+DEMONSTRATIONS: dict[str, Demonstration] = {"rendezvous": rendezvous_rows, "splitting": splitting_rows}
 """What each capability shows, in this order."""
 
 

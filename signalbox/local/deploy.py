@@ -17,6 +17,14 @@ from signalbox.local.session import stack_outputs
 from signalbox.local.state import CHECKOUT, State, write_json
 
 DEFAULT_PORT = 4566
+# A laptop's settings, unless others are given: consumers called `demo-…` can be split, and what SQS takes a minute
+# to be sure of, the emulator knows at once.
+LOCAL_SETTINGS = {
+    "splittable_queues": "demo-*",
+    "splittable_targets": "lambda/demo-*",
+    "split_timeout_seconds": "5",
+    "split_empty_seconds": "3",
+}
 # What answers under which prefix of the endpoint: later capabilities add theirs.
 API_PREFIXES = {"rendezvous": "RendezvousApiId"}
 
@@ -38,13 +46,20 @@ def up(
         chosen_port = _chosen_port(state, running, port=port, region=region, fresh=fresh)
         _prepare_tools()
         with step("synthesize") as say:
-            cdk.synthesize(state.assembly, context=[*context, "local=true"], say=say, app_folder=app)
+            cdk.synthesize(state.assembly, context=local_context(context), say=say, app_folder=app)
         if running is None or fresh:
             with step("start the emulator"):
                 running = emulator.start(state, port=chosen_port, region=region, lifeline=lifeline)
         with step("deploy") as say:
             cdk.deploy(state.assembly, emulator=running, say=say)
         return _record(state, running)
+
+
+def local_context(context: Sequence[str]) -> list[str]:
+    """Return the settings with which a local stage is made: those given, and a laptop's for the others."""
+    given = {setting.partition("=")[0] for setting in context}
+    local = [f"{name}={value}" for name, value in LOCAL_SETTINGS.items() if name not in given]
+    return [*local, *context, "local=true"]
 
 
 def _prepare_tools() -> None:

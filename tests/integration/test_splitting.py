@@ -1,0 +1,314 @@
+"""Several people share the queues of a deployed consumer: nothing is lost, and afterwards all is as it was."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from signalbox.cli.deployment import Deployment
+from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.local.state import State
+from signalbox.queues import QueueName
+from signalbox.splitting.client import ControlClient
+from signalbox.splitting.protocol import CommandRejected, SessionState
+from signalbox.splitting.sessions import SessionClient, SessionRequest
+from tests.integration.killing import Killer
+from tests.integration.parties import wait_for
+
+pytestmark = pytest.mark.emulator
+
+MEMES, ORDERS = QueueName("demo-memes-of-many"), QueueName("demo-orders.fifo")
+CONSUMER = "demo-consumer-of-many"
+GROUPS = 25
+AUTHORS = ("alice", "bob", "carol", "others")
+START_TIMEOUT = timedelta(minutes=2)
+END_SECONDS = 240
+BEAT_SECONDS = 10
+# Of each kind, in the proof that nothing is lost.
+THOUSANDS = 5000
+BETWEEN_KILLS = (3.0, 7.0)
+# When who starts, and for how long: in seconds from the first message on.
+VISITS = {"alice": (0, 40), "bob": (8, 30), "carol": (20, 40)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One message as it was sent; its body says all of it."""
+
+    number: int
+    queue: QueueName
+    author: str
+    group: str
+
+    @classmethod
+    def of(cls, body: str) -> "Sent":
+        return cls(**json.loads(body))
+
+    @property
+    def body(self) -> str:
+        return json.dumps({"number": self.number, "queue": self.queue, "author": self.author, "group": self.group})
+
+
+@dataclass(slots=True)
+class Stage:
+    """The stage with a deployed consumer, and who has a session."""
+
+    deployment: Deployment
+    consumer: DeployedConsumer
+
+    @contextmanager
+    def control(self) -> Iterator[ControlClient]:
+        outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
+        with ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueuePrefix"]) as control:
+            yield control
+
+    def splits(self) -> list[Any]:
+        with self.control() as control:
+            status: Any = control.ask("status", {"target": self.consumer.target})
+        return list(status["splits"])
+
+    def temporary_queues(self) -> list[str]:
+        prefix = self.deployment.outputs["TemporaryQueuePrefix"]
+        sqs = self.deployment.session().client("sqs")
+        return list(sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", []))
+
+    def waiting(self) -> int:
+        """Return how many messages are in the originals."""
+        sqs = self.deployment.session().client("sqs")
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        found = (sqs.get_queue_attributes(QueueUrl=u, AttributeNames=names) for u in self.consumer.queues.values())
+        return sum(int(page["Attributes"][name]) for page in found for name in names)
+
+
+@dataclass(slots=True)
+class Developer:
+    """Somebody with a session of their own, and a consumer on their laptop."""
+
+    stage: Stage
+    name: str
+    received: list[Receipt] = field(default_factory=list)
+
+    @contextmanager
+    def session(self, control: ControlClient) -> Iterator[SessionState]:
+        client = SessionClient(control, self.request())
+        state = client.start(timeout=START_TIMEOUT)
+        urls = [queue.url for queue in state.queues]
+        reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
+        with reader.reading(), self._beating():
+            yield state
+        client.stop()
+
+    @contextmanager
+    def _beating(self) -> Iterator[None]:
+        ended = threading.Event()
+
+        def beat() -> None:
+            with self.stage.control() as control:
+                while not ended.wait(BEAT_SECONDS):
+                    SessionClient(control, self.request()).beat()
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def request(self, **changed: object) -> SessionRequest:
+        entry = {"queue_type": "SQS", "message_filter": {"author": f"^{self.name}$"}}
+        config = {"feature": {"split_queues": {"*": {**entry, **changed}}}}
+        return SessionRequest(self.stage.consumer.target, self.name, f"{self.name}@laptop", config)
+
+
+@pytest.fixture(scope="module")
+def stage(deployment: Deployment) -> Stage:
+    """The stage with a consumer of a standard and a FIFO queue, whose registry is applied."""
+    prefix = deployment.outputs["TemporaryQueuePrefix"]
+    consumer = DeployedConsumer.deploy(deployment.session(), CONSUMER, [MEMES, ORDERS], temporary_prefix=prefix)
+    stage = Stage(deployment, consumer)
+    with stage.control() as control:
+        assert control.ask("apply", {"documents": [consumer.registry()]}) == {"targets": [consumer.target]}
+    return stage
+
+
+@pytest.fixture(autouse=True)
+def as_before(stage: Stage) -> Iterator[None]:
+    """Whatever happens, afterwards all is as it was."""
+    before = stage.consumer.mappings()
+    yield
+    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
+    assert stage.temporary_queues() == []
+    assert stage.consumer.mappings() == before == {MEMES: "Enabled", ORDERS: "Enabled"}
+
+
+def send(stage: Stage, messages: Sequence[Sent]) -> None:
+    """Send messages to one queue in tens."""
+    sqs = stage.deployment.session().client("sqs")
+    for start in range(0, len(messages), 10):
+        part = messages[start : start + 10]
+        url = stage.consumer.queues[part[0].queue]
+        entries = [_entry(message) for message in part]
+        assert "Failed" not in sqs.send_message_batch(QueueUrl=url, Entries=entries)
+
+
+def _entry(message: Sent) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "Id": str(message.number % 10),
+        "MessageBody": message.body,
+        "MessageAttributes": {"author": {"DataType": "String", "StringValue": message.author}},
+    }
+    if message.queue == ORDERS:
+        entry |= {"MessageGroupId": message.group, "MessageDeduplicationId": f"{message.group}-{message.number}"}
+    return entry
+
+
+def made(queue: QueueName, count: int, *, first: int = 0) -> list[Sent]:
+    return [
+        Sent(number, queue, AUTHORS[number % len(AUTHORS)], f"g{number % GROUPS}")
+        for number in range(first, first + count)
+    ]
+
+
+def test_each_gets_what_its_filter_claims_and_the_deployed_consumer_the_rest(stage: Stage):
+    developers = [Developer(stage, name) for name in ("alice", "bob")]
+    seen = len(stage.consumer.received())
+    messages = made(MEMES, 40) + made(ORDERS, 40)
+    with ExitStack() as sessions:
+        for developer in developers:
+            sessions.enter_context(developer.session(sessions.enter_context(stage.control())))
+        send(stage, messages[:40])
+        send(stage, messages[40:])
+
+        def received() -> dict[str, list[Sent]]:
+            deployed = [Sent.of(one.body) for one in stage.consumer.received()[seen:]]
+            return {"deployed": deployed} | {d.name: [Sent.of(one.body) for one in d.received] for d in developers}
+
+        wait_for(lambda: sum(map(len, received().values())) >= len(messages), "all messages", seconds=60)
+        got = received()
+
+    assert {name: {message.author for message in found} for name, found in got.items()} == {
+        "deployed": {"carol", "others"},
+        "alice": {"alice"},
+        "bob": {"bob"},
+    }
+    assert Counter(message for found in got.values() for message in found) == Counter(messages)
+
+
+def test_what_a_session_did_not_consume_goes_to_the_deployed_consumer(stage: Stage):
+    seen = len(stage.consumer.received())
+    messages = made(MEMES, 20) + made(ORDERS, 20)
+    mine = [message for message in messages if message.author == "alice"]
+    developer = Developer(stage, "alice")
+    with stage.control() as control:
+        client = SessionClient(control, developer.request())
+        client.start(timeout=START_TIMEOUT)
+        send(stage, messages[:20])
+        send(stage, messages[20:])
+        wait_for(lambda: _received(stage, seen) >= len(messages) - len(mine), "the others' messages", seconds=60)
+        client.stop()
+        wait_for(lambda: _received(stage, seen) >= len(messages), "what alice did not consume", seconds=END_SECONDS)
+
+    found = Counter(Sent.of(one.body) for one in stage.consumer.received()[seen:])
+    assert found == Counter(messages)
+
+
+def _received(stage: Stage, seen: int) -> int:
+    return len(stage.consumer.received()[seen:])
+
+
+def test_a_bad_filter_is_refused_before_anything_is_made(stage: Stage):
+    with stage.control() as control, pytest.raises(CommandRejected, match="regular expression"):
+        SessionClient(control, Developer(stage, "alice").request(message_filter={"author": "("})).start(
+            timeout=START_TIMEOUT
+        )
+    assert stage.splits() == []
+
+
+def test_a_session_without_a_sign_of_life_ends(stage: Stage):
+    with stage.control() as control:
+        client = SessionClient(control, Developer(stage, "alice").request())
+        client.start(timeout=START_TIMEOUT)
+
+    def reason() -> str | None:
+        with stage.control() as control:
+            status: Any = control.ask("status", {"target": stage.consumer.target})
+        sessions = [one for split in status["splits"] for one in split["sessions"]]
+        return sessions[0]["reason"] if sessions else "gone"
+
+    wait_for(lambda: reason() is not None, "the end of the session", seconds=END_SECONDS)
+
+
+def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: State):
+    """Forwarding and control are killed at random; the deployed consumer and three people read all the time."""
+    seen = len(stage.consumer.received())
+    outputs = stage.deployment.outputs
+    killer = Killer(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
+    developers = [Developer(stage, name) for name in VISITS]
+    sent = {queue: made(queue, THOUSANDS) for queue in (MEMES, ORDERS)}
+
+    with killer.killing(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
+        sending = [threads.submit(_send_slowly, stage, messages) for messages in sent.values()]
+        visits = [threads.submit(_visit, developer, *VISITS[developer.name]) for developer in developers]
+        for done in (*sending, *visits):
+            done.result()
+    everything = Counter(message for messages in sent.values() for message in messages)
+
+    def received() -> dict[str, list[Receipt]]:
+        deployed = stage.consumer.received()[seen:]
+        return {"deployed": deployed} | {developer.name: developer.received for developer in developers}
+
+    def distinct() -> int:
+        return len({one.body for receipts in received().values() for one in receipts})
+
+    wait_for(lambda: distinct() == len(everything), "all messages", seconds=END_SECONDS)
+    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
+    got = received()
+
+    assert len(kills) >= len(VISITS)
+    found = Counter(Sent.of(one.body) for receipts in got.values() for one in receipts)
+    assert set(everything) - set(found) == set()
+    assert {message: n for message, n in found.items() if message.queue == ORDERS and n > 1} == {}
+    assert [name for name, receipts in got.items() if not receipts] == []
+    for name, receipts in got.items():
+        assert _out_of_order(receipts) == [], name
+        assert {Sent.of(one.body).author for one in receipts} <= ({name} if name != "deployed" else set(AUTHORS))
+
+
+def _send_slowly(stage: Stage, messages: Sequence[Sent]) -> None:
+    """Send for as long as the visits last."""
+    last = max(sum(visit) for visit in VISITS.values())
+    parts = [messages[start : start + 50] for start in range(0, len(messages), 50)]
+    began = time.monotonic()
+    for number, part in enumerate(parts):
+        time.sleep(max(0, began + last * number / len(parts) - time.monotonic()))
+        send(stage, part)
+
+
+def _visit(developer: Developer, after: float, seconds: float) -> None:
+    time.sleep(after)
+    with developer.stage.control() as control, developer.session(control):
+        time.sleep(seconds)
+
+
+def _out_of_order(receipts: Sequence[Receipt]) -> list[tuple[Sent, Sent]]:
+    """Return pairs of one author's messages of a group of which the later came first."""
+    newest: dict[tuple[str, str], Sent] = {}
+    wrong = []
+    for one in sorted(receipts, key=lambda receipt: receipt.moment_ns):
+        message = Sent.of(one.body)
+        if message.queue != ORDERS:
+            continue
+        before = newest.get((message.group, message.author))
+        if before is not None and before.number > message.number:
+            wrong.append((before, message))
+        newest[message.group, message.author] = message
+    return wrong
