@@ -1,10 +1,12 @@
 """Findings of cdk-nag that are as they should be, each with its reason."""
 
-from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from constructs import IConstruct
 
 from stacks.config import Config
 from stacks.signalbox_stack import SignalboxStack
+from stacks.splitting_environment import arn, queue_arn
+from stacks.splitting_grants import EVENT_SOURCE_MAPPINGS, settings_arns
 from stacks.state_stack import StateStack
 
 TRACING = "X-Ray's two write actions know no resources; the other actions of the role name theirs."
@@ -12,6 +14,17 @@ CLIENT_QUEUES = (
     "Client queues come and go with their clients, so they can only be named by their prefix; "
     "no other queue of the stage starts with it."
 )
+SESSION_QUEUES = (
+    "Temporary queues and reply queues come and go with sessions, so they can only be named by their prefixes; "
+    "no other queue of the stage starts with one of them."
+)
+NAMED_BY_SETTINGS = "Whoever deployed the stage chose these queues, consumers and roles by a pattern or a tag."
+UNNAMEABLE = (
+    "X-Ray's two write actions, lists of queues and mappings, and task definitions know no resources; an event source "
+    "mapping that is to be made has no name, and the policy names the functions that it may be made for."
+)
+MAPPINGS = "AWS names event source mappings; the policy names the functions whose mappings may be changed."
+STACK = "CloudFormation ends the ARN of a stack with an id of its own."
 OPEN_API = (
     "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy learns "
     "nothing but an offer that any other proxy could have been given."
@@ -34,6 +47,7 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     )
     _acknowledge_functions(stack, config)
     _acknowledge_roles(state, stack)
+    _acknowledge_splitting(stack, config)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
     if config.local:
         _acknowledge_emulator(stack)
@@ -64,6 +78,28 @@ def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
         _accept_resource(function.own_role, "*", TRACING)
         _accept_resource(function.own_role, queues, CLIENT_QUEUES)
     _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
+
+
+def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
+    functions, person = stack.splitting.functions, stack.splitting.user_policy
+    for function in functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", UNNAMEABLE)
+        for resource in settings_arns(config):
+            if "*" in resource:
+                _accept_resource(function.own_role, _as_found(resource), NAMED_BY_SETTINGS)
+    for prefix in (config.temporary_queue_prefix, config.split_reply_prefix):
+        for identity in (*(function.own_role for function in functions.values()), person):
+            _accept_resource(identity, _as_found(queue_arn(f"{prefix}*")), SESSION_QUEUES)
+    _accept_resource(functions["control"].own_role, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
+    _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
+
+
+def _as_found(resource: str) -> str:
+    """Return an ARN as cdk-nag writes it."""
+    for token, name in ((Aws.PARTITION, "Partition"), (Aws.REGION, "Region"), (Aws.ACCOUNT_ID, "AccountId")):
+        resource = resource.replace(token, f"<AWS::{name}>")
+    return resource
 
 
 def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from stacks.config import OFFER_AGE_GRACE_SECONDS, Config, Setting, settings
+from stacks.config import OFFER_AGE_GRACE_SECONDS, Config, settings
+from stacks.setting import Setting
 
 # What the CDK CLI and its home file put into the context beside the keys with ':' or '@' in them.
 CDK_KEYS = frozenset({"acknowledged-issue-numbers", "cli-telemetry", "notices"})
@@ -101,6 +102,7 @@ def _existing_file(given: str) -> Path:
 def _broken_relations(config: Config) -> Iterator[str]:
     yield from _broken_times(config)
     yield from _broken_names(config)
+    yield from _broken_splitting(config)
 
 
 def _broken_times(config: Config) -> Iterator[str]:
@@ -127,7 +129,7 @@ def _broken_names(config: Config) -> Iterator[str]:
     # The client's credentials are public and may receive from every queue whose name starts with the prefix.
     if config.broker_queue.startswith(config.client_queue_prefix):
         yield f"client_queue_prefix {config.client_queue_prefix!r} would open the broker queue {config.broker_queue!r}"
-    if re.match(f"{re.escape(config.stage)}-(?:$|[A-Z])", config.client_queue_prefix) or (
+    if re.match(f"{re.escape(config.stage)}-(?:$|[A-Z]|split-)", config.client_queue_prefix) or (
         f"{config.stage}-".startswith(config.client_queue_prefix)
     ):
         yield f"client_queue_prefix {config.client_queue_prefix!r} would open the queues of stage {config.stage!r}"
@@ -135,3 +137,24 @@ def _broken_names(config: Config) -> Iterator[str]:
         yield "broker_queue_key_arn is only for an existing queue: set broker_queue_arn too"
     if config.broker_queue_arn and config.region and config.broker_queue_arn.split(":")[3] != config.region:
         yield f"broker_queue_arn must be in region {config.region!r}: a function reads queues of its own region only"
+
+
+def _broken_splitting(config: Config) -> Iterator[str]:
+    temporary = config.temporary_queue_prefix
+    for name, prefix in (
+        ("client_queue_prefix", config.client_queue_prefix),
+        ("the stage's own", f"{config.stage}-"),
+        ("the broker queue", config.broker_queue),
+    ):
+        if _overlap(temporary, prefix):
+            yield f"temporary_queue_prefix {temporary!r} overlaps with {name}: {prefix!r}"
+    for queue in config.queues_to_split:
+        # Whoever could split those could read commands and temporary queues of others.
+        if _overlap(queue.split("*")[0], temporary) or _overlap(queue.split("*")[0], f"{config.stage}-"):
+            yield f"splittable_queues: {queue!r} would open queues of the stage {config.stage!r} itself"
+    if any(target.startswith("ecs/") for target in config.targets_to_switch) and not config.target_roles:
+        yield "splittable_targets names ECS services: set splittable_target_roles too, to the roles of their tasks"
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)

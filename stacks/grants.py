@@ -1,4 +1,4 @@
-"""Who may touch what: every permission of every role, on one page."""
+"""Who may touch what: every permission of every role; those of splitting are beside, in `splitting_grants.py`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,6 +6,7 @@ from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 
 from stacks.config import Config
 from stacks.history_lake import HistoryLake
@@ -28,47 +29,47 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     offer, poll, answer, client, page, sweep = (rendezvous.functions[name] for name in _FUNCTIONS)
 
     # The event source mapping reads for the offer function.
-    _allow(offer, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
-    _allow(offer, ["sqs:ChangeMessageVisibility"], [broker.queue.queue_arn])
-    _allow(offer, ["sqs:SendMessage"], [broker.dead_letters.queue_arn])
-    _allow(offer, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], [clients])
-    _allow(offer, ["sqs:SendMessage"], [clients])
-    _allow(answer, ["sqs:SendMessage"], [clients])
-    _allow(answer, ["sqs:DeleteMessage"], [broker.queue.queue_arn])
-    _allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
-    _allow(sweep, ["sqs:ListQueues"], ["*"])  # knows no resources
-    _allow(sweep, ["sqs:GetQueueUrl"], [broker.queue.queue_arn])
+    allow(offer, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [broker.queue.queue_arn])
+    allow(offer, ["sqs:ChangeMessageVisibility"], [broker.queue.queue_arn])
+    allow(offer, ["sqs:SendMessage"], [broker.dead_letters.queue_arn])
+    allow(offer, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], [clients])
+    allow(offer, ["sqs:SendMessage"], [clients])
+    allow(answer, ["sqs:SendMessage"], [clients])
+    allow(answer, ["sqs:DeleteMessage"], [broker.queue.queue_arn])
+    allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
+    allow(sweep, ["sqs:ListQueues"], ["*"])  # knows no resources
+    allow(sweep, ["sqs:GetQueueUrl"], [broker.queue.queue_arn])
     if broker.owned:
-        _allow(sweep, ["sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes"], [broker.queue.queue_arn])
+        allow(sweep, ["sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes"], [broker.queue.queue_arn])
 
     for function in (offer, poll, answer, client):
-        _allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=OPEN_OFFERS)
-    _allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
-    _allow_items(offer, state.lease_table, actions=("dynamodb:GetItem", "dynamodb:PutItem"))
-    _allow_items(sweep, state.lease_table, actions=(*READ_ITEMS, "dynamodb:DeleteItem"), index=BY_EXPIRY)
+        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=OPEN_OFFERS)
+    allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
+    allow_items(offer, state.lease_table, actions=("dynamodb:GetItem", "dynamodb:PutItem"))
+    allow_items(sweep, state.lease_table, actions=(*READ_ITEMS, "dynamodb:DeleteItem"), index=BY_EXPIRY)
     for function in (offer, poll, answer, client, sweep):
-        _allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
+        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
     for function in (offer, poll, answer, client, page, sweep):
-        _allow_key(function, state.state_key, service="dynamodb")
+        allow_key(function, state.state_key, service="dynamodb")
 
     # Public by design: whoever has the client's key can send an offer and read answers whose queue name they know.
-    _allow(rendezvous.client_user, ["sqs:SendMessage"], [broker.queue.queue_arn])
-    _allow(rendezvous.client_user, ["sqs:GetQueueUrl", "sqs:ReceiveMessage"], [clients])
+    allow(rendezvous.client_user, ["sqs:SendMessage"], [broker.queue.queue_arn])
+    allow(rendezvous.client_user, ["sqs:GetQueueUrl", "sqs:ReceiveMessage"], [clients])
     if broker.key:
-        _allow_key(rendezvous.client_user, broker.key, service="sqs")
-        _allow_key(offer, broker.key, service="sqs")
-    _allow_key(offer, state.queue_key, service="sqs")
+        allow_key(rendezvous.client_user, broker.key, service="sqs")
+        allow_key(offer, broker.key, service="sqs")
+    allow_key(offer, state.queue_key, service="sqs")
 
 
 def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
     """Let Firehose write history and errors, and read the table that it writes for."""
     role, bucket = lake.delivery_role, lake.bucket
     written = [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, ERROR_PREFIX)]
-    _allow(role, ["s3:PutObject", "s3:AbortMultipartUpload", "s3:GetObject"], written)
-    _allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
-    _allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], _table_arns(lake))
-    _allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
-    _allow_key(role, state.state_key, service="s3")
+    allow(role, ["s3:PutObject", "s3:AbortMultipartUpload", "s3:GetObject"], written)
+    allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
+    allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], _table_arns(lake))
+    allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
+    allow_key(role, state.state_key, service="s3")
 
 
 def grant_report(report: ReportJob, *, state: StateStack) -> None:
@@ -79,52 +80,58 @@ def grant_report(report: ReportJob, *, state: StateStack) -> None:
         bucket.arn_for_objects(REPORT_PREFIX.split("/")[0]),
         bucket.arn_for_objects(f"{REPORT_PREFIX.split('/')[0]}/*"),
     ]
-    _allow(role, ["s3:GetObject"], [bucket.arn_for_objects(f"{RAW_PREFIX}*"), *reports])
-    _allow(role, ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"], reports)
-    _allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
-    _allow(
+    allow(role, ["s3:GetObject"], [bucket.arn_for_objects(f"{RAW_PREFIX}*"), *reports])
+    allow(role, ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"], reports)
+    allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
+    allow(
         role,
         ["s3:GetObject"],
         [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (report.script, report.modules)],
     )
-    _allow_key(role, state.state_key, service="s3")
+    allow_key(role, state.state_key, service="s3")
     logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws-glue/jobs/*"
-    _allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])
+    allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])
     # Metrics know no resources, but namespaces.
-    _allow(role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": "Glue"}})
+    allow(role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": "Glue"}})
 
 
-def grant_schedules(schedules: Schedules, *, rendezvous: Rendezvous, report: ReportJob, state: StateStack) -> None:
+def grant_schedules(
+    schedules: Schedules, *, calls: Mapping[str, lambda_.IFunction], jobs: Mapping[str, ReportJob], state: StateStack
+) -> None:
     """Let each schedule make its one call, and put it into the dead-letter queue if it cannot."""
-    for name in ("SweepLeases", "SweepStrays"):
-        _allow(schedules.roles[name], ["lambda:InvokeFunction"], [rendezvous.functions["sweep"].function_arn])
-    _allow(schedules.roles["Report"], ["glue:StartJobRun"], [report.job.job_arn])
+    for name, function in calls.items():
+        allow(schedules.roles[name], ["lambda:InvokeFunction"], [function.function_arn])
+    for name, report in jobs.items():
+        allow(schedules.roles[name], ["glue:StartJobRun"], [report.job.job_arn])
     for role in schedules.roles.values():
-        _allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
-        _allow_key(role, state.queue_key, service="sqs")
+        allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
+        allow_key(role, state.queue_key, service="sqs")
 
 
 _FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
-Conditions = Mapping[str, Mapping[str, str]]
+Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
 
 
-def _allow(
+def allow(
     grantee: iam.IGrantable, actions: Sequence[str], resources: Sequence[str], conditions: Conditions | None = None
 ) -> None:
+    """Let somebody do exactly this."""
     grantee.grant_principal.add_to_principal_policy(
         iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
     )
 
 
-def _allow_items(
+def allow_items(
     grantee: iam.IGrantable, table: dynamodb.ITable, *, actions: Sequence[str], index: str | None = None
 ) -> None:
+    """Let somebody use the items of a table, and of its index."""
     indexes = [f"{table.table_arn}/index/{index}"] if index else []
-    _allow(grantee, actions, [table.table_arn, *indexes])
+    allow(grantee, actions, [table.table_arn, *indexes])
 
 
-def _allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
-    _allow(grantee, USE_KEY, [key.key_arn], through(service))
+def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
+    """Let somebody use a key, but only through a service."""
+    allow(grantee, USE_KEY, [key.key_arn], through(service))
 
 
 def _table_arns(lake: HistoryLake) -> list[str]:

@@ -1,16 +1,18 @@
 """One dashboard: what a person looks at first, top to bottom in the order of a rendezvous."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from stacks.config import Config
+from stacks.function import Function
 from stacks.history_lake import HistoryLake
 from stacks.rendezvous import Rendezvous
 from stacks.report_job import ReportJob
 from stacks.schedules import Schedules
+from stacks.splitting import Splitting
 
 PERIOD = Duration.minutes(5)
 WIDTH = 8
@@ -25,13 +27,17 @@ class Monitoring(Construct):
         name: str,
         *,
         rendezvous: Rendezvous,
+        splitting: Splitting,
         lake: HistoryLake,
         report: ReportJob,
         schedules: Schedules,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
-        self.alarms = _alarms(rendezvous, lake=lake, report=report, schedules=schedules)
+        self.alarms = [
+            *_alarms(rendezvous, lake=lake, report=report, schedules=schedules),
+            *_splitting_alarms(splitting),
+        ]
         cloudwatch.Dashboard(
             self,
             "Dashboard",
@@ -40,8 +46,11 @@ class Monitoring(Construct):
                 [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=self.alarms, width=24, height=4)],
                 _client_row(),
                 _queue_row(rendezvous),
-                _function_row(rendezvous),
+                _function_row(rendezvous.functions),
                 _http_row(rendezvous),
+                _message_row(),
+                _command_row(splitting),
+                _function_row(splitting.functions, of="splitting"),
                 _history_row(lake, report),
             ],
         )
@@ -78,9 +87,50 @@ def _client_row() -> list[cloudwatch.IWidget]:
     ]
 
 
-def _event(name: str, *, statistic: str = "Sum") -> cloudwatch.Metric:
+def _splitting_alarms(splitting: Splitting) -> list[cloudwatch.IAlarm]:
+    functions = (alarm for function in splitting.functions.values() for alarm in function.alarms)
+    return [splitting.age_alarm, splitting.dead_letters.alarm, *functions]
+
+
+def _message_row() -> list[cloudwatch.IWidget]:
+    """Show where the messages of split queues went, how long that took, and what sessions left."""
+    routed, returned = (
+        [_event(f"{kind}{outcome}", of="splitting") for outcome in outcomes]
+        for kind, outcomes in (
+            ("Routed", ("Session", "Deployed", "Copied")),
+            ("Returned", ("Session", "Deployed", "Original")),
+        )
+    )
+    latencies = [
+        _event(f"Routed{outcome}Latency", of="splitting", statistic=statistic)
+        for outcome in ("Session", "Deployed")
+        for statistic in ("p50", "p95")
+    ]
+    return [
+        _graph("Split messages by who got them", routed),
+        _graph("Time to share a message out (ms)", latencies),
+        _graph("Messages that sessions left, dead messages", [*returned, _event("DeadLetterDead", of="splitting")]),
+    ]
+
+
+def _command_row(splitting: Splitting) -> list[cloudwatch.IWidget]:
+    queue, dead = splitting.control_queue, splitting.dead_letters
+    return [
+        _graph("Commands about splits", [queue.metric_number_of_messages_sent()]),
+        _graph("Sessions", [_event(f"Session{outcome}", of="splitting") for outcome in ("Started", "Ready", "Ended")]),
+        _graph(
+            "Oldest command (s), dead letters of splitting",
+            [
+                queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
+                dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
+            ],
+        ),
+    ]
+
+
+def _event(name: str, *, of: str = "rendezvous", statistic: str = "Sum") -> cloudwatch.Metric:
     return cloudwatch.Metric(
-        namespace="Signalbox", metric_name=name, dimensions_map={"service": "rendezvous"}, statistic=statistic
+        namespace="Signalbox", metric_name=name, dimensions_map={"service": of}, statistic=statistic
     )
 
 
@@ -99,13 +149,13 @@ def _queue_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _function_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
-    functions = rendezvous.functions.items()
+def _function_row(of_capability: Mapping[str, Function], *, of: str = "rendezvous") -> list[cloudwatch.IWidget]:
+    functions = of_capability.items()
     return [
-        _graph("Invocations", (f.metric_invocations(label=name) for name, f in functions)),
-        _graph("Duration p95 (ms)", (f.metric_duration(label=name, statistic="p95") for name, f in functions)),
+        _graph(f"Invocations of {of}", (f.metric_invocations(label=name) for name, f in functions)),
+        _graph(f"Duration of {of} p95 (ms)", (f.metric_duration(label=name, statistic="p95") for name, f in functions)),
         _graph(
-            "Errors and throttles",
+            f"Errors and throttles of {of}",
             [
                 metric
                 for name, f in functions

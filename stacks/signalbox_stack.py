@@ -5,13 +5,15 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from stacks.config import Config
-from stacks.function import program
+from stacks.function import Function, program
 from stacks.grants import grant_delivery, grant_rendezvous, grant_report, grant_schedules
 from stacks.history_lake import TABLE, HistoryLake
 from stacks.monitoring import Monitoring
 from stacks.rendezvous import Rendezvous
 from stacks.report_job import ReportJob
 from stacks.schedules import SCHEDULED_TIME, Schedules
+from stacks.splitting import Splitting
+from stacks.splitting_grants import grant_splitting
 from stacks.state_stack import REPORT_PREFIX, StateStack
 
 
@@ -22,14 +24,9 @@ class SignalboxStack(Stack):
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         key = state.state_key
         self.lake = HistoryLake(self, "HistoryLake", bucket=state.history_bucket, key=key, config=config)
-        self.rendezvous = Rendezvous(
-            self,
-            "Rendezvous",
-            state=state,
-            stream_name=self.lake.stream.delivery_stream_name,
-            program=program(self, config),
-            config=config,
-        )
+        built, stream = program(self, config), self.lake.stream.delivery_stream_name
+        self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
+        self.splitting = Splitting(self, "Splitting", state=state, stream_name=stream, program=built, config=config)
         self.report = ReportJob(self, "Report", bucket=state.history_bucket, key=key, config=config)
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
@@ -37,28 +34,40 @@ class SignalboxStack(Stack):
             self,
             "Monitoring",
             rendezvous=self.rendezvous,
+            splitting=self.splitting,
             lake=self.lake,
             report=self.report,
             schedules=self.schedules,
             config=config,
         )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
+        grant_splitting(self.splitting, state=state, lake=self.lake, config=config)
         grant_delivery(self.lake, state=state)
         grant_report(self.report, state=state)
-        grant_schedules(self.schedules, rendezvous=self.rendezvous, report=self.report, state=state)
+        grant_schedules(self.schedules, calls=self._calls, jobs={"Report": self.report}, state=state)
         self._name_results(state, config)
 
     def _schedule(self, config: Config) -> None:
-        sweep = self.rendezvous.functions["sweep"]
-        every = scheduler.ScheduleExpression.rate(Duration.minutes(config.sweep_interval_minutes))
-        self.schedules.invoke("SweepLeases", sweep, payload={"task": "leases"}, expression=every)
-        self.schedules.invoke("SweepStrays", sweep, payload={"task": "strays"}, expression=_daily(hour=3))
+        tasks = {
+            "SweepLeases": ("leases", _every(minutes=config.sweep_interval_minutes)),
+            "SweepStrays": ("strays", _daily(hour=3)),
+            "ReconcileSplits": ("reconcile", _every(minutes=1)),
+            "SweepSplits": ("strays", _daily(hour=4)),
+        }
+        for name, (task, expression) in tasks.items():
+            self.schedules.invoke(name, self._calls[name], payload={"task": task}, expression=expression)
         self.schedules.start_job(
             "Report",
             self.report.job.job_name,
             arguments={"--day": SCHEDULED_TIME},
             expression=_daily(hour=config.report_hour_utc),
         )
+
+    @property
+    def _calls(self) -> dict[str, Function]:
+        """What the schedules call, by their names."""
+        sweep, control = self.rendezvous.functions["sweep"], self.splitting.functions["control"]
+        return {"SweepLeases": sweep, "SweepStrays": sweep, "ReconcileSplits": control, "SweepSplits": control}
 
     def _name_results(self, state: StateStack, config: Config) -> None:
         broker, api = self.rendezvous.broker, self.rendezvous.api
@@ -81,10 +90,28 @@ class SignalboxStack(Stack):
             "ClientQueuePrefix": config.client_queue_prefix,
             "ReportJobName": self.report.job.job_name,
             "ReportPrefix": REPORT_PREFIX,
+            **self._splitting_results(state, config),
             "Region": Aws.REGION,
         }
         for name, value in results.items():
             CfnOutput(self, name, value=value)
+
+    def _splitting_results(self, state: StateStack, config: Config) -> dict[str, str]:
+        splitting = self.splitting
+        return {
+            "SplitControlQueueUrl": splitting.control_queue.queue_url,
+            "SplitDeadLetterQueueUrl": splitting.dead_letters.queue_url,
+            "SplitTable": state.split_table.table_name,
+            "SplitFunctionName": splitting.functions["split"].function_name,
+            "ControlFunctionName": splitting.functions["control"].function_name,
+            "SplitReplyQueuePrefix": config.split_reply_prefix,
+            "TemporaryQueuePrefix": config.temporary_queue_prefix,
+            "SplitUserPolicyArn": splitting.user_policy.managed_policy_arn,
+        }
+
+
+def _every(*, minutes: int) -> scheduler.ScheduleExpression:
+    return scheduler.ScheduleExpression.rate(Duration.minutes(minutes))
 
 
 def _daily(*, hour: int) -> scheduler.ScheduleExpression:

@@ -1,4 +1,4 @@
-"""The two tables: on demand, encrypted with our key, restorable to any second, forgetting by themselves."""
+"""The tables: on demand, encrypted with our key, restorable to any second, forgetting by themselves."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ TEXT = dynamodb.AttributeType.STRING
 NUMBER = dynamodb.AttributeType.NUMBER
 OPEN_OFFERS = "open_offers"
 BY_EXPIRY = "by_expiry"
+BY_KIND = "by_kind"
 # What is looked for in the indexes and no more: whole offers in an index would double the price of every change.
 LISTED_OFFER = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
 LISTED_LEASE = ("queue_url",)
@@ -29,6 +30,18 @@ def lease_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> d
     """Temporary queues; the index finds those that are due, without a scan."""
     table = _table(scope, "Leases", partition="queue_name", sort=None, key=key, removal=removal)
     _index(table, BY_EXPIRY, partition="capability", sort="due_at", listed=LISTED_LEASE)
+    return table
+
+
+def split_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
+    """Make the table of splits and registries; its index lists all of a kind."""
+    table = _table(scope, "Splits", partition="pk", sort="sk", key=key, removal=removal)
+    table.add_global_secondary_index(
+        index_name=BY_KIND,
+        partition_key=dynamodb.Attribute(name="kind", type=TEXT),
+        sort_key=dynamodb.Attribute(name="pk", type=TEXT),
+        projection_type=dynamodb.ProjectionType.ALL,
+    )
     return table
 
 

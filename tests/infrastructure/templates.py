@@ -16,6 +16,10 @@ from app import build
 ROOT = Path(__file__).resolve().parents[2]
 # Building the layer takes the network and seconds; the templates are the same without.
 HERMETIC = {"aws:cdk:bundling-stacks": [], "aws:cdk:enable-path-metadata": True}
+POLICIES = (
+    *("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"),
+    *("AWS::KMS::Key", "AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy"),
+)
 Resource = dict[str, Any]
 
 
@@ -39,7 +43,7 @@ class Templates:
 
     def statements(self) -> Iterator[tuple[str, Resource]]:
         """Yield every statement of every policy with the readable name of who has it."""
-        for kind in ("AWS::IAM::Policy", "AWS::KMS::Key", "AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy"):
+        for kind in POLICIES:
             for name, resource in self.every(kind).items():
                 properties = resource["Properties"]
                 document = properties.get("PolicyDocument") or properties["KeyPolicy"]

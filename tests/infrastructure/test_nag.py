@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 
 from app import build, check
 from tests.infrastructure.templates import ROOT, context
+from tests.infrastructure.test_splitting import SETTINGS
 
 ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 
@@ -24,8 +25,13 @@ def run_app(folder, **settings):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"local": True}, {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "stage": "trial"}],
-    ids=["default", "local", "existing queue and other names"],
+    [
+        {},
+        {"local": True},
+        {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "stage": "trial"},
+        {**SETTINGS, "temporary_queue_prefix": "tmp-"},
+    ],
+    ids=["default", "local", "existing queue and other names", "queues and consumers to split"],
 )
 def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
     app = App(outdir=str(tmp_path), context=context(**settings))

@@ -7,10 +7,12 @@ import pytest
 from tests.infrastructure.templates import Templates, as_list, templates
 
 FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}
+FUNCTIONS |= {"Splitting/Split", "Splitting/Control"}
 # Names that a person or another account types; all others are CDK's.
 TYPED_NAMES = {
-    "AWS::SQS::Queue": ("QueueName", {"Rendezvous/Broker"}),
+    "AWS::SQS::Queue": ("QueueName", {"Rendezvous/Broker", "Splitting/Commands"}),
     "AWS::IAM::User": ("UserName", {"Rendezvous/ClientUser"}),
+    "AWS::IAM::ManagedPolicy": ("ManagedPolicyName", set()),
     "AWS::DynamoDB::Table": ("TableName", set()),
     "AWS::Lambda::Function": ("FunctionName", set()),
     "AWS::S3::Bucket": ("BucketName", set()),
@@ -87,7 +89,7 @@ def test_every_event_source_reports_partial_failures_within_a_bound(stage):
         properties = mapping["Properties"]
         assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
         assert properties["ScalingConfig"] == {"MaximumConcurrency": 10}, name
-        assert properties["BatchSize"] == 10, name
+        assert properties["BatchSize"] == {"Rendezvous/Offer/Offers": 10, "Splitting/Control/Commands": 1}[name]
 
 
 def test_every_alarm_knows_what_silence_means_and_what_to_do(stage):
@@ -102,6 +104,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected = {f"{function}/{kind}" for function in FUNCTIONS for kind in ("Errors", "Throttles")}
     expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
     expected |= {"Rendezvous/Api/ServerErrors", "Report/Failed"}
+    expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
     assert alarms == expected
 
@@ -167,7 +170,10 @@ def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
         target = schedule["Properties"]["Target"]
         assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 3}, name
         assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
-    assert set(schedules) == {"Schedules/SweepLeases", "Schedules/SweepStrays", "Schedules/Report"}
+    assert set(schedules) == {
+        *("Schedules/SweepLeases", "Schedules/SweepStrays", "Schedules/Report"),
+        *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
+    }
 
 
 def test_every_stage_of_an_api_is_throttled_and_logged_without_addresses(stage):
@@ -234,5 +240,13 @@ def test_the_results_have_the_names_that_others_read(stage):
         "ReportJobName",
         "ReportPrefix",
         "SweepFunctionName",
+        "SplitControlQueueUrl",
+        "SplitDeadLetterQueueUrl",
+        "SplitTable",
+        "SplitFunctionName",
+        "ControlFunctionName",
+        "SplitReplyQueuePrefix",
+        "TemporaryQueuePrefix",
+        "SplitUserPolicyArn",
         "Region",
     }

@@ -1,0 +1,68 @@
+"""What a deployment setting is: a field of a dataclass that says all that is to be known of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TypeVar, get_type_hints
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One deployment setting, as the documentation and the parser see it."""
+
+    name: str
+    kind: type
+    optional: bool
+    default: object
+    unit: str
+    description: str
+    minimum: int | None = None
+    maximum: int | None = None
+    pattern: str | None = None
+    choices: tuple[int, ...] | None = None
+
+
+def setting(
+    default: T,
+    description: str,
+    *,
+    unit: str = "",
+    minimum: int | None = None,
+    maximum: int | None = None,
+    pattern: str | None = None,
+    choices: tuple[int, ...] | None = None,
+) -> T:
+    """Return the field of a setting."""
+    limits = {"minimum": minimum, "maximum": maximum, "pattern": pattern, "choices": choices}
+    metadata: Mapping[str, object] = MappingProxyType({"description": description, "unit": unit, **limits})
+    return field(default=default, metadata=metadata)
+
+
+def listed(pattern: str) -> str:
+    """Return the pattern of texts that match, separated by commas."""
+    return f"(?:{pattern})(?:,(?:{pattern}))*"
+
+
+def settings_of(config: type) -> tuple[Setting, ...]:
+    """Return all settings of a dataclass in the order in which they are written in it."""
+    hints = get_type_hints(config)
+    return tuple(
+        Setting(
+            name=f.name, kind=_kind(hints[f.name]), optional=_optional(hints[f.name]), default=f.default, **f.metadata
+        )
+        for f in fields(config)
+    )
+
+
+def _kind(hint: object) -> type:
+    alternatives = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
+    (kind,) = alternatives
+    if not isinstance(kind, type):
+        raise TypeError(f"a setting has one plain type, not {hint!r}")
+    return kind
+
+
+def _optional(hint: object) -> bool:
+    return type(None) in getattr(hint, "__args__", ())

@@ -1,0 +1,104 @@
+"""Splitting: the queue that takes commands, and the functions that obey them and share out messages."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from stacks.config import VISIBILITY_PER_TIMEOUT, Config
+from stacks.function import Function, Program
+from stacks.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.splitting_environment import Resources, control_environment, split_environment
+from stacks.state_stack import StateStack
+
+# A command is a few calls to AWS; what takes longer is carried on by the next one.
+CONTROL_TIMEOUT_SECONDS = 30
+# One command is one call, so that a slow one delays nobody's; a target is worked on by one at a time anyway.
+CONTROL_BATCH = 1
+CONTROL_CONCURRENCY = 10
+CONTROL_RECEIVES = 5
+# Nobody waits that long for a reply, and the schedule brings every split to its end without commands.
+COMMAND_RETENTION = Duration.hours(1)
+# Processor time comes with memory, and filters are nothing else; a process of jq beside may take half of it.
+MEMORY_MEGABYTES = 1024
+DESCRIPTIONS = {
+    "split": "Shares the messages of split queues out among the deployed consumer and sessions",
+    "control": "Starts, watches and ends splits and their sessions",
+}
+
+
+class Splitting(Construct):
+    """Lets several people consume a queue side by side; permissions are in `splitting_grants.py`."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
+    ) -> None:
+        super().__init__(scope, name)
+        self.dead_letters = DeadLetterQueue(
+            self, "DeadLetters", key=state.queue_key, config=config, holds="Messages or commands that nobody could take"
+        )
+        self.control_queue = _control_queue(self, self.dead_letters, key=state.queue_key, config=config)
+        self.age_alarm = age_alarm(self, self.control_queue, oldest=_visibility(), config=config)
+        resources = Resources(
+            table_name=state.split_table.table_name,
+            stream_name=stream_name,
+            control_queue_url=self.control_queue.queue_url,
+            dead_letter_queue_url=self.dead_letters.queue_url,
+        )
+        make = partial(self._function, program=program, key=state.state_key, config=config)
+        split = make("split", config.split_timeout_seconds, environment=split_environment(resources, config))
+        told = control_environment(resources, config, split_arn=split.function_arn)
+        self.functions = {"split": split, "control": make("control", CONTROL_TIMEOUT_SECONDS, environment=told)}
+        self.user_policy = iam.ManagedPolicy(
+            self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
+        )
+        # What forwards messages to `split` is made with a split and goes with it.
+        self.functions["control"].add_event_source_mapping(
+            "Commands",
+            event_source_arn=self.control_queue.queue_arn,
+            batch_size=CONTROL_BATCH,
+            report_batch_item_failures=True,
+            max_concurrency=CONTROL_CONCURRENCY,
+        )
+
+    def _function(
+        self,
+        name: str,
+        seconds: int,
+        *,
+        environment: Mapping[str, str],
+        program: Program,
+        key: kms.IKey,
+        config: Config,
+    ) -> Function:
+        return Function(
+            self,
+            name.capitalize(),
+            handler=f"lambdas.splitting.{name}.handler",
+            description=DESCRIPTIONS[name],
+            program=program,
+            timeout=Duration.seconds(seconds),
+            environment=environment,
+            key=key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+        )
+
+
+def _visibility() -> Duration:
+    return Duration.seconds(VISIBILITY_PER_TIMEOUT * CONTROL_TIMEOUT_SECONDS)
+
+
+def _control_queue(scope: Construct, dead_letters: DeadLetterQueue, *, key: kms.IKey, config: Config) -> Queue:
+    return Queue(
+        scope,
+        "Commands",
+        queue_name=config.control_queue,
+        key=key,
+        visibility=_visibility(),
+        retention=COMMAND_RETENTION,
+        redrive=Redrive(queue=dead_letters, maximum_receives=CONTROL_RECEIVES),
+    )

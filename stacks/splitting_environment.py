@@ -1,0 +1,71 @@
+"""What the functions of splitting are told; a test holds these names against the handlers."""
+
+from dataclasses import dataclass
+
+from aws_cdk import Aws
+
+from stacks.config import Config
+
+COMMON = ("STAGE", "SPLIT_TABLE", "HISTORY_STREAM", "SPLIT_DEAD_LETTER_QUEUE_URL", "SPLIT_TIMEOUT_SECONDS")
+NEEDS = {
+    "split": COMMON,
+    "control": (
+        *COMMON,
+        "CONTROL_QUEUE_URL",
+        "SPLIT_FUNCTION_ARN",
+        "TEMPORARY_QUEUE_PREFIX",
+        "TEMPORARY_QUEUE_ARN_PREFIX",
+        "SPLIT_EMPTY_SECONDS",
+        "SPLIT_HEARTBEAT_SECONDS",
+    ),
+}
+POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The names of what both functions use."""
+
+    table_name: str
+    stream_name: str
+    control_queue_url: str
+    dead_letter_queue_url: str
+
+
+def split_environment(resources: Resources, config: Config) -> dict[str, str]:
+    """Return the environment of the function `split`."""
+    return _chosen("split", _everything(resources, config))
+
+
+def control_environment(resources: Resources, config: Config, *, split_arn: str) -> dict[str, str]:
+    """Return the environment of the function `control`."""
+    return _chosen("control", _everything(resources, config) | {"SPLIT_FUNCTION_ARN": split_arn})
+
+
+def queue_arn(name: str) -> str:
+    """Return the ARN of a queue of the stage's own account and region, or of those that a pattern names."""
+    return arn("sqs", name)
+
+
+def arn(service: str, resource: str) -> str:
+    """Return the ARN of something in the stage's own account and region."""
+    return f"arn:{Aws.PARTITION}:{service}:{Aws.REGION}:{Aws.ACCOUNT_ID}:{resource}"
+
+
+def _chosen(function: str, everything: dict[str, str]) -> dict[str, str]:
+    return {name: everything[name] for name in NEEDS[function]} | POWERTOOLS
+
+
+def _everything(resources: Resources, config: Config) -> dict[str, str]:
+    return {
+        "STAGE": config.stage,
+        "SPLIT_TABLE": resources.table_name,
+        "HISTORY_STREAM": resources.stream_name,
+        "CONTROL_QUEUE_URL": resources.control_queue_url,
+        "SPLIT_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
+        "TEMPORARY_QUEUE_PREFIX": config.temporary_queue_prefix,
+        "TEMPORARY_QUEUE_ARN_PREFIX": queue_arn(config.temporary_queue_prefix),
+        "SPLIT_TIMEOUT_SECONDS": str(config.split_timeout_seconds),
+        "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),
+        "SPLIT_HEARTBEAT_SECONDS": str(config.split_heartbeat_seconds),
+    }

@@ -1,0 +1,142 @@
+"""Who may touch what for splitting: the queues and consumers that the settings name, and nothing beside them."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+from aws_cdk import aws_iam as iam
+
+from stacks.config import Config
+from stacks.grants import READ_ITEMS, WRITE_ITEMS, Conditions, allow, allow_items, allow_key
+from stacks.history_lake import HistoryLake
+from stacks.keys import through
+from stacks.splitting import Splitting
+from stacks.splitting_environment import arn, queue_arn
+from stacks.state_stack import StateStack
+from stacks.tables import BY_KIND
+
+# mirrord's documentation gives its operator the same, and SQS asks for two of them.
+USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
+ECS_SERVICE, LAMBDA, PARAMETER = "ecs/", "lambda/", "ssm/"
+EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
+TASK_DEFINITIONS = arn("ecs", "task-definition/*")
+
+
+def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+    """Grant the two functions, and people who start sessions, what they need."""
+    split, control = splitting.functions["split"], splitting.functions["control"]
+    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
+
+    # Event source mappings read for the functions.
+    _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
+    allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
+    allow(
+        control,
+        ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],
+        [splitting.control_queue.queue_arn],
+    )
+    allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, *replies])
+    _allow_originals(control, ["sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], config)
+    _allow_originals(control, ["sqs:SendMessage"], config)  # what a target leaves goes back
+    allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], temporary)
+    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], temporary)
+    allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
+    allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
+    _allow_mappings(control, [split.function_arn, *_function_arns(config)], config)
+    _allow_targets(control, config)
+
+    allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))
+    allow_items(control, state.split_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=BY_KIND)
+    for function in (split, control):
+        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
+        allow_key(function, state.state_key, service="dynamodb")
+        allow_key(function, state.queue_key, service="sqs")
+        _allow_queue_keys(function, config)
+
+    # Whoever has this can end anybody's session: a team shares a stage, and knows who it is.
+    person = splitting.user_policy
+    allow(person, ["sqs:SendMessage", "sqs:GetQueueUrl"], [splitting.control_queue.queue_arn])
+    allow_key(person, state.queue_key, service="sqs")
+    allow(person, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], replies)
+    allow(person, ["sqs:GetQueueUrl", "sqs:ReceiveMessage", "sqs:DeleteMessage"], [*replies, *temporary])
+    allow(person, ["sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"], temporary)
+    _allow_queue_keys(person, config)
+    allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
+
+
+def settings_arns(config: Config) -> list[str]:
+    """Return the ARNs of all that settings name, and of what is named as its owner likes."""
+    tagged = [queue_arn("*")] if config.splittable_queue_tag else []
+    queues = [queue_arn(name) for name in config.queues_to_split]
+    services = [*_service_arns(config), TASK_DEFINITIONS] if _named(config, ECS_SERVICE) else []
+    return [*tagged, *queues, *_function_arns(config), *services, *_parameter_arns(config), *_role_arns(config)]
+
+
+def _allow_originals(grantee: iam.IGrantable, actions: Sequence[str], config: Config) -> None:
+    if config.queues_to_split:
+        allow(grantee, actions, [queue_arn(name) for name in config.queues_to_split])
+    if config.splittable_queue_tag:
+        key, _, value = config.splittable_queue_tag.partition("=")
+        allow(grantee, actions, [queue_arn("*")], {"StringEquals": {f"aws:ResourceTag/{key}": value}})
+
+
+def _allow_queue_keys(grantee: iam.IGrantable, config: Config) -> None:
+    if config.queue_keys_to_use:
+        allow(grantee, USE_QUEUE_KEY, config.queue_keys_to_use, through("sqs"))
+
+
+def _allow_mappings(control: iam.IGrantable, functions: Sequence[str], config: Config) -> None:
+    """Let it make, change and remove event source mappings of these functions."""
+    # The emulator does not know the key, and would refuse everything.
+    operator = "ArnLikeIfExists" if config.local else "ArnLike"
+    of_functions: Conditions = {operator: {"lambda:FunctionArn": functions}}
+    allow(control, ["lambda:ListEventSourceMappings"], ["*"])  # knows no resources
+    allow(control, ["lambda:CreateEventSourceMapping"], ["*"], of_functions)  # what is made has no name yet
+    change = ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
+    allow(control, change, [EVENT_SOURCE_MAPPINGS], of_functions)
+    allow(control, ["lambda:ListTags", "lambda:TagResource"], [EVENT_SOURCE_MAPPINGS])
+
+
+def _allow_targets(control: iam.IGrantable, config: Config) -> None:
+    if functions := _function_arns(config):
+        allow(control, ["lambda:GetFunctionConfiguration", "lambda:GetAlias"], functions)
+        allow(control, ["lambda:UpdateFunctionConfiguration"], functions)
+        allow(control, ["lambda:PublishVersion", "lambda:UpdateAlias"], functions)
+    if services := _service_arns(config):
+        _allow_services(control, services, config)
+    if parameters := _parameter_arns(config):
+        allow(control, ["ssm:GetParameter", "ssm:GetParameterHistory", "ssm:PutParameter"], parameters)
+    if config.target_roles:
+        roles = _role_arns(config)
+        allow(control, ["iam:ListRolePolicies", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies"], roles)
+
+
+def _allow_services(control: iam.IGrantable, services: Sequence[str], config: Config) -> None:
+    allow(control, ["ecs:DescribeServices", "ecs:UpdateService"], services)
+    # A family of task definitions is named as its owner likes, and two of the three know no resources.
+    allow(control, ["ecs:DescribeTaskDefinition", "ecs:RegisterTaskDefinition", "ecs:DeregisterTaskDefinition"], ["*"])
+    registering: Conditions = {"StringEquals": {"ecs:CreateAction": "RegisterTaskDefinition"}}
+    allow(control, ["ecs:TagResource"], [TASK_DEFINITIONS], registering)
+    to_tasks: Conditions = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    allow(control, ["iam:PassRole"], _role_arns(config), to_tasks)
+
+
+def _function_arns(config: Config) -> list[str]:
+    """Return the ARNs of the functions that are targets, and of their versions and aliases."""
+    names = _named(config, LAMBDA)
+    return [arn("lambda", f"function:{name}{qualifier}") for name in names for qualifier in ("", ":*")]
+
+
+def _service_arns(config: Config) -> list[str]:
+    return [arn("ecs", f"service/{name}") for name in _named(config, ECS_SERVICE)]
+
+
+def _parameter_arns(config: Config) -> list[str]:
+    return [arn("ssm", f"parameter/{name.removeprefix('/')}") for name in _named(config, PARAMETER)]
+
+
+def _named(config: Config, kind: str) -> list[str]:
+    return [target.removeprefix(kind) for target in config.targets_to_switch if target.startswith(kind)]
+
+
+def _role_arns(config: Config) -> list[str]:
+    return [f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:role/{name}" for name in config.target_roles]

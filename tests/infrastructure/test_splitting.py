@@ -1,0 +1,175 @@
+"""What the settings do to splitting: whom they let it touch, and that its functions are told what they read."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from signalbox.aws import splits
+from stacks import tables
+from tests.infrastructure.templates import ROOT, Templates, as_list, templates
+
+HANDLERS = ROOT / "lambdas" / "splitting"
+WIRING = {"split": "wiring.py", "control": "control_wiring.py"}
+POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+SETTINGS = {
+    "splittable_queues": "orders*,bills.fifo",
+    "splittable_queue_tag": "may=be split",
+    "splittable_queue_key_arns": KEY,
+    "splittable_targets": "lambda/meme-app,ecs/prod/mailer,ssm//mail/queue,ssm/plain*",
+    "splittable_target_roles": "meme-app,mailer-*",
+}
+SQS, LAMBDA = "arn:<Partition>:sqs:<Region>:<AccountId>", "arn:<Partition>:lambda:<Region>:<AccountId>"
+FUNCTION = f"{LAMBDA}:function:meme-app"
+
+
+def allowed(stage: Templates, identity: str) -> Iterator[tuple[str, str, object]]:
+    """Yield each action, resource and condition of an identity's policy."""
+    for name, statement in stage.statements():
+        if name in (f"{identity}/DefaultPolicy", identity):
+            for action in as_list(statement["Action"]):
+                for resource in as_list(statement["Resource"]):
+                    yield action, stage.text(resource), statement.get("Condition")
+
+
+def resources(stage: Templates, identity: str, *, action: str) -> set[str]:
+    return {resource for found, resource, _ in allowed(stage, identity) if found == action}
+
+
+def conditions(stage: Templates, identity: str, *, action: str) -> list[object]:
+    return [condition for found, _, condition in allowed(stage, identity) if found == action]
+
+
+def variables_in(*paths: Path) -> set[str]:
+    """Return the upper-case texts with an underscore in the code: the variables that it reads."""
+    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text())))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Templates:
+    """Return a stage whose settings name queues and consumers of every kind."""
+    return templates(**SETTINGS)
+
+
+@pytest.mark.parametrize("handler", WIRING)
+def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+    function = stage.every("AWS::Lambda::Function")[f"Splitting/{handler.capitalize()}"]["Properties"]
+
+    assert function["Handler"] == f"lambdas.splitting.{handler}.handler"
+    read = variables_in(HANDLERS / f"{handler}.py", HANDLERS / WIRING[handler])
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
+
+
+def test_the_index_has_the_name_that_the_adapter_asks_for(stage):
+    (index,) = stage.every("AWS::DynamoDB::Table")["Splits"]["Properties"]["GlobalSecondaryIndexes"]
+
+    assert index["IndexName"] == tables.BY_KIND == splits.BY_KIND_INDEX
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
+    assert index["Projection"] == {"ProjectionType": "ALL"}
+
+
+def test_without_settings_nothing_can_be_split(stage):
+    for role in ("Splitting/SplitRole", "Splitting/ControlRole"):
+        reachable = {resource for _, resource, _ in allowed(stage, role) if resource.startswith(SQS)}
+        assert {name.rpartition(":")[2] for name in reachable} <= {"mirrord-*", "signalbox-split-reply-*"}
+
+
+def test_the_local_stage_can_split_the_queues_of_its_demo():
+    stage = templates(local=True)
+
+    assert f"{SQS}:demo-*" in resources(stage, "Splitting/SplitRole", action="sqs:ReceiveMessage")
+    assert f"{LAMBDA}:function:demo-*" in resources(
+        stage, "Splitting/ControlRole", action="lambda:UpdateFunctionConfiguration"
+    )
+
+
+def test_queues_are_read_by_name_and_by_tag(chosen):
+    found = {
+        (resource, str(condition))
+        for action, resource, condition in allowed(chosen, "Splitting/SplitRole")
+        if action == "sqs:ReceiveMessage"
+    }
+
+    tagged = {"StringEquals": {"aws:ResourceTag/may": "be split"}}
+    assert found == {
+        (f"{SQS}:orders*", "None"),
+        (f"{SQS}:bills.fifo", "None"),
+        (f"{SQS}:*", str(tagged)),
+    }
+
+
+def test_only_control_sends_to_originals_and_only_what_was_left(chosen):
+    originals = {f"{SQS}:orders*", f"{SQS}:bills.fifo"}
+
+    assert originals <= resources(chosen, "Splitting/ControlRole", action="sqs:SendMessage")
+    assert not originals & resources(chosen, "Splitting/SplitRole", action="sqs:SendMessage")
+    assert not originals & resources(chosen, "Splitting/ControlRole", action="sqs:ReceiveMessage")
+
+
+def test_keys_of_queues_are_used_through_sqs(chosen):
+    for identity in ("Splitting/SplitRole", "Splitting/ControlRole", "Splitting/UserPolicy"):
+        assert resources(chosen, identity, action="kms:Encrypt") == {KEY}
+        (condition,) = conditions(chosen, identity, action="kms:Encrypt")
+        assert chosen.text(condition["StringEquals"]["kms:ViaService"]) == "sqs.<Region>.amazonaws.com"
+
+
+@pytest.mark.parametrize("action", ["Create", "Update", "Delete"])
+def test_mappings_are_changed_for_the_named_functions_and_the_own_one_alone(chosen, action):
+    (condition,) = conditions(chosen, "Splitting/ControlRole", action=f"lambda:{action}EventSourceMapping")
+
+    functions = {chosen.text(function) for function in condition["ArnLike"]["lambda:FunctionArn"]}
+    assert functions == {"Splitting/Split", FUNCTION, f"{FUNCTION}:*"}
+
+
+def test_consumers_are_changed_by_name(chosen):
+    control = "Splitting/ControlRole"
+
+    assert resources(chosen, control, action="lambda:UpdateFunctionConfiguration") == {FUNCTION, f"{FUNCTION}:*"}
+    assert resources(chosen, control, action="ecs:UpdateService") == {
+        "arn:<Partition>:ecs:<Region>:<AccountId>:service/prod/mailer"
+    }
+    assert resources(chosen, control, action="ssm:PutParameter") == {
+        f"arn:<Partition>:ssm:<Region>:<AccountId>:parameter/{name}" for name in ("mail/queue", "plain*")
+    }
+
+
+def test_roles_are_passed_to_tasks_of_ecs_alone(chosen):
+    roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
+
+    assert resources(chosen, "Splitting/ControlRole", action="iam:PassRole") == roles
+    to_tasks = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    assert set(map(str, conditions(chosen, "Splitting/ControlRole", action="iam:PassRole"))) == {str(to_tasks)}
+
+
+def test_times_and_names_follow_from_the_settings():
+    stage = templates(stage="trial", split_timeout_seconds=45, temporary_queue_prefix="tmp-")
+    split, control = (stage.every("AWS::Lambda::Function")[f"Splitting/{name}"] for name in ("Split", "Control"))
+    queue = stage.every("AWS::SQS::Queue")["Splitting/Commands"]["Properties"]
+
+    assert split["Properties"]["Timeout"] == 45
+    assert split["Properties"]["Environment"]["Variables"]["SPLIT_TIMEOUT_SECONDS"] == "45"
+    assert queue["QueueName"] == "trial-split-control"
+    assert queue["VisibilityTimeout"] == 6 * control["Properties"]["Timeout"]
+    assert stage.stage["Outputs"]["SplitReplyQueuePrefix"]["Value"] == "trial-split-reply-"
+    assert resources(stage, "Splitting/SplitRole", action="sqs:SendMessage") == {
+        f"{SQS}:tmp-*",
+        "Splitting/DeadLetters",
+    }
+
+
+def test_every_split_is_looked_at_each_minute_and_strays_once_a_day(stage):
+    schedules = stage.every("AWS::Scheduler::Schedule")
+    found = {
+        name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
+        for name in ("ReconcileSplits", "SweepSplits")
+        for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
+    }
+
+    assert found == {
+        "ReconcileSplits": ("rate(1 minute)", '{"task":"reconcile"}'),
+        "SweepSplits": ("cron(10 4 * * ? *)", '{"task":"strays"}'),
+    }
