@@ -141,9 +141,8 @@ class Command:
                 signal.signal(number, handler)
 
     def end(self) -> None:
-        """Ask it to end."""
-        if self._process is not None:
-            self._process.terminate()
+        """Ask it to end, even before it began."""
+        self._send(signal.SIGTERM)
 
     def _run(self) -> int:
         try:
@@ -157,9 +156,13 @@ class Command:
         return STATUS_OF_SIGNALS - status if status < 0 else status
 
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGINT or not _is_in_foreground():
+            self._send(number)
+
+    def _send(self, number: int) -> None:
         if self._process is None:
             self._pending.append(number)
-        elif number != signal.SIGINT or not _is_in_foreground():
+        else:
             self._process.send_signal(number)
 
 

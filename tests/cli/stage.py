@@ -1,0 +1,102 @@
+"""A pretended stage for the commands of splitting: AWS in this process (moto), and a thread that replies."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.main import app
+
+Reply = Callable[[Mapping[str, Any]], object]
+
+
+class Refusal(Exception):
+    """What a stage replies when it does not do what it was asked."""
+
+    def __init__(self, text: str, code: str = "rejected") -> None:
+        super().__init__(text)
+        self.text, self.code = text, code
+
+
+@dataclass
+class FakeStage:
+    """Replies to commands by functions that a test gives, and remembers what it was asked."""
+
+    outputs: Mapping[str, str]
+    replies: dict[str, Reply] = field(default_factory=dict)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def commands(self) -> list[str]:
+        return [one["command"] for one in self.asked]
+
+    def serve(self) -> None:
+        sqs = boto3.client("sqs")
+        url = self.outputs["SplitControlQueueUrl"]
+        while not self.over.is_set():
+            received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0)
+            for message in received.get("Messages", ()):
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+                command = json.loads(message["Body"])
+                reply = json.dumps({"id": command["id"], **self._reply(command)})
+                self.asked.append(command)
+                sqs.send_message(QueueUrl=command["reply_queue_url"], MessageBody=reply)
+            self.over.wait(0.02)
+
+    def _reply(self, command: Mapping[str, Any]) -> dict[str, object]:
+        try:
+            return {"ok": True, "result": self.replies[command["command"]](command)}
+        except Refusal as refusal:
+            return {"ok": False, "error": refusal.text, "code": refusal.code}
+
+
+@contextmanager
+def fake_stage() -> Iterator[FakeStage]:
+    """Give a deployed stage whose control queue is served; the caller pretends AWS."""
+    outputs = {
+        "SplitControlQueueUrl": boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"],
+        "SplitReplyQueuePrefix": "signalbox-split-reply-",
+        "TemporaryQueuePrefix": "mirrord-",
+        "HistoryBucket": "lake",
+        "HistoryDatabase": "signalbox_history",
+        "HistoryTable": "events_raw",
+        "RendezvousUrl": "https://rendezvous.example/",
+    }
+    template = {
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+    }
+    boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
+    stage = FakeStage(outputs)
+    thread = threading.Thread(target=stage.serve)
+    thread.start()
+    try:
+        yield stage
+    finally:
+        stage.over.set()
+        thread.join()
+
+
+def reply_queues() -> list[str]:
+    """Return the reply queues that are there."""
+    found = boto3.client("sqs").list_queues(QueueNamePrefix="signalbox-split-reply-")
+    return list(found.get("QueueUrls", ()))
+
+
+def split(*arguments: str, **options: Any) -> Result:
+    """Run a command of `signalbox split` against the pretended stage."""
+    own, separator, command = _parted(arguments)
+    return CliRunner().invoke(app, ["split", *own, "--aws", *separator, *command], catch_exceptions=False, **options)
+
+
+def _parted(arguments: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
+    words = list(arguments)
+    if "--" not in words:
+        return words, [], []
+    return words[: words.index("--")], ["--"], words[words.index("--") + 1 :]
