@@ -364,19 +364,25 @@ def test_a_fifo_queue_takes_back_what_it_has_seen_a_moment_ago(queues: SqsSplitQ
     assert [one.body for one, _ in queues.receive(FIFO)] == ["1"]
 
 
-def test_a_binary_attribute_goes_back_as_it_was(queues: SqsSplitQueues, sqs) -> None:
+def test_attributes_go_back_as_they_were(queues: SqsSplitQueues, sqs) -> None:
     for name in (ORIGINAL, TEMPORARY):
         sqs.create_queue(QueueName=name)
     sqs.send_message(
         QueueUrl=URLS + TEMPORARY,
         MessageBody="x",
-        MessageAttributes={"b": {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"}},
+        MessageAttributes={
+            "b": {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"},
+            "n": {"DataType": "Number.int", "StringValue": "1"},
+        },
     )
 
     queues.send_back(ORIGINAL, [received for received, _ in queues.receive(TEMPORARY)])
 
     (found,) = sqs.receive_message(QueueUrl=URLS + ORIGINAL, MessageAttributeNames=["All"])["Messages"]
-    assert found["MessageAttributes"]["b"] == {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"}
+    assert found["MessageAttributes"] == {
+        "b": {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"},
+        "n": {"DataType": "Number.int", "StringValue": "1"},
+    }
 
 
 class RefusingBodies:
