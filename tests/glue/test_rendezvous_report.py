@@ -10,7 +10,8 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
-from glue_jobs.rendezvous_report import Arguments, main
+from glue_jobs.daily import Arguments
+from glue_jobs.rendezvous_report import main
 
 pytestmark = pytest.mark.spark
 
