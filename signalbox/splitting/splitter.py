@@ -111,22 +111,21 @@ class Splitter:
 
     def _cancelled(self, decisions: Mapping[MessageId, Decision], route: Route) -> tuple[SessionId, ...]:
         """End the sessions whose filters are too slow or cannot be read, each with its reason; return them."""
-        reasons = dict(route.unreadable)
-        for decision in decisions.values():
-            reasons |= {one.session: TOO_SLOW + one.reason for one in decision.too_slow if one.session not in reasons}
+        slow = (verdict for decision in decisions.values() for verdict in decision.too_slow)
+        reasons = {**{verdict.session: TOO_SLOW + verdict.reason for verdict in slow}, **route.unreadable}
         return tuple(
-            session_id
-            for session_id, why in reasons.items()
-            if self._end(session_id, route, reason=why[:REASON_CHARACTERS])
+            one.session_id
+            for one in route.split.live
+            if one.session_id in reasons and self._end(one.session_id, route, reason=reasons[one.session_id])
         )
 
     def _end(self, session_id: SessionId, route: Route, *, reason: str) -> bool:
-        self._routes.pop(route.original, None)
+        self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # to be read anew
         for _ in range(SAVE_TRIES):
             stored = self.splits.find(route.split.target)
             if stored is None:
                 return False
-            changed = ended(stored.split, session_id, reason=reason, now=self.now())
+            changed = ended(stored.split, session_id, reason=reason[:REASON_CHARACTERS], now=self.now())
             if changed is stored.split:
                 return False  # it ends already
             if self.splits.save(changed, replacing=stored):

@@ -1,5 +1,6 @@
 """Sending to temporary queues: what SQS takes, refuses for good, and does not take now."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ def test_it_is_told_when_nobody_knows_what_was_taken(error):
 def test_what_is_buried_has_its_reason_and_whence_it_came(sqs):
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
 
-    sender_over(sqs).bury(message("x" * 200_000), original=ORIGINAL, reason="because" * 1_000)
+    sender_over(sqs).bury(replace(message("1"), body="x" * 200_000), original=ORIGINAL, reason="because" * 1_000)
 
     (found,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"])["Messages"]
     attributes = {name: attribute["StringValue"] for name, attribute in found["MessageAttributes"].items()}
@@ -132,7 +133,7 @@ def test_what_is_buried_has_its_reason_and_whence_it_came(sqs):
     assert attributes == {
         "Reason": ("because" * 1_000)[:1_000],
         "OriginalQueue": "memes",
-        "OriginalMessageId": "id-" + "x" * 200_000,
+        "OriginalMessageId": "id-1",
     }
 
 
