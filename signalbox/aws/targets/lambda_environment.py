@@ -101,52 +101,60 @@ class LambdaEnvironment:
 
     def switch(self, split: Split, variables: Variables) -> None:
         """Give the target the names of the temporary queues."""
-        names, latest = deployed_names(split), self._latest(split.target)
-        alias = self._alias(split.target)
-        if variables.state(self.configuration(split.target).variables, names) is TargetState.TEMPORARY:
-            _check(split.target, latest)
-            return
-        if alias is not None and not self._is_noted(split.target):
-            self._check_alias(split.target, alias, latest)
+        names, target = deployed_names(split), split.target
+        alias, latest = self._alias(target), self._latest(target)
+        if alias is not None:
+            found = self.configuration(target)
+            if variables.state(found.variables, names) is TargetState.TEMPORARY:
+                return
+            before = variables.restored(latest.variables, self._noted(target), names)
+            _check_alias(target, alias, found, is_latest=_is_alike(found, latest) and before == found.variables)
         after = variables.switched(latest.variables, names)
         if variables.state(after, names) is not TargetState.TEMPORARY:
-            raise EffectRefused(f"the variables of {split.target} name other queues than when the split began")
-        if after != latest.variables:
-            self._note(split.target, alias, variables.noted(latest.variables, names))
-            self._update(split.target, latest, after)
+            raise EffectRefused(f"the variables of {target} name other queues than when the split began")
+        if after != latest.variables or latest.failure:
+            self._note(target, alias, variables.noted(latest.variables, names))
+            self._update(target, latest, after)
         elif alias is not None:
-            self._publish(split.target, alias, latest)
+            self._publish(target, alias, latest)
 
     def switch_back(self, split: Split, variables: Variables) -> None:
         """Give the target back the values that it had."""
         names, target = deployed_names(split), split.target
-        alias, latest = self._alias(target), self._latest(target)
-        restored = variables.restored(latest.variables, self._noted(target), names)
+        alias, latest, noted = self._alias(target), self._latest(target), self._noted(target)
+        restored = variables.restored(latest.variables, noted, names)
         if alias is not None:
             found = self.configuration(target)
-            is_restored = restored == latest.variables
-            if variables.state(found.variables, names) is not TargetState.ORIGINAL:
-                self._put_back(target, alias, found, republished=latest if is_restored else None)
+            wanted = variables.restored(found.variables, noted, names)
+            if wanted != found.variables and not self._put_back(target, alias, found, wanted):
+                self._replace(target, alias, found, latest if restored == latest.variables else None)
         if restored != latest.variables:
             self._update(target, latest, restored)
 
-    def _put_back(
-        self, target: Target, alias: "Alias", found: Configuration, *, republished: Configuration | None
-    ) -> None:
-        """Let the alias point at its version of before; at a new one, if somebody has released other code since."""
-        version = self.notes.of(target).get(VERSION_NOTE, alias["FunctionVersion"])
+    def _put_back(self, target: Target, alias: "Alias", found: Configuration, wanted: Mapping[str, str]) -> bool:
+        """Let the alias point at its version of before, if that differs from its present one only by our names."""
+        version = self.notes.of(target).get(VERSION_NOTE)
+        if version is None:
+            return False
         with effect(f"version {version} of function {target.name!r}"):
             before = self._read(_function_name(target), version)
-        if version != alias["FunctionVersion"] and _is_alike(before, found):
-            self._point(target, alias, version)
-        elif republished is not None:
-            if not _is_alike(republished, found):
-                raise EffectRefused(f"{target} and its function differ; publish what is to run, and it is brought back")
-            self._publish(target, alias, republished)
+        if not _is_alike(before, found) or before.variables != wanted:
+            return False
+        self._point(target, alias, version)
+        return True
+
+    def _replace(self, target: Target, alias: "Alias", found: Configuration, latest: Configuration | None) -> None:
+        """Publish what somebody released since the split began with its original names, once the function has them."""
+        if latest is None:
+            return
+        if not _is_alike(latest, found):
+            raise EffectRefused(f"{target} and its function differ; publish what is to run, and it is brought back")
+        self._publish(target, alias, latest)
 
     def _publish(self, target: Target, alias: "Alias", latest: Configuration) -> None:
         """Publish the function as it stands, which makes no new version of one that is published already."""
-        _check(target, latest)
+        if latest.failure:
+            raise EffectFailed(f"{target} could not be changed: {latest.failure}")
         with effect(f"function {target.name!r}"):
             version = self.functions.publish_version(
                 FunctionName=_function_name(target),
@@ -173,25 +181,11 @@ class LambdaEnvironment:
                 RevisionId=latest.document["RevisionId"],
             )
 
-    def _check_alias(self, target: Target, alias: "Alias", latest: Configuration) -> None:
-        """Refuse what could not be switched without changing more than variables."""
-        if alias.get("RoutingConfig", {}).get("AdditionalVersionWeights"):
-            raise EffectRefused(f"{target} shares its calls among versions; let it point at one version")
-        found = self.configuration(target)
-        if not _is_alike(found, latest) or found.variables != latest.variables:
-            raise EffectRefused(
-                f"{target} runs version {alias['FunctionVersion']}, which is not the function as it stands now; "
-                "publish the function and let the alias point at it, or what is not released yet would be"
-            )
-
     def _note(self, target: Target, alias: "Alias | None", before: Mapping[str, str | None]) -> None:
         # The version first: whether the variables were noted says whether both were.
         if alias is not None:
             self.notes.put(target, VERSION_NOTE, alias["FunctionVersion"])
         self.notes.put(target, VARIABLES_NOTE, json.dumps(before))
-
-    def _is_noted(self, target: Target) -> bool:
-        return VARIABLES_NOTE in self.notes.of(target)
 
     def _noted(self, target: Target) -> dict[str, str | None]:
         noted: dict[str, str | None] = json.loads(self.notes.of(target).get(VARIABLES_NOTE, "{}"))
@@ -230,6 +224,12 @@ def _is_alike(one: Configuration, other: Configuration) -> bool:
     return all(one.document.get(name) == other.document.get(name) for name in IN_COMMON)
 
 
-def _check(target: Target, latest: Configuration) -> None:
-    if latest.failure:
-        raise EffectFailed(f"{target} could not be changed: {latest.failure}")
+def _check_alias(target: Target, alias: "Alias", found: Configuration, *, is_latest: bool) -> None:
+    """Refuse what could not be switched without changing more than variables."""
+    if alias.get("RoutingConfig", {}).get("AdditionalVersionWeights"):
+        raise EffectRefused(f"{target} shares its calls among versions; let it point at one version")
+    if not is_latest:
+        raise EffectRefused(
+            f"{target} runs version {found.document['Version']}, which is not the function as it stands; publish the "
+            "function and let the alias point at it, or what is not released yet would be"
+        )

@@ -10,7 +10,7 @@ from signalbox.aws.targets.reading import Originals
 from signalbox.queues import QueueName
 from signalbox.splitting.environment import Reference, Resolver, UnresolvedQueue
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.ports import Notes
+from signalbox.splitting.ports import EffectFailed, EffectRefused, Notes
 from signalbox.splitting.registry import NameSource, Place, RegisteredQueue, Registry
 from signalbox.splitting.split import Split, SplitQueue, Stage
 from signalbox.splitting.switching import combined
@@ -52,7 +52,13 @@ class LambdaTargets:
         return changed | dict(_of_event_sources(registry, before, names))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
-        """Return from where the function reads now."""
+        """Return from where the function reads now. Raises `EffectFailed` when AWS does not say."""
+        try:
+            return self._observed(split, registry)
+        except EffectRefused as error:
+            raise EffectFailed(str(error)) from error  # nothing was asked for that could be refused
+
+    def _observed(self, split: Split, registry: Registry) -> TargetState:
         queues = _mapped_queues(split, registry)
         found = self._environment.find(split.target)
         states = [self._event_sources.state(split.target, queue) for queue in queues]
