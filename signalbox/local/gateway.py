@@ -32,6 +32,10 @@ HEALTH = "/_signalbox/health"
 OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 CLOSED_PAGES = ("/_ministack/", "/_localstack/")
 DELIVERY_SECONDS = 3.0  # how long Firehose gathers records here; on AWS the delivery stream says so
+# What AWS allows with the permission for one message.
+BATCHES = {
+    f"sqs:{action}Batch": f"sqs:{action}" for action in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")
+}
 # After every invocation MiniStack waits so long for a first line on stderr, 50 ms by itself, before it answers.
 LOG_WAIT_SECONDS = 0.005
 
@@ -217,12 +221,22 @@ def _ministack(root_access_key_id: str) -> Application:
     # MiniStack takes `test`, any twelve digits and no key at all for root, without looking at the signature: with
     # that, enforcement would mean nothing. Root is one random key that never leaves the process which started us.
     iam_evaluator.is_root_access_key = lambda access_key_id: access_key_id == root_access_key_id
-    from ministack.app import app  # noqa: PLC0415 - after the change above, since services copy the function
+    iam_evaluator.enforce = with_batches_allowed(iam_evaluator.enforce)
+    from ministack.app import app  # noqa: PLC0415 - after the changes above, since services copy the functions
 
     _buffer_deliveries()
     _shorten_log_wait()
     application: Application = app
     return application
+
+
+def with_batches_allowed(enforce: Callable[..., object]) -> Callable[..., object]:
+    """Return an `enforce` that asks for the permission that AWS asks for: SQS has none for calls that make batches."""
+
+    def enforced(access_key_id: str, iam_action: str, *others: object, **named: object) -> object:
+        return enforce(access_key_id, BATCHES.get(iam_action, iam_action), *others, **named)
+
+    return enforced
 
 
 def _buffer_deliveries() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.gateway import DeliveryBuffer, Gateway, Routes
+from signalbox.local.gateway import DeliveryBuffer, Gateway, Routes, with_batches_allowed
 from signalbox.local.state import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
@@ -176,3 +176,19 @@ def test_records_are_delivered_together_for_each_destination_as_the_first_caller
         ("a", stream, near, [("gathered", b"1\n2\n")]),
         ("b", stream, far, [("gathered", b"3\n")]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("action", "asked"),
+    [("sqs:SendMessageBatch", "sqs:SendMessage"), ("sqs:DeleteQueue", "sqs:DeleteQueue")],
+)
+def test_a_batch_needs_the_permission_for_one_message_as_on_aws(action, asked):
+    def enforce(key, action, service, **more):
+        return key, action, service, more
+
+    assert with_batches_allowed(enforce)("key", action, "sqs", resource_arn="*") == (
+        "key",
+        asked,
+        "sqs",
+        {"resource_arn": "*"},
+    )
