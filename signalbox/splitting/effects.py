@@ -41,8 +41,17 @@ class Effects:
         """Return the record."""
         return self.stored.split
 
-    def carry_out(self, effect: Effect) -> None:  # noqa: C901 - one line for each kind of effect
-        """Carry out one effect. Raises `EffectRefused` and `EffectFailed`."""
+    def carry_out(self, effect: Effect) -> bool:
+        """Carry out one effect; say whether there may be more of it to do at once.
+
+        Raises `EffectRefused` and `EffectFailed`.
+        """
+        if isinstance(effect, ReturnMessages):
+            return self._return(effect)
+        self._carry_out(effect)
+        return False  # AWS takes its time until what was done can be seen
+
+    def _carry_out(self, effect: Effect) -> None:
         targets = self.ports.targets_of(self.split.target)
         match effect:
             case CreateQueue():
@@ -60,8 +69,6 @@ class Effects:
                 self.ports.forwarders.stop(original)
             case RemoveForwarding(original):
                 self.ports.forwarders.remove(original)
-            case ReturnMessages():
-                self._return(effect)
 
     def _create(self, effect: CreateQueue) -> None:
         session = self.split.session(effect.session_id) if effect.session_id else None
@@ -71,13 +78,15 @@ class Effects:
             name = queue_note(effect.name)
             self.ports.store.notes.put(self.split.target, name, "\n".join(notes))
 
-    def _return(self, effect: ReturnMessages) -> None:
+    def _return(self, effect: ReturnMessages) -> bool:
         now, queue = self.ports.now(), self._queue(effect.original)
         settle, until = self.ports.patience.settle, now + RETURNING_FOR
         route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
         work = Returning(self.ports, route, effect.name)
-        while work.step(to_original=effect.to_original) and self.ports.now() < until:
-            pass
+        while is_done := work.step(to_original=effect.to_original):
+            if self.ports.now() >= until:
+                break
+        return is_done
 
     def _queue(self, original: QueueName) -> SplitQueue:
         return next(queue for queue in self.split.queues if queue.original == original)

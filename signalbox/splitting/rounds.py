@@ -4,11 +4,21 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum, auto
 
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.splitting import events
-from signalbox.splitting.actions import Action, ForgetSession, ForgetSplit, MoveSession, MoveSplit, Record, SwitchTarget
+from signalbox.splitting.actions import (
+    Action,
+    Effect,
+    ForgetSession,
+    ForgetSplit,
+    MoveSession,
+    MoveSplit,
+    Record,
+    SwitchTarget,
+)
 from signalbox.splitting.commands import Reconcile
 from signalbox.splitting.control_ports import ControlPorts
 from signalbox.splitting.effects import Effects
@@ -32,6 +42,16 @@ STOPPED = "stopped"
 TROUBLE_NOTE = "trouble"
 
 logger = logging.getLogger(__name__)
+
+
+class Progress(Enum):
+    """What a look at a split led to."""
+
+    NONE = auto()
+    SOME = auto()
+    """What was done, or failed, can be seen later only."""
+    MORE = auto()
+    """Another look may find more to do at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +80,24 @@ class RoundDesk:
         target, now, locks = command.target, self.ports.now(), self.ports.store.locks
         if not locks.take(target, holder=command.holder, now=now, until=now + ROUND_LEASE):
             return
-        while self._look(target) and self.ports.now() - now < ROUND_LENGTH:
+        while (progress := self._look(target)) is Progress.MORE and self.ports.now() - now < ROUND_LENGTH:
             pass
         locks.leave(target, holder=command.holder)
         newest = self.ports.store.splits.find(target)
-        if newest is not None and not is_at_rest(newest.split):
+        if newest is not None and (progress is not Progress.NONE or not _is_at_rest(newest.split)):
             self.wake(target, delay=SOON if _is_waited_for(newest.split) else LATER)
 
-    def _look(self, target: Target) -> bool:
-        """Look at a split and do what is to be done now; say whether another look may find more to do at once."""
+    def _look(self, target: Target) -> Progress:
         stored = self.ports.store.splits.find(target)
         if stored is None:
-            return False
+            return Progress.NONE
         try:
             return _Look(self.ports, stored, self.ports.registry_of(stored)).act()
         except RecordChanged:
-            return True
+            return Progress.MORE
         except EffectFailed as error:
             _note_trouble(self.ports, target, str(error))
-            return False
+            return Progress.SOME
 
 
 @dataclass(slots=True)
@@ -89,31 +108,33 @@ class _Look:
     seen: StoredSplit
     registry: Registry
 
-    def act(self) -> bool:
-        now = self.ports.now()
-        actions = self._actions(now)
-        for action in actions:
+    def act(self) -> Progress:
+        """Do what is to be done now."""
+        progress = Progress.NONE
+        for action in self._actions(self.ports.now()):
             if isinstance(action, MoveSession | ForgetSession | MoveSplit | ForgetSplit):
-                if not self._write_down(action):
-                    return False
+                self._write_down(action)
+                progress = Progress.MORE
                 continue
             # What else is done now was decided by this record, so a changed one is to be looked at first.
             newest = self.ports.store.splits.find(self.seen.split.target)
             check(newest.split if newest else None, self.seen)
             try:
-                Effects(self.ports, self.seen, self.registry).carry_out(action)
+                is_more = Effects(self.ports, self.seen, self.registry).carry_out(action)
             except RejectedError as error:
-                return self._refused(after_refusal(self.seen.split, action, reason=str(error)), str(error))
-        return bool(actions)
+                return self._refused(action, str(error))
+            progress = Progress.MORE if is_more or progress is Progress.MORE else Progress.SOME
+        return progress
 
     def _actions(self, now: datetime) -> tuple[Action, ...]:
         split = self.seen.split
         try:
             world = observed(self.ports, split, self.registry, now=now)
         except RejectedError as error:
-            if split.stage is not Stage.STARTING or not split.live:
-                raise EffectFailed(str(error)) from error
-            return after_refusal(split, SwitchTarget(), reason=str(error))
+            _note_trouble(self.ports, split.target, str(error))
+            # Only what never began is given up: a permission that somebody takes away for a moment ends no session.
+            is_starting = split.stage is Stage.STARTING
+            return after_refusal(split, SwitchTarget(), reason=str(error)) if is_starting else ()
         actions = next_actions(split, world, now=now, patience=self.ports.patience)
         return tuple(action for action in actions if not self._is_too_early(action, now))
 
@@ -121,19 +142,18 @@ class _Look:
         session = self.seen.split.session(action.session_id) if isinstance(action, ForgetSession) else None
         return session is not None and session.reason != STOPPED and now - session.since < REASON_KEPT_FOR
 
-    def _refused(self, moves: tuple[MoveSession, ...], reason: str) -> bool:
+    def _refused(self, effect: Effect, reason: str) -> Progress:
         _note_trouble(self.ports, self.seen.split.target, reason)
-        return bool([self._write_down(move) for move in moves])
+        moves = after_refusal(self.seen.split, effect, reason=reason)
+        for move in moves:
+            self._write_down(move)
+        return Progress.MORE if moves else Progress.SOME
 
-    def _write_down(self, action: Record) -> bool:
-        """Write an action down; say whether there is a record still."""
+    def _write_down(self, action: Record) -> None:
         now, before = self.ports.now(), self.seen.split
         saved = written_down(self.ports.store.splits, self.seen, action, now=now)
         self.ports.record(tuple(_told(before, saved.split if saved else None, action, now)))
-        if saved is None:
-            return False
-        self.seen = saved
-        return True
+        self.seen = saved or self.seen
 
 
 def _told(before: Split, after: Split | None, action: Record, now: datetime) -> Iterator[HistoryEvent]:
@@ -143,6 +163,10 @@ def _told(before: Split, after: Split | None, action: Record, now: datetime) -> 
         found = after.session(action.session_id)
         if found:
             yield events.session(found, "ready", target=before.target, at=now)
+
+
+def _is_at_rest(split: Split) -> bool:
+    return bool(split.sessions) and is_at_rest(split)  # without sessions it is about to be undone
 
 
 def _is_waited_for(split: Split) -> bool:
