@@ -32,7 +32,7 @@ def _routed(
     for outcome, session_id in destinations:
         labels = _labels(split, session_id) | _verdict(decision, session_id)
         destination = _destination(split, queue, session_id)
-        yield _of_message("routed", outcome, message, queue.original, at=at, destination=destination, labels=labels)
+        yield _of_message(message, "routed", outcome, queue.original, at=at, destination=destination, labels=labels)
 
 
 def returned(
@@ -52,19 +52,19 @@ def returned(
     labels = _labels(split, left_by)
     if decision is None:
         return _of_message(
-            "returned", "original", message, queue.original, at=at, destination=queue.original, labels=labels
+            message, "returned", "original", queue.original, at=at, destination=queue.original, labels=labels
         )
     outcome = "session" if decision.owner else "deployed"
     heir = ({"heir": decision.owner} if decision.owner else {}) | _verdict(decision, decision.owner)
     destination = _destination(split, queue, decision.owner)
     return _of_message(
-        "returned", outcome, message, queue.original, at=at, destination=destination, labels=labels | heir
+        message, "returned", outcome, queue.original, at=at, destination=destination, labels=labels | heir
     )
 
 
 def dead_letter(message: Message, *, target: Target, original: QueueName, reason: str, at: datetime) -> HistoryEvent:
     """Return the event of a message that no queue takes; `reason` is SQS's, and holds nothing of the message."""
-    return _of_message("dead_letter", "dead", message, original, at=at, reason=reason, labels={"target": str(target)})
+    return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
 
 
 def session(found: Session, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
@@ -83,9 +83,9 @@ def session(found: Session, outcome: str, *, target: Target, at: datetime) -> Hi
 
 
 def _of_message(
+    message: Message,
     kind: str,
     outcome: str,
-    message: Message,
     original: QueueName,
     *,
     at: datetime,

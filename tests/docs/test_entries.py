@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 import signalbox
-from glue_jobs.rendezvous_report import OPTIONAL, REQUIRED
+from glue_jobs.daily import OPTIONAL, REQUIRED
 from signalbox.aws.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
@@ -25,6 +25,7 @@ from tests.infrastructure.templates import Templates, templates
 
 DOCS = ROOT / "docs"
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
+KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting"}
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +111,9 @@ def test_every_field_of_an_event_has_its_entry_and_type():
     assert {name: cells[0] for name, cells in documented.items()} == COLUMNS
 
 
-def test_every_kind_of_event_has_its_entry():
-    tree = ast.parse((ROOT / "signalbox" / "rendezvous" / "events.py").read_text())
+@pytest.mark.parametrize(("capability", "heading"), KINDS.items(), ids=KINDS)
+def test_every_kind_of_event_has_its_entry(capability, heading):
+    tree = ast.parse((ROOT / "signalbox" / capability / "events.py").read_text())
     kinds = {
         argument.value
         for call in ast.walk(tree)
@@ -120,11 +122,11 @@ def test_every_kind_of_event_has_its_entry():
         if isinstance(argument, ast.Constant) and _makes_an_event(call)
     }
 
-    assert set(rows(section(DOCS / "history.md", "Kinds"))) == kinds
+    assert set(rows(section(DOCS / "history.md", heading))) == kinds
 
 
 def _makes_an_event(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in ("HistoryEvent", "_of_client")
+    return isinstance(call.func, ast.Name) and call.func.id in ("HistoryEvent", "_of_client", "_of_message")
 
 
 def test_every_outcome_of_an_event_is_a_metric_with_an_entry():
@@ -135,9 +137,10 @@ def test_every_outcome_of_an_event_is_a_metric_with_an_entry():
 
 
 def _event_metrics() -> Iterator[str]:
-    for kind, cells in rows(section(DOCS / "history.md", "Kinds")).items():
-        for outcome in re.findall(r"`(\w+)`", cells[0]):
-            yield metric_name(_event(kind, outcome))
+    for heading in KINDS.values():
+        for kind, cells in rows(section(DOCS / "history.md", heading)).items():
+            for outcome in re.findall(r"`(\w+)`", cells[0]):
+                yield metric_name(_event(kind, outcome))
 
 
 def _event(kind: str, outcome: str) -> HistoryEvent:
