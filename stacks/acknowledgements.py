@@ -105,25 +105,24 @@ def _as_found(resource: str) -> str:
 def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:
     bucket = _imported(state, stack)
     objects = "The objects of one prefix of one bucket: their names are made from the hour and the day."
-    for role, prefix in (
-        (stack.lake.delivery_role, "raw"),
-        (stack.lake.delivery_role, "errors"),
-        (stack.report.role, "raw"),
-        (stack.report.role, "reports"),
-    ):
-        _accept_resource(role, f"{bucket}/{prefix}/*", objects)
-    _accept_resource(
-        stack.report.role,
-        "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*",
-        "Glue names the log groups of its jobs itself, after their security configuration.",
-    )
-    _accept_resource(stack.report.role, "*", "Metrics know no resources; the policy names their namespace instead.")
+    for prefix in ("raw", "errors"):
+        _accept_resource(stack.lake.delivery_role, f"{bucket}/{prefix}/*", objects)
+    for report in stack.reports.values():
+        for prefix in ("raw", "reports"):
+            _accept_resource(report.role, f"{bucket}/{prefix}/*", objects)
+        _accept_resource(
+            report.role,
+            "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*",
+            "Glue names the log groups of its jobs itself, after their security configuration.",
+        )
+        _accept_resource(report.role, "*", "Metrics know no resources; the policy names their namespace instead.")
 
 
 def _acknowledge_emulator(stack: SignalboxStack) -> None:
     reason = "The emulator has no security configurations; a deployment to AWS has this one."
-    for rule in ("GL1", "GL3"):
-        _accept(stack.report.job, rule, reason)
+    for report in stack.reports.values():
+        for rule in ("GL1", "GL3"):
+            _accept(report.job, rule, reason)
 
 
 def _imported(state: StateStack, stack: Stack) -> str:

@@ -73,7 +73,7 @@ def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
 
 
 def grant_report(report: ReportJob, *, state: StateStack) -> None:
-    """Let the report job read history, write its report, and log."""
+    """Let a report job read history, write its report, and log."""
     role, bucket = report.role, state.history_bucket
     # The S3 connector looks at a folder's parents as if they were files.
     reports = [

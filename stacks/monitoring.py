@@ -29,13 +29,13 @@ class Monitoring(Construct):
         rendezvous: Rendezvous,
         splitting: Splitting,
         lake: HistoryLake,
-        report: ReportJob,
+        reports: Mapping[str, ReportJob],
         schedules: Schedules,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
         self.alarms = [
-            *_alarms(rendezvous, lake=lake, report=report, schedules=schedules),
+            *_alarms(rendezvous, lake=lake, reports=reports.values(), schedules=schedules),
             *_splitting_alarms(splitting),
         ]
         cloudwatch.Dashboard(
@@ -51,13 +51,13 @@ class Monitoring(Construct):
                 _message_row(),
                 _command_row(splitting),
                 _function_row(splitting.functions, of="splitting"),
-                _history_row(lake, report),
+                _history_row(lake, reports),
             ],
         )
 
 
 def _alarms(
-    rendezvous: Rendezvous, *, lake: HistoryLake, report: ReportJob, schedules: Schedules
+    rendezvous: Rendezvous, *, lake: HistoryLake, reports: Iterable[ReportJob], schedules: Schedules
 ) -> list[cloudwatch.IAlarm]:
     functions = (alarm for function in rendezvous.functions.values() for alarm in function.alarms)
     return [
@@ -66,7 +66,7 @@ def _alarms(
         rendezvous.api.alarm,
         *functions,
         *lake.alarms,
-        report.alarm,
+        *(report.alarm for report in reports),
         schedules.dead_letters.alarm,
     ]
 
@@ -176,11 +176,14 @@ def _http_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _history_row(lake: HistoryLake, report: ReportJob) -> list[cloudwatch.IWidget]:
+def _history_row(lake: HistoryLake, reports: Mapping[str, ReportJob]) -> list[cloudwatch.IWidget]:
     return [
         _graph("History events", [lake.stream.metric_incoming_records()]),
         _graph("History age in S3 (s)", [lake.stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum")]),
-        _graph("Reports that failed", [report.job.metric_failure(statistic="Sum")]),
+        _graph(
+            "Reports that failed",
+            [report.job.metric_failure(label=name, statistic="Sum") for name, report in reports.items()],
+        ),
     ]
 
 

@@ -10,11 +10,14 @@ from stacks.grants import grant_delivery, grant_rendezvous, grant_report, grant_
 from stacks.history_lake import TABLE, HistoryLake
 from stacks.monitoring import Monitoring
 from stacks.rendezvous import Rendezvous
-from stacks.report_job import ReportJob
+from stacks.report_job import RENDEZVOUS, SPLITTING, ReportJob
 from stacks.schedules import SCHEDULED_TIME, Schedules
 from stacks.splitting import Splitting
 from stacks.splitting_grants import grant_splitting
-from stacks.state_stack import REPORT_PREFIX, StateStack
+from stacks.state_stack import REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
+
+# The first one's name in the template is older than the second report.
+REPORTS = {"Report": RENDEZVOUS, "SplitReport": SPLITTING}
 
 
 class SignalboxStack(Stack):
@@ -27,7 +30,10 @@ class SignalboxStack(Stack):
         built, stream = program(self, config), self.lake.stream.delivery_stream_name
         self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
         self.splitting = Splitting(self, "Splitting", state=state, stream_name=stream, program=built, config=config)
-        self.report = ReportJob(self, "Report", bucket=state.history_bucket, key=key, config=config)
+        self.reports = {
+            name: ReportJob(self, name, report=report, bucket=state.history_bucket, key=key, config=config)
+            for name, report in REPORTS.items()
+        }
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
         self.monitoring = Monitoring(
@@ -36,15 +42,16 @@ class SignalboxStack(Stack):
             rendezvous=self.rendezvous,
             splitting=self.splitting,
             lake=self.lake,
-            report=self.report,
+            reports=self.reports,
             schedules=self.schedules,
             config=config,
         )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
         grant_splitting(self.splitting, state=state, lake=self.lake, config=config)
         grant_delivery(self.lake, state=state)
-        grant_report(self.report, state=state)
-        grant_schedules(self.schedules, calls=self._calls, jobs={"Report": self.report}, state=state)
+        for report in self.reports.values():
+            grant_report(report, state=state)
+        grant_schedules(self.schedules, calls=self._calls, jobs=self.reports, state=state)
         self._name_results(state, config)
 
     def _schedule(self, config: Config) -> None:
@@ -56,12 +63,13 @@ class SignalboxStack(Stack):
         }
         for name, (task, expression) in tasks.items():
             self.schedules.invoke(name, self._calls[name], payload={"task": task}, expression=expression)
-        self.schedules.start_job(
-            "Report",
-            self.report.job.job_name,
-            arguments={"--day": SCHEDULED_TIME},
-            expression=_daily(hour=config.report_hour_utc),
-        )
+        for name, report in self.reports.items():
+            self.schedules.start_job(
+                name,
+                report.job.job_name,
+                arguments={"--day": SCHEDULED_TIME},
+                expression=_daily(hour=config.report_hour_utc),
+            )
 
     @property
     def _calls(self) -> dict[str, Function]:
@@ -88,7 +96,7 @@ class SignalboxStack(Stack):
             "ClientSecretArn": state.client_secret.secret_arn,
             "SweepFunctionName": self.rendezvous.functions["sweep"].function_name,
             "ClientQueuePrefix": config.client_queue_prefix,
-            "ReportJobName": self.report.job.job_name,
+            "ReportJobName": self.reports["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
             **self._splitting_results(state, config),
             "Region": Aws.REGION,
@@ -106,6 +114,8 @@ class SignalboxStack(Stack):
             "ControlFunctionName": splitting.functions["control"].function_name,
             "SplitReplyQueuePrefix": config.split_reply_prefix,
             "TemporaryQueuePrefix": config.temporary_queue_prefix,
+            "SplitReportJobName": self.reports["SplitReport"].job.job_name,
+            "SplitReportPrefix": SPLIT_REPORT_PREFIX,
             "SplitUserPolicyArn": splitting.user_policy.managed_policy_arn,
         }
 

@@ -39,6 +39,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     _allow_originals(control, ["sqs:SendMessage"], config)  # what a target leaves goes back
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], temporary)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], temporary)
+    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
     allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
     allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
     _allow_mappings(control, [split.function_arn, *_function_arns(config)], config)

@@ -13,6 +13,7 @@ from stacks.tables import lease_table, rendezvous_table, split_table
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"
 REPORT_PREFIX = "reports/rendezvous/"
+SPLIT_REPORT_PREFIX = "reports/splitting/"
 ERROR_PREFIX = "errors/"
 
 

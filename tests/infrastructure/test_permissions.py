@@ -15,6 +15,18 @@ MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 # What every function has: its own log group, and tracing.
 KEY_IN_USE = "Decrypt GenerateDataKey"
+REPORT = {
+    "History/raw/*": "s3: GetObject",
+    "History/reports": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
+    "History/reports/*": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
+    "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
+    "<asset>": "s3: GetObject",
+    "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
+        "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
+    ),
+    "*": "cloudwatch: PutMetricData",
+    "StateKey": f"kms: {KEY_IN_USE}",
+}
 TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/OfferRole": {
         "Rendezvous/OfferLogs": "logs: CreateLogStream PutLogEvents",
@@ -96,7 +108,7 @@ TABLE: dict[str, dict[str, str]] = {
         ),
         "Splitting/Commands": "sqs: DeleteMessage GetQueueAttributes ReceiveMessage SendMessage",
         "Splitting/DeadLetters": "sqs: SendMessage",
-        REPLIES: "sqs: SendMessage",
+        REPLIES: "sqs: DeleteQueue GetQueueAttributes ListQueueTags SendMessage",
         TEMPORARY: (
             "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueAttributes ListQueueTags ReceiveMessage SendMessage "
             "TagQueue"
@@ -127,18 +139,8 @@ TABLE: dict[str, dict[str, str]] = {
         "HistoryLake/DeliveryLogs": "logs: PutLogEvents",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
-    "Report/Role": {
-        "History/raw/*": "s3: GetObject",
-        "History/reports": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
-        "History/reports/*": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
-        "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
-        "<asset>": "s3: GetObject",
-        "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
-            "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
-        ),
-        "*": "cloudwatch: PutMetricData",
-        "StateKey": f"kms: {KEY_IN_USE}",
-    },
+    "Report/Role": REPORT,
+    "SplitReport/Role": REPORT,
     "Schedules/SweepLeasesRole": {
         "Rendezvous/Sweep": "lambda: InvokeFunction",
         "Schedules/DeadCalls": "sqs: SendMessage",
@@ -160,7 +162,12 @@ TABLE: dict[str, dict[str, str]] = {
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
     "Schedules/ReportRole": {
-        "arn:<Partition>:glue:<Region>:<AccountId>:job/Report/Job": "glue: StartJobRun",
+        f"{GLUE}:job/Report/Job": "glue: StartJobRun",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    "Schedules/SplitReportRole": {
+        f"{GLUE}:job/SplitReport/Job": "glue: StartJobRun",
         "Schedules/DeadCalls": "sqs: SendMessage",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },

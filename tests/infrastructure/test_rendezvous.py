@@ -1,50 +1,20 @@
 """What the settings do to rendezvous, and that the functions are told what their handlers read."""
 
-import ast
 import json
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
 from signalbox.aws import leases, offers
-from signalbox.aws.settings import DURATIONS, HOLD_LIMIT
 from signalbox.history.event import HistoryEvent
 from stacks import tables
 from stacks.history_lake import COLUMNS
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, templates
 
 HANDLERS = ROOT / "lambdas" / "rendezvous"
-POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
 ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
-
-
-def functions_of(path: Path) -> dict[str, ast.AST]:
-    return {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
-
-
-def settings_in(node: ast.AST) -> set[str]:
-    """Return the variables that a piece of code reads by name: the upper-case texts in it."""
-    texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
-    reads_policy = any(isinstance(part, ast.Attribute) and part.attr == "policy" for part in ast.walk(node))
-    return named | ({*DURATIONS.values(), HOLD_LIMIT} if reads_policy else set())
-
-
-def variables_read(handler: str) -> set[str]:
-    """Return the variables that a handler reads, itself and through the wiring that it uses."""
-    wiring = functions_of(HANDLERS / "wiring.py")
-    module = ast.parse((HANDLERS / f"{handler}.py").read_text())
-    found, todo, seen = settings_in(module), [module], set()
-    while todo:
-        for part in ast.walk(todo.pop()):
-            name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else None
-            if name in wiring and name not in seen:
-                seen.add(name)
-                todo.append(wiring[name])
-                found |= settings_in(wiring[name])
-    return found
 
 
 @pytest.mark.parametrize("handler", ["offer", "poll", "answer", "client", "page", "sweep"])
@@ -53,7 +23,9 @@ def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
 
     assert function["Handler"] == f"lambdas.rendezvous.{handler}.handler"
     assert (HANDLERS / f"{handler}.py").exists()
-    assert set(function["Environment"]["Variables"]) - POWERTOOLS == variables_read(handler)
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == variables_read(
+        HANDLERS / f"{handler}.py", [HANDLERS / "wiring.py"]
+    )
 
 
 def test_the_index_of_open_offers_has_what_the_adapter_reads_of_it():
@@ -120,7 +92,7 @@ def test_the_broker_queue_can_be_made_again_as_it_was(stage):
 
 def test_an_existing_queue_takes_the_place_of_ours():
     stage = templates(broker_queue_arn=ARN, broker_queue_key_arn=KEY_ARN)
-    (mapping,) = stage.every("AWS::Lambda::EventSourceMapping").values()
+    mapping = stage.every("AWS::Lambda::EventSourceMapping")["Rendezvous/Offer/Offers"]
     granted = [s for _, s in stage.statements() if ARN in str(s.get("Resource"))]
 
     assert "Rendezvous/Broker" not in stage.every("AWS::SQS::Queue")
@@ -130,10 +102,16 @@ def test_an_existing_queue_takes_the_place_of_ours():
     assert not [s for s in granted if "sqs:CreateQueue" in s["Action"]]
 
 
-def test_the_report_runs_on_the_smallest_cluster_and_is_told_its_day(stage):
-    job = stage.every("AWS::Glue::Job")["Report/Job"]["Properties"]
-    schedule = stage.every("AWS::Scheduler::Schedule")["Schedules/Report"]["Properties"]
+@pytest.mark.parametrize(
+    ("report", "name", "folder"),
+    [("Report", "rendezvous-report", "rendezvous"), ("SplitReport", "split-report", "splitting")],
+)
+def test_a_report_runs_on_the_smallest_cluster_and_is_told_its_day(stage, report, name, folder):
+    job = stage.every("AWS::Glue::Job")[f"{report}/Job"]["Properties"]
+    schedule = stage.every("AWS::Scheduler::Schedule")[f"Schedules/{report}"]["Properties"]
 
+    assert job["Name"] == f"signalbox-{name}"
+    assert stage.text(job["DefaultArguments"]["--report_path"]) == f"s3://History/reports/{folder}"
     assert (job["GlueVersion"], job["WorkerType"], job["NumberOfWorkers"]) == ("5.1", "G.1X", 2)
     assert job["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
     assert '"--day":"<aws.scheduler.scheduled-time>"' in stage.text(schedule["Target"]["Input"])

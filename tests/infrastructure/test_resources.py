@@ -16,7 +16,7 @@ TYPED_NAMES = {
     "AWS::DynamoDB::Table": ("TableName", set()),
     "AWS::Lambda::Function": ("FunctionName", set()),
     "AWS::S3::Bucket": ("BucketName", set()),
-    "AWS::Glue::Job": ("Name", {"Report/Job"}),
+    "AWS::Glue::Job": ("Name", {"Report/Job", "SplitReport/Job"}),
 }
 
 
@@ -103,7 +103,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
 
     expected = {f"{function}/{kind}" for function in FUNCTIONS for kind in ("Errors", "Throttles")}
     expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
-    expected |= {"Rendezvous/Api/ServerErrors", "Report/Failed"}
+    expected |= {"Rendezvous/Api/ServerErrors", "Report/Failed", "SplitReport/Failed"}
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
     assert alarms == expected
@@ -172,7 +172,7 @@ def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
         assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
     assert set(schedules) == {
         *("Schedules/SweepLeases", "Schedules/SweepStrays", "Schedules/Report"),
-        *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
+        *("Schedules/ReconcileSplits", "Schedules/SweepSplits", "Schedules/SplitReport"),
     }
 
 
@@ -247,6 +247,8 @@ def test_the_results_have_the_names_that_others_read(stage):
         "ControlFunctionName",
         "SplitReplyQueuePrefix",
         "TemporaryQueuePrefix",
+        "SplitReportJobName",
+        "SplitReportPrefix",
         "SplitUserPolicyArn",
         "Region",
     }

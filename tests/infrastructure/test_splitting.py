@@ -1,18 +1,16 @@
 """What the settings do to splitting: whom they let it touch, and that its functions are told what they read."""
 
-import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from signalbox.aws import splits
 from stacks import tables
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
 
 HANDLERS = ROOT / "lambdas" / "splitting"
-WIRING = {"split": "wiring.py", "control": "control_wiring.py"}
-POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
+WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SETTINGS = {
     "splittable_queues": "orders*,bills.fifo",
@@ -42,13 +40,6 @@ def conditions(stage: Templates, identity: str, *, action: str) -> list[object]:
     return [condition for found, _, condition in allowed(stage, identity) if found == action]
 
 
-def variables_in(*paths: Path) -> set[str]:
-    """Return the upper-case texts with an underscore in the code: the variables that it reads."""
-    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text())))
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
-
-
 @pytest.fixture(scope="module")
 def chosen() -> Templates:
     """Return a stage whose settings name queues and consumers of every kind."""
@@ -60,7 +51,7 @@ def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
     function = stage.every("AWS::Lambda::Function")[f"Splitting/{handler.capitalize()}"]["Properties"]
 
     assert function["Handler"] == f"lambdas.splitting.{handler}.handler"
-    read = variables_in(HANDLERS / f"{handler}.py", HANDLERS / WIRING[handler])
+    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
 
 

@@ -1,0 +1,36 @@
+"""What handlers read from their environment, found in their code."""
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from signalbox.aws.settings import DURATIONS, HOLD_LIMIT
+
+POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
+
+
+def variables_read(handler: Path, wirings: Sequence[Path]) -> set[str]:
+    """Return the variables that a handler reads, itself and through the functions of the wiring that it uses."""
+    wiring = {name: node for path in wirings for name, node in _functions(path).items()}
+    module = ast.parse(handler.read_text())
+    found, todo, seen = _settings(module), [module], set()
+    while todo:
+        for part in ast.walk(todo.pop()):
+            name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else None
+            if name in wiring and name not in seen:
+                seen.add(name)
+                todo.append(wiring[name])
+                found |= _settings(wiring[name])
+    return found
+
+
+def _functions(path: Path) -> dict[str, ast.AST]:
+    return {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def _settings(node: ast.AST) -> set[str]:
+    """Return the variables that a piece of code reads by name: the upper-case texts in it."""
+    texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
+    reads_policy = any(isinstance(part, ast.Attribute) and part.attr == "policy" for part in ast.walk(node))
+    return named | ({*DURATIONS.values(), HOLD_LIMIT} if reads_policy else set())
