@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from signalbox.cli import splitting_registry, splitting_sessions, splitting_status
+from signalbox.cli import splitting_history, splitting_registry, splitting_sessions, splitting_status
 from signalbox.cli.output import print_line, print_table
 from signalbox.cli.splitting_stage import Aws, Stage, control, read_json, say_what_is_not_split
 from signalbox.errors import RejectedError
@@ -23,6 +23,8 @@ app.command(name="list")(splitting_status.list_sessions)
 app.command()(splitting_status.status)
 app.command()(splitting_sessions.tail)
 app.command()(splitting_sessions.stop)
+app.command()(splitting_history.audit)
+app.command()(splitting_history.policy)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")]
 Sessions = Annotated[

@@ -186,7 +186,7 @@ def stop(
         state = client.stop()
         while wait and state.phase != GONE:
             time.sleep(SECONDS_BETWEEN_LOOKS)
-            state = client.stop()  # the same again changes nothing, and unlike a heartbeat it is no sign of life
+            state = client.beat()  # what is ending goes on ending
     if as_json:
         print_json(state.document)
     else:

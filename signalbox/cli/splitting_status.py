@@ -66,6 +66,8 @@ def _print_split(split: Document) -> None:
     for session in split["sessions"]:
         reason = f": {session['reason']}" if session.get("reason") else ""
         print_line(f"  {session['session']} of {session['owner']} is {session['phase']}{reason}")
+    for note in split.get("notes", ()):
+        print_line(f"  {note}")
 
 
 def _queue_rows(queues: Iterable[Document]) -> Iterator[list[str]]:

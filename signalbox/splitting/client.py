@@ -25,7 +25,8 @@ LONG_POLL_SECONDS = 20
 REPLY_TIMEOUT = timedelta(seconds=60)
 # A reply that nobody fetched is of no use to anybody.
 RETENTION_SECONDS = 3600
-LEASE = timedelta(days=1)
+# The longest session that keeps its replies; what a crash leaves is swept away after it.
+LEASE = timedelta(days=7)
 
 
 class NoControlReply(UnavailableError):
