@@ -1,0 +1,130 @@
+"""Measures splitting: calls of SQS, and filters beside a plain loop: `python -m benchmarks.splitting`."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from benchmarks import splitting_calls, splitting_filters
+from benchmarks.machine import Machine, this_machine
+from benchmarks.report import Table, as_markdown
+from benchmarks.splitting_calls import FLOOR, MESSAGES, Calls
+from benchmarks.splitting_filters import Filters
+from signalbox.cli.output import print_json, print_line, print_table
+from signalbox.local.progress import step
+
+PARTS = ("calls", "filters")
+CALLS_LIMIT = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that a run has measured."""
+
+    machine: Machine
+    calls: Sequence[Calls] = ()
+    filters: Sequence[Filters] = ()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    options = _options(arguments)
+    _print(_measured(set(options.only or PARTS)), options)
+    return 0
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.splitting", description=__doc__)
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure only this part; repeatable")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/splitting.md")
+    return parser.parse_args(arguments)
+
+
+def _measured(parts: set[str]) -> Results:
+    command = " ".join(["python -m benchmarks.splitting", *sys.argv[1:]])
+    results = Results(replace(this_machine(upstream=None), command=command))
+    if "calls" in parts:
+        with step("calls"):
+            results = replace(results, calls=list(splitting_calls.count()))
+    if "filters" in parts:
+        with step("filters") as say:
+            results = replace(results, filters=splitting_filters.measure(say))
+    return results
+
+
+def tables(results: Results) -> Iterator[Table]:
+    """Yield the tables of what was measured."""
+    if results.calls:
+        yield _calls(results.calls)
+    if results.filters:
+        yield _filters(results.filters)
+
+
+def _calls(calls: Sequence[Calls]) -> Table:
+    columns = ["queue, sessions", "destinations", "receive", "send", "delete", "all", "times the floor"]
+    rows = [
+        [
+            _name(one),
+            str(one.case.sharing + 1),
+            *map(str, (one.received, one.sent, one.deleted, one.total)),
+            f"{one.times_floor:.2f}",
+        ]
+        for one in calls
+    ]
+    note = (
+        f"The floor is {FLOOR} calls: receive, send and delete by tens. Lambda receives and deletes. Each destination "
+        "gets every so-manyth message, which is the worst that can come in a batch of ten. In a FIFO queue no call "
+        "holds two messages of one group."
+    )
+    return Table(f"SQS calls for {MESSAGES:,} messages", columns, rows, note)
+
+
+def _name(calls: Calls) -> str:
+    case = calls.case
+    groups = f" of {case.groups} group{'s' if case.groups > 1 else ''}" if case.groups else ""
+    return f"{'FIFO' if case.groups else 'standard'}{groups}, {_sessions(case.sessions)}"
+
+
+def _sessions(number: int) -> str:
+    return f"{number} session{'' if number == 1 else 's'}"
+
+
+def _filters(filters: Sequence[Filters]) -> Table:
+    columns = ["filters asked in a second", "Signalbox", "plain loop over `re`", "ratio"]
+    rows = [[_sessions(one.sessions), f"{one.ours:,.0f}", f"{one.plain:,.0f}", f"{one.ratio:.2f}"] for one in filters]
+    note = "Messages that no session claims, so that all are asked; medians of rounds that take turns."
+    return Table("Filters", columns, rows, note)
+
+
+def targets(results: Results) -> Iterator[tuple[str, bool]]:
+    """Yield what splitting promises of these figures, and whether this run kept it."""
+    single = [one for one in results.calls if one.case.sharing == 0 and not one.case.groups]
+    if single:
+        limit = f"at most {CALLS_LIMIT} times the floor of SQS calls with one destination"
+        yield limit, all(one.times_floor <= CALLS_LIMIT for one in single)
+
+
+def _print(results: Results, options: argparse.Namespace) -> None:
+    if options.json:
+        print_json(asdict(results))
+        return
+    for table in tables(results):
+        if options.markdown:
+            print_line(as_markdown(table))
+        else:
+            print_table(table.columns, table.rows, title=table.title)
+            print_line(table.note)
+    for target, kept in targets(results):
+        print_line(f"- {'kept' if kept else 'NOT KEPT'}: {target}")
+    machine = results.machine
+    busy = " **The machine was busy: times are worth little.**" if machine.is_busy else ""
+    print_line(
+        f"\n{machine.cores} cores, {machine.memory_gigabytes} GB, {machine.system}, load {machine.load_before} before "
+        f"the run; Python {machine.python}. Command: `{machine.command}`.{busy}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

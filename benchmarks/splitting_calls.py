@@ -1,0 +1,191 @@
+"""How many SQS calls forwarding makes, with the real rules and a counter in the place of SQS."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from signalbox.languages import Languages
+from signalbox.queues import QueueName
+from signalbox.splitting.forwarding import Batch, Delivery
+from signalbox.splitting.matching import SessionId
+from signalbox.splitting.message import Message
+from signalbox.splitting.ports import StoredSplit
+from signalbox.splitting.route import Route
+from signalbox.splitting.session_config import QueueId
+from signalbox.splitting.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.splitter import Splitter
+from signalbox.splitting.target import Target
+
+MESSAGES = 1_000
+BATCH = 10  # what Lambda receives and deletes in one call, at most
+FLOOR = 3 * MESSAGES // BATCH
+"""Receive, send and delete by tens: fewer calls are not possible."""
+STANDARD, FIFO = QueueName("memes"), QueueName("memes.fifo")
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A split queue and what comes through it: `sharing` sessions claim an equal share each, as the deployed does."""
+
+    sessions: int
+    sharing: int
+    groups: int | None = None
+
+    @property
+    def queue(self) -> QueueName:
+        """Return the queue: a FIFO queue when its messages have groups."""
+        return FIFO if self.groups else STANDARD
+
+
+CASES = (
+    *(Case(sessions, sharing=0) for sessions in (0, 1, 3, 10)),
+    *(Case(sessions, sharing=sessions) for sessions in (1, 3, 10)),
+    *(Case(1, sharing=0, groups=groups) for groups in (1_000, 10, 1)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls for one case: Lambda's own, and what the function sent."""
+
+    case: Case
+    received: int
+    sent: int
+    deleted: int
+    messages_sent: int
+
+    @property
+    def total(self) -> int:
+        """Return all calls."""
+        return self.received + self.sent + self.deleted
+
+    @property
+    def times_floor(self) -> float:
+        """Return how many times the floor that is."""
+        return self.total / FLOOR
+
+
+@dataclass(slots=True)
+class CountingSender:
+    """A `QueueSender` that takes everything and counts."""
+
+    calls: int = 0
+    messages: int = 0
+
+    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+        """Count a call."""
+        self.calls += 1
+        self.messages += len(batch.deliveries)
+        return ()
+
+    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
+        """Refuse to: nothing here is to be buried."""
+        raise AssertionError((message.message_id, original, reason))
+
+
+@dataclass(slots=True)
+class _OneSplit:
+    """`Splits` with one record that never changes."""
+
+    stored: StoredSplit
+
+    def of_queue(self, _original: QueueName) -> StoredSplit:
+        return self.stored
+
+
+def count() -> Iterator[Calls]:
+    """Yield the calls of each case."""
+    for case in CASES:
+        yield _counted(case)
+
+
+def _counted(case: Case) -> Calls:
+    sender = CountingSender()
+    splitter = Splitter(
+        splits=_OneSplit(StoredSplit(split_of(case.sessions), 1, ())),  # type: ignore[arg-type] # all that is asked
+        ledger=None,  # type: ignore[arg-type] # nothing closes
+        sender=sender,
+        queues=None,  # type: ignore[arg-type] # nothing closes
+        compiler=Languages(),
+        now=lambda: NOW,
+        settle=timedelta(seconds=22),
+        budget=timedelta(seconds=10),
+    )
+    batches = [messages(case, start) for start in range(0, MESSAGES, BATCH)]
+    for number, batch in enumerate(batches):
+        done = splitter.forward(batch, case.queue, call_id=str(number))
+        assert not done.not_done
+    return Calls(case, len(batches), sender.calls, len(batches), sender.messages)
+
+
+def messages(case: Case, start: int) -> list[Message]:
+    """Return a batch; message after message belongs to another of those who share."""
+    return [_message(number, case) for number in range(start, start + BATCH)]
+
+
+def _message(number: int, case: Case) -> Message:
+    owner = number % (case.sharing + 1)  # the last share is the deployed consumer's
+    color = f"color-{owner}" if owner < case.sharing else "nobody"
+    return message(number, color, group=f"group-{number % case.groups}" if case.groups else None)
+
+
+def message(number: int, color: str, *, group: str | None = None) -> Message:
+    """Return a message as Lambda hands it over."""
+    sent_at = str(round(NOW.timestamp() * 1000))
+    told = {"SentTimestamp": sent_at, "ApproximateFirstReceiveTimestamp": sent_at, "ApproximateReceiveCount": "1"}
+    if group:
+        told |= {"MessageGroupId": group, "MessageDeduplicationId": str(number)}
+    document = {
+        "MessageId": str(number),
+        "ReceiptHandle": f"handle-{number}",
+        "Body": json.dumps({"number": number, "text": "x" * 200}),
+        "Attributes": told,
+        "MessageAttributes": {
+            name: {"DataType": "String", "StringValue": value}
+            for name, value in (("color", color), ("tenant", "acme"), ("trace", f"{number:032x}"))
+        },
+    }
+    return Message.parse(document)
+
+
+def pattern_of(number: int) -> str:
+    """Return what a session's filter says of `color`."""
+    return f"^color-{number}$"
+
+
+def split_of(sessions: int) -> Split:
+    """Return the record of a split with so many sessions that are ready."""
+    queues = tuple(
+        SplitQueue(QueueId(name), name, QueueName(f"mirrord-deployed-{name}"), timedelta(seconds=30))
+        for name in (STANDARD, FIFO)
+    )
+    found = tuple(_session(number) for number in range(sessions))
+    target = Target.parse("lambda/meme-app")
+    return Split(target, queues, found, Stage.SPLIT, LONG_AGO, timedelta(seconds=120), was_split=True)
+
+
+def route_of(sessions: int) -> Route:
+    """Return the record with its filters compiled, for the standard queue."""
+    split = split_of(sessions)
+    stored = StoredSplit(split, 1, ())
+    settle = timedelta(seconds=22)
+    return Route.of(stored, split.queues[0], compiler=Languages(), read_at=NOW, settle=settle, known={})
+
+
+def _session(number: int) -> Session:
+    entry = {"queue_type": "SQS", "message_filter": {"color": pattern_of(number)}}
+    return Session(
+        session_id=SessionId(f"session-{number}"),
+        owner="benchmark",
+        config=json.dumps({"feature": {"split_queues": {"*": entry}}}),
+        started_at=LONG_AGO,
+        heartbeat_at=LONG_AGO,
+        phase=Phase.READY,
+        since=LONG_AGO,
+        queues={name: QueueName(f"mirrord-{number}-{name}") for name in (STANDARD, FIFO)},
+        stolen=frozenset({STANDARD, FIFO}),
+        effective_at=LONG_AGO,
+    )
