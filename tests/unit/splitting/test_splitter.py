@@ -497,3 +497,49 @@ class Contested:
 class NothingIsDeleted(MemorySplitQueues):
     def remove(self, name, receipt_handles):
         raise EffectFailed("no answer")
+
+
+class Killed(Exception):
+    """The function ends here."""
+
+
+class MortalSender(MemoryQueueSender):
+    """A FIFO queue's memory of what it has seen, and a function that is killed at one of its calls."""
+
+    left = 0
+
+    def send(self, batch: Batch):
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+        for delivery in batch.deliveries:
+            known = self.sent.setdefault(batch.destination, [])
+            if delivery.message.deduplication_id not in {one.deduplication_id for one in known}:
+                known.append(delivery.message)
+        return ()
+
+
+@pytest.mark.parametrize("call", range(1, 11))
+def test_a_batch_that_was_broken_off_at_any_call_comes_again_and_ends_as_if_it_had_not_been(call):
+    messages = [message(str(n), ("red", "blue", "")[n % 3], group="ab"[n % 2]) for n in range(10)]
+    broken, whole = (World(session("ann", "red"), session("bob", "blue", phase=Phase.ENDING)) for _ in range(2))
+    for world in (broken, whole):
+        world.splitter.sender = world.sender = MortalSender()
+    broken.sender.left = call
+
+    with pytest.raises(Killed):
+        broken.forward(*messages, original=FIFO)
+    is_on_account = list(broken.store.ledger.calls) == [(FIFO, "call")]
+    undone = [world.forward(*messages, original=FIFO).not_done for world in (broken, whole)]
+
+    assert is_on_account
+    assert undone == [(), ()]
+    assert by_queue_and_group(broken) == by_queue_and_group(whole)
+
+
+def by_queue_and_group(world: World) -> Mapping[tuple[str, int], list[str]]:
+    return {
+        (name, group): [body for body in bodies if int(body) % 2 == group]
+        for name, bodies in world.sent().items()
+        for group in range(2)
+    }
