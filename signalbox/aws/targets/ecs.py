@@ -88,9 +88,8 @@ class EcsTargets:
             wanted = {container: current.environments[container] | changed[container] for container in changed}
             if originals.isdisjoint(self._names(current, registry)):
                 raise EffectRefused(f"{split.target} does not read the queues any more that its split began with")
-            replaces = current.replaces or current.arn
-            arn = self._left_over(current, wanted, replaces=replaces, target=split.target)
-            self._give(split.target, arn or self._register(current, changed, split.target, replaces=replaces))
+            arn = self._left_over(current, wanted, split.target)
+            self._give(split.target, arn or self._register(current, changed, split.target, replaces=current.arn))
 
     def switch_back(self, split: Split, registry: Registry) -> None:
         """Give the service the revision again that it had, or one like its own with the originals' names."""
@@ -116,7 +115,7 @@ class EcsTargets:
         is_settled = not is_switching(split) or _is_complete(service)
         return state if is_everywhere and is_settled else TargetState.CHANGING
 
-    def _left_over(self, current: TaskDefinition, wanted: Environments, *, replaces: str, target: Target) -> str | None:
+    def _left_over(self, current: TaskDefinition, wanted: Environments, target: Target) -> str | None:
         """Return the revision that a switch broken off just now left behind; one of an earlier split is taken away."""
         try:
             newest = self._definition(current.family)
@@ -124,7 +123,7 @@ class EcsTargets:
             return None  # the family has no active revision, not even the service's own
         if newest.arn == current.arn or newest.replaces is None or newest.tags.get(TARGET_TAG) != str(target):
             return None
-        if newest.replaces == replaces and newest.environments == wanted:
+        if newest.replaces == current.arn and newest.environments == wanted:
             return newest.arn
         self.ecs.deregister_task_definition(taskDefinition=newest.arn)
         return None
