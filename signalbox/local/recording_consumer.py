@@ -5,18 +5,25 @@ It is put alone into its package, as `index.py`.
 
 import os
 import time
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import boto3
 
-TABLE = boto3.resource("dynamodb").Table(os.environ["RECORD_TABLE"])
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
 
 
 def handler(event: dict[str, Any], _context: object) -> None:
     """Take a batch of messages."""
-    with TABLE.batch_writer() as batch:
+    with _table().batch_writer() as batch:
         for record in event["Records"]:
             queue = record["eventSourceARN"].rpartition(":")[2]
             # Each receipt is an item of its own, so that a message that came twice is seen twice.
             key = f"{time.time_ns()}#{record['messageId']}"
             batch.put_item(Item={"pk": key, "body": record["body"], "queue": queue})
+
+
+@cache
+def _table() -> "Table":
+    return boto3.resource("dynamodb").Table(os.environ["RECORD_TABLE"])
