@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.environment import ARN_PARTS, Reference
-from signalbox.splitting.naming import FIFO_SUFFIX
+from signalbox.splitting.naming import DEFAULT_PREFIX, FIFO_SUFFIX
 from signalbox.splitting.registry_file import API_VERSIONS, OLD
 from signalbox.splitting.target import Target
 
@@ -35,8 +35,12 @@ class Evidence:
     policies: Sequence[Mapping[str, object]] | None = None
 
 
-def registry_documents(target: Target, evidence: Evidence) -> list[dict[str, object]]:
-    """Return the documents of a registry file. Raises `NothingDiscovered`.
+class TargetIsSplit(UnavailableError):
+    """Raised when a target reads temporary queues, so that its own cannot be told until its split is over."""
+
+
+def registry_documents(target: Target, evidence: Evidence, *, prefix: str = DEFAULT_PREFIX) -> list[dict[str, object]]:
+    """Return the documents of a registry file. Raises `NothingDiscovered`, and `TargetIsSplit` by names with `prefix`.
 
     A variable counts if it is the URL or ARN of a queue that the role may receive from, as far as that is known, or
     the bare name of a queue that the role's policies name. What they name and nothing reads is noted in the metadata.
@@ -48,6 +52,8 @@ def registry_documents(target: Target, evidence: Evidence) -> list[dict[str, obj
         queues = dict(_queues(evidence.mapped, variables, allowed, seen))
         if queues:
             found.append(_document(target, container, queues))
+    if any(name.startswith(prefix) for name in seen):
+        raise TargetIsSplit(f"{target} is split, and reads temporary queues; discover its own when the split is over")
     unplaced = [
         one for one in dict.fromkeys(allowed or ()) if one != ANY and not any(fnmatchcase(q, one) for q in seen)
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.discovery import NOTE, Evidence, NothingDiscovered, registry_documents
+from signalbox.splitting.discovery import NOTE, Evidence, NothingDiscovered, TargetIsSplit, registry_documents
 from signalbox.splitting.registry import NameSource, Place
 from signalbox.splitting.registry_file import parse_registries
 from signalbox.splitting.registry_reader import ALL_VALUES
@@ -134,3 +134,8 @@ def test_queues_that_the_role_names_and_nothing_reads_are_noted() -> None:
 def test_when_nothing_is_found_the_queues_of_the_role_are_told() -> None:
     with pytest.raises(NothingDiscovered, match="its role may receive from lost"):
         registry_documents(TARGET, Evidence(policies=[receiving(ARN + "lost")]))
+
+
+def test_a_target_that_is_split_is_not_written_down() -> None:
+    with pytest.raises(TargetIsSplit, match="discover its own when the split is over"):
+        registry_documents(TARGET, Evidence((MEMES, QueueName("mirrord-tmp-1-fallback-memes"))))
