@@ -46,12 +46,6 @@ class Effects:
 
         Raises `EffectRefused` and `EffectFailed`.
         """
-        if isinstance(effect, ReturnMessages):
-            return self._return(effect)
-        self._carry_out(effect)
-        return False  # AWS takes its time until what was done can be seen
-
-    def _carry_out(self, effect: Effect) -> None:
         targets = self.ports.targets_of(self.split.target)
         match effect:
             case CreateQueue():
@@ -69,6 +63,9 @@ class Effects:
                 self.ports.forwarders.stop(original)
             case RemoveForwarding(original):
                 self.ports.forwarders.remove(original)
+            case _:
+                return self._return(effect)
+        return False  # AWS takes its time until what was done can be seen
 
     def _create(self, effect: CreateQueue) -> None:
         session = self.split.session(effect.session_id) if effect.session_id else None

@@ -36,9 +36,9 @@ def _forwarders(ports: ControlPorts, split: Split) -> dict[QueueName, Forwarder]
     notes = ports.store.notes.of(split.target) if closing else {}
     for original in closing:
         since = _last_start(notes, original)
-        if since is not None and original in found:
+        if since is not None:
             unfinished = ports.store.ledger.unfinished(original, since=since)
-            found[original] = replace(found[original], unfinished=unfinished)
+            found[original] = replace(found.get(original, Forwarder()), unfinished=unfinished)
     return found
 
 

@@ -1,13 +1,11 @@
 """Moving splits forward: rounds that follow one another while something is under way, one chain for each target."""
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from signalbox.errors import RejectedError
-from signalbox.history.event import HistoryEvent
 from signalbox.splitting import events
 from signalbox.splitting.actions import (
     Action,
@@ -23,6 +21,7 @@ from signalbox.splitting.commands import Reconcile
 from signalbox.splitting.control_ports import ControlPorts
 from signalbox.splitting.effects import Effects
 from signalbox.splitting.keeping import RecordChanged, check, written_down
+from signalbox.splitting.matching import SessionId
 from signalbox.splitting.observing import observed
 from signalbox.splitting.ports import EffectFailed, StoredSplit
 from signalbox.splitting.reconcile import after_refusal, is_at_rest, next_actions
@@ -152,17 +151,15 @@ class _Look:
     def _write_down(self, action: Record) -> None:
         now, before = self.ports.now(), self.seen.split
         saved = written_down(self.ports.store.splits, self.seen, action, now=now)
-        self.ports.record(tuple(_told(before, saved.split if saved else None, action, now)))
         self.seen = saved or self.seen
+        if isinstance(action, ForgetSession):
+            self._tell(before, action.session_id, "ended", now)
+        elif isinstance(action, MoveSession) and action.phase is Phase.READY:
+            self._tell(self.seen.split, action.session_id, "ready", now)
 
-
-def _told(before: Split, after: Split | None, action: Record, now: datetime) -> Iterator[HistoryEvent]:
-    if isinstance(action, ForgetSession) and (found := before.session(action.session_id)):
-        yield events.session(found, "ended", target=before.target, at=now)
-    elif isinstance(action, MoveSession) and action.phase is Phase.READY and after:
-        found = after.session(action.session_id)
-        if found:
-            yield events.session(found, "ready", target=before.target, at=now)
+    def _tell(self, split: Split, session_id: SessionId, outcome: str, now: datetime) -> None:
+        told = (one for one in split.sessions if one.session_id == session_id)
+        self.ports.record([events.session(one, outcome, target=split.target, at=now) for one in told])
 
 
 def _is_at_rest(split: Split) -> bool:
