@@ -22,6 +22,7 @@ SHORTEST_OFFER_TIMEOUT_SECONDS = 2
 OFFER_AGE_GRACE_SECONDS = 60
 
 
+QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
 # Who shows what splitting does on the local stage, which nobody else uses.
 DEMO = ("demo-*",)
 DEMO_TARGETS = ("lambda/demo-*",)
@@ -147,9 +148,14 @@ class Config:
     )
     splittable_queues: str | None = setting(
         None,
-        "Queues that may be split, by name, separated by commas; `*` may end a name. Their dead-letter queues may be "
-        "named too: otherwise temporary queues have none. Without it none but by tag; locally `demo-*`.",
-        pattern=listed(r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"),
+        "Queues that may be split, by name, separated by commas; `*` may end a name. Without it none but by tag; "
+        "locally `demo-*`.",
+        pattern=listed(QUEUES),
+    )
+    splittable_dead_letter_queues: str | None = setting(
+        None,
+        "Dead-letter queues of those, by name, separated by commas; temporary queues have no other dead-letter queues.",
+        pattern=listed(QUEUES),
     )
     splittable_queue_tag: str | None = setting(
         None,
@@ -174,6 +180,9 @@ class Config:
         "Roles of those consumers by name, separated by commas; `*` may end a name. Discovery reads their policies, "
         "and ECS tasks are given them again. Without it none; locally `demo-*`.",
         pattern=listed(r"[A-Za-z0-9_+.@-]{1,64}\*?"),
+    )
+    split_concurrency: int = setting(
+        20, "Batches of one queue that are forwarded at once.", unit="functions", minimum=2, maximum=1000
     )
     split_timeout_seconds: int = setting(
         20,
@@ -261,6 +270,11 @@ class Config:
     def queues_to_split(self) -> tuple[str, ...]:
         """The names of the queues that may be split."""
         return self._or_demo(_parts(self.splittable_queues), DEMO)
+
+    @property
+    def dead_letter_queues_to_read(self) -> tuple[str, ...]:
+        """The names of those queues' dead-letter queues."""
+        return _parts(self.splittable_dead_letter_queues)
 
     @property
     def queue_keys_to_use(self) -> tuple[str, ...]:

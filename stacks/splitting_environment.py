@@ -13,6 +13,7 @@ NEEDS = {
         *COMMON,
         "CONTROL_QUEUE_URL",
         "SPLIT_FUNCTION_ARN",
+        "SPLIT_CONCURRENCY",
         "TEMPORARY_QUEUE_PREFIX",
         "TEMPORARY_QUEUE_ARN_PREFIX",
         "SPLIT_EMPTY_SECONDS",
@@ -66,6 +67,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "TEMPORARY_QUEUE_PREFIX": config.temporary_queue_prefix,
         "TEMPORARY_QUEUE_ARN_PREFIX": queue_arn(config.temporary_queue_prefix),
         "SPLIT_TIMEOUT_SECONDS": str(config.split_timeout_seconds),
+        "SPLIT_CONCURRENCY": str(config.split_concurrency),
         "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),
         "SPLIT_HEARTBEAT_SECONDS": str(config.split_heartbeat_seconds),
     }

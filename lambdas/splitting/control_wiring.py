@@ -1,13 +1,14 @@
 """What the function `control` works with, made once for each function instance."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
 
 from lambdas.splitting import wiring
+from signalbox.aws.discovery import AwsDiscovery
 from signalbox.aws.forwarders import LambdaForwarders
 from signalbox.aws.replies import SqsControlQueue, SqsReplies
 from signalbox.aws.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
@@ -16,7 +17,6 @@ from signalbox.aws.targets.ecs import EcsTargets
 from signalbox.aws.targets.lambdas import LambdaTargets
 from signalbox.aws.targets.reading import Originals
 from signalbox.aws.targets.ssm import SsmTargets
-from signalbox.errors import RejectedError
 from signalbox.languages import Languages
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.splitting.control_ports import ControlPorts, Store
@@ -26,7 +26,7 @@ from signalbox.splitting.naming import RANDOM_CHARACTERS, RANDOM_LENGTH
 from signalbox.splitting.ports import Targets
 from signalbox.splitting.splitter import RECORD_AGE
 from signalbox.splitting.sweeping import SplitSweep
-from signalbox.splitting.target import Target, TargetKind
+from signalbox.splitting.target import TargetKind
 from signalbox.splitting.world import Patience
 
 if TYPE_CHECKING:
@@ -90,9 +90,10 @@ def ports() -> ControlPorts:
             function_arn=wiring.settings().text("SPLIT_FUNCTION_ARN"),
             queue_arn_prefix=_queue_arn_prefix(),
             stage=stage(),
+            concurrency=wiring.settings().number("SPLIT_CONCURRENCY"),
         ),
         targets=_targets(Resolver(compiler)),
-        discovery=_NoDiscovery(),
+        discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix()),
         control_queue=SqsControlQueue(wiring.sqs(), wiring.settings().text("CONTROL_QUEUE_URL")),
         compiler=compiler,
         clock=wiring.CLOCK,
@@ -137,8 +138,3 @@ def _queue_arn_prefix() -> str:
 
 def _random_parts() -> Iterator[str]:
     return iter(lambda: "".join(secrets.choice(RANDOM_CHARACTERS) for _ in range(RANDOM_LENGTH)), "")
-
-
-class _NoDiscovery:
-    def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
-        raise RejectedError(f"what {target} consumes cannot be discovered yet")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
     from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
-# Who reports single messages as failed switches off Lambda's own slowing-down, so this is how far it goes.
-MAXIMUM_CONCURRENCY = 20
 # One that is being deleted may still forward what it has received.
 STATES = {
     "Creating": ForwardingState.STARTING,
@@ -32,12 +30,17 @@ LIVELIEST_FIRST = (ForwardingState.ON, ForwardingState.STARTING, ForwardingState
 
 @dataclass(frozen=True, slots=True)
 class LambdaForwarders:
-    """`Forwarders`; `queue_arn_prefix` is the ARN of a queue up to its name."""
+    """`Forwarders`; `queue_arn_prefix` is the ARN of a queue up to its name.
+
+    Who reports single messages as failed switches off Lambda's own slowing-down: for a queue, at most `concurrency`
+    functions run at once.
+    """
 
     lambda_: "LambdaClient"
     function_arn: str
     queue_arn_prefix: str
     stage: str
+    concurrency: int
 
     def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
         """Return the state of each, without `unfinished`."""
@@ -85,7 +88,7 @@ class LambdaForwarders:
                 FunctionName=self.function_arn,
                 BatchSize=MAXIMUM_ENTRIES,
                 FunctionResponseTypes=["ReportBatchItemFailures"],
-                ScalingConfig={"MaximumConcurrency": MAXIMUM_CONCURRENCY},
+                ScalingConfig={"MaximumConcurrency": self.concurrency},
                 Tags={STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY},
             )
 

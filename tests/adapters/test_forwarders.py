@@ -24,7 +24,7 @@ ORIGINAL = QueueName("memes")
 def forwarders(sqs) -> LambdaForwarders:
     sqs.create_queue(QueueName=ORIGINAL)
     functions = boto3.client("lambda")
-    return LambdaForwarders(functions, _function(functions, "split"), ARNS, stage="signalbox")
+    return LambdaForwarders(functions, _function(functions, "split"), ARNS, stage="signalbox", concurrency=20)
 
 
 def _function(functions, name: str) -> str:
@@ -97,7 +97,7 @@ def test_forwarding_is_a_mapping_that_may_fail_in_part(forwarders: LambdaForward
 def test_a_mapping_says_whose_it_is(aws: None) -> None:
     listing = Listing()
 
-    LambdaForwarders(listing, "split", ARNS, stage="signalbox").start(ORIGINAL)
+    LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).start(ORIGINAL)
 
     ((name, arguments),) = listing.changes
     assert name == "create_event_source_mapping"
@@ -153,7 +153,7 @@ def test_the_mapping_of_the_deployed_consumer_is_left_alone(forwarders: LambdaFo
     ],
 )
 def test_each_state_of_a_mapping_has_its_meaning(aws: None, names: list[str], expected: ForwardingState) -> None:
-    forwarders = LambdaForwarders(Listing(*map(mapping, names)), "split", ARNS, stage="signalbox")
+    forwarders = LambdaForwarders(Listing(*map(mapping, names)), "split", ARNS, stage="signalbox", concurrency=20)
 
     assert state(forwarders) is expected
 
@@ -163,7 +163,7 @@ def test_a_state_is_never_taken_for_older_than_it_is(aws: None) -> None:
     late = START + timedelta(seconds=5)
     listing = Listing(mapping("Disabled"), mapping("Disabled", uuid="u2", at=late))
 
-    found = LambdaForwarders(listing, "split", ARNS, stage="signalbox").observe([ORIGINAL])[ORIGINAL]
+    found = LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).observe([ORIGINAL])[ORIGINAL]
 
     assert found.since == late + timedelta(seconds=1)
     assert found.since.tzinfo is UTC
@@ -172,7 +172,7 @@ def test_a_state_is_never_taken_for_older_than_it_is(aws: None) -> None:
 def test_two_mappings_that_should_be_one_are_stopped_and_removed_both(aws: None) -> None:
     """The emulator takes a second one; AWS does not."""
     listing = Listing(mapping("Enabled"), mapping("Enabled", uuid="u2"), mapping("Deleting", uuid="u3"))
-    forwarders = LambdaForwarders(listing, "split", ARNS, stage="signalbox")
+    forwarders = LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20)
 
     forwarders.stop(ORIGINAL)
     forwarders.remove(ORIGINAL)
@@ -189,7 +189,7 @@ def test_a_mapping_that_is_gone_when_it_is_to_be_removed_is_fine(forwarders: Lam
     gone = forwarders.lambda_.exceptions.ResourceNotFoundException({"Error": {"Code": "x"}}, "TheCall")
     listing = Listing(mapping("Disabled"), error=gone)
 
-    LambdaForwarders(listing, "split", ARNS, stage="signalbox").remove(ORIGINAL)
+    LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).remove(ORIGINAL)
 
     assert len(listing.changes) == 1
 

@@ -126,6 +126,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "CONTROL_QUEUE_URL": control_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": dead_url,
         "SPLIT_FUNCTION_ARN": function("split", {}),
+        "SPLIT_CONCURRENCY": "20",
         "TEMPORARY_QUEUE_PREFIX": PREFIX,
         "TEMPORARY_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
         "SPLIT_TIMEOUT_SECONDS": "20",
@@ -158,6 +159,12 @@ def test_a_registry_is_applied_and_listed(stage):
 
     (told,) = stage.ask("registries")["result"]
     assert (told["target"], told["documents"]) == (APP, [REGISTRY])
+
+
+def test_a_registry_is_discovered(stage):
+    (document,) = stage.ask("discover", target=APP)["result"]["documents"]
+
+    assert "memes" in json.dumps(document)
 
 
 def test_a_session_is_started_and_a_round_is_asked_for(stage):
