@@ -55,6 +55,12 @@ class Parameter:
         newest = self.ssm.get_parameter_history(Name=NAME)["Parameters"][-1]
         return {name: value for name, value in newest.items() if name not in ("Value", "Version", "LastModifiedDate")}
 
+    def overwritten(self) -> list[dict[str, object]]:
+        """Return a list that grows with what SSM is told."""
+        told: list[dict[str, object]] = []
+        self.ssm.meta.events.register("provide-client-params.ssm.PutParameter", lambda params, **_: told.append(params))
+        return told
+
     def now(self):
         return self.ssm.get_parameter(Name=NAME)["Parameter"]["LastModifiedDate"] + self.later
 
@@ -131,6 +137,7 @@ def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTarg
         value, Type="SecureString", KeyId="alias/mine", Description="whose", AllowedPattern=".*", Tier="Advanced"
     )
     before, source = parameter.settings, NameSource(Place.VALUE, selector=".queue")
+    told = parameter.overwritten()
 
     targets.switch(split(), registry(source))
     assert json.loads(parameter.value) == {"queue": DEPLOYED}
@@ -139,6 +146,11 @@ def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTarg
 
     assert parameter.value == value
     assert parameter.settings == before
+    # moto keeps what it is not told again; SSM would take its own key.
+    assert [before.items() <= {**request, "LastModifiedUser": "N/A", "Labels": []}.items() for request in told] == [
+        True,
+        True,
+    ]
 
 
 def test_policies_of_a_parameter_are_kept(targets: SsmTargets, parameter: Parameter) -> None:
