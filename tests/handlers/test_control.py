@@ -91,6 +91,9 @@ def record_of(body: str) -> Event:
 def function(name: str, variables: dict[str, str]) -> str:
     iam = boto3.client("iam")
     role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
+    receive = {"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": f"arn:aws:sqs:{REGION}:{ACCOUNT}:memes"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [receive]})
+    iam.put_role_policy(RoleName=name, PolicyName="queues", PolicyDocument=policy)
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr("a.py", "")
@@ -162,9 +165,10 @@ def test_a_registry_is_applied_and_listed(stage):
 
 
 def test_a_registry_is_discovered(stage):
-    (document,) = stage.ask("discover", target=APP)["result"]["documents"]
+    reply = stage.ask("discover", target=APP)
 
-    assert "memes" in json.dumps(document)
+    (document,) = reply["result"]["documents"]
+    assert document["spec"]["queues"]["memes"]["nameSource"] == {"envVar": "QUEUE"}
 
 
 def test_a_session_is_started_and_a_round_is_asked_for(stage):
