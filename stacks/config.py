@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from stacks.setting import Setting, listed, setting, settings_of
+from stacks.setting import Setting, listed, parts, setting, settings_of
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
 LOG_RETENTION_DAYS = (
@@ -24,8 +24,7 @@ OFFER_AGE_GRACE_SECONDS = 60
 
 QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
 # Who shows what splitting does on the local stage, which nobody else uses.
-DEMO = ("demo-*",)
-DEMO_TARGETS = ("lambda/demo-*",)
+DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,27 +268,27 @@ class Config:
     @property
     def queues_to_split(self) -> tuple[str, ...]:
         """The names of the queues that may be split."""
-        return self._or_demo(_parts(self.splittable_queues), DEMO)
+        return self._or_demo(parts(self.splittable_queues), DEMO)
 
     @property
     def dead_letter_queues_to_read(self) -> tuple[str, ...]:
         """The names of those queues' dead-letter queues."""
-        return _parts(self.splittable_dead_letter_queues)
+        return parts(self.splittable_dead_letter_queues)
 
     @property
     def queue_keys_to_use(self) -> tuple[str, ...]:
         """The ARNs of those queues' keys."""
-        return _parts(self.splittable_queue_key_arns)
+        return parts(self.splittable_queue_key_arns)
 
     @property
     def targets_to_switch(self) -> tuple[str, ...]:
         """The consumers that may be switched."""
-        return self._or_demo(_parts(self.splittable_targets), DEMO_TARGETS)
+        return self._or_demo(parts(self.splittable_targets), DEMO_TARGETS)
 
     @property
     def target_roles(self) -> tuple[str, ...]:
         """The names of those consumers' roles."""
-        return self._or_demo(_parts(self.splittable_target_roles), DEMO)
+        return self._or_demo(parts(self.splittable_target_roles), DEMO)
 
     def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:
         return named or (demo if self.local else ())
@@ -298,7 +297,3 @@ class Config:
 def settings() -> tuple[Setting, ...]:
     """Return all settings in the order in which they are written above."""
     return settings_of(Config)
-
-
-def _parts(text: str | None) -> tuple[str, ...]:
-    return tuple(text.split(",")) if text else ()

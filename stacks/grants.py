@@ -67,7 +67,7 @@ def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
     written = [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, ERROR_PREFIX)]
     allow(role, ["s3:PutObject", "s3:AbortMultipartUpload", "s3:GetObject"], written)
     allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
-    allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], _table_arns(lake))
+    allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], table_arns(lake))
     allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
     allow_key(role, state.state_key, service="s3")
 
@@ -134,7 +134,8 @@ def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
     allow(grantee, USE_KEY, [key.key_arn], through(service))
 
 
-def _table_arns(lake: HistoryLake) -> list[str]:
+def table_arns(lake: HistoryLake) -> list[str]:
+    """Return the ARNs that Glue asks for when somebody looks at the table of history."""
     catalog = f"arn:{Aws.PARTITION}:glue:{Aws.REGION}:{Aws.ACCOUNT_ID}"
     database = lake.database.database_name
     return [f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/{lake.table.ref}"]

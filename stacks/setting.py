@@ -45,6 +45,11 @@ def listed(pattern: str) -> str:
     return f"(?:{pattern})(?:,(?:{pattern}))*"
 
 
+def parts(text: str | None) -> tuple[str, ...]:
+    """Return what such a text lists."""
+    return tuple(text.split(",")) if text else ()
+
+
 def settings_of(config: type) -> tuple[Setting, ...]:
     """Return all settings of a dataclass in the order in which they are written in it."""
     hints = get_type_hints(config)

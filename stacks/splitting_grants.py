@@ -6,12 +6,12 @@ from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
 from stacks.config import Config
-from stacks.grants import READ_ITEMS, WRITE_ITEMS, Conditions, allow, allow_items, allow_key
+from stacks.grants import READ_ITEMS, WRITE_ITEMS, Conditions, allow, allow_items, allow_key, table_arns
 from stacks.history_lake import HistoryLake
 from stacks.keys import through
 from stacks.splitting import Splitting
 from stacks.splitting_environment import arn, queue_arn
-from stacks.state_stack import StateStack
+from stacks.state_stack import QUERY_PREFIX, RAW_PREFIX, StateStack
 from stacks.tables import BY_KIND
 
 # mirrord's documentation gives its operator the same, and SQS asks for two of them.
@@ -37,6 +37,8 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, *replies])
     _allow_originals(control, ["sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], config)
     _allow_originals(control, ["sqs:SendMessage"], config)  # what a target leaves goes back
+    if config.dead_letter_queues_to_read:  # to know whose dead letters they take
+        allow(control, ["sqs:GetQueueAttributes"], [queue_arn(name) for name in config.dead_letter_queues_to_read])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], temporary)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], temporary)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
@@ -53,8 +55,13 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
         allow_key(function, state.queue_key, service="sqs")
         _allow_queue_keys(function, config)
 
+    _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
+    _grant_audit(splitting.user_policy, state=state, lake=lake)
+
+
+def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
+    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
     # Whoever has this can end anybody's session: a team shares a stage, and knows who it is.
-    person = splitting.user_policy
     allow(person, ["sqs:SendMessage", "sqs:GetQueueUrl"], [splitting.control_queue.queue_arn])
     allow_key(person, state.queue_key, service="sqs")
     allow(person, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], replies)
@@ -64,10 +71,22 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
 
 
+def _grant_audit(person: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
+    """Let people ask history who got a message; it holds no message."""
+    bucket = state.history_bucket
+    asking = ["athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults"]
+    allow(person, asking, [arn("athena", "workgroup/primary")])
+    allow(person, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
+    allow(person, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
+    allow(person, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, QUERY_PREFIX)])
+    allow(person, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{QUERY_PREFIX}*")])
+    allow_key(person, state.state_key, service="s3")
+
+
 def settings_arns(config: Config) -> list[str]:
     """Return the ARNs of all that settings name, and of what is named as its owner likes."""
     tagged = [queue_arn("*")] if config.splittable_queue_tag else []
-    queues = [queue_arn(name) for name in config.queues_to_split]
+    queues = [queue_arn(name) for name in (*config.queues_to_split, *config.dead_letter_queues_to_read)]
     services = [*_service_arns(config), TASK_DEFINITIONS] if _named(config, ECS_SERVICE) else []
     return [*tagged, *queues, *_function_arns(config), *services, *_parameter_arns(config), *_role_arns(config)]
 

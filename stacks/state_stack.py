@@ -15,6 +15,8 @@ RAW_PREFIX = "raw/"
 REPORT_PREFIX = "reports/rendezvous/"
 SPLIT_REPORT_PREFIX = "reports/splitting/"
 ERROR_PREFIX = "errors/"
+# Where `split audit` lets Athena put its answers.
+QUERY_PREFIX = "queries/"
 
 
 class StateStack(Stack):
@@ -57,6 +59,7 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
     return [
         s3.LifecycleRule(id="raw", prefix=RAW_PREFIX, expiration=Duration.days(config.history_retention_days)),
         s3.LifecycleRule(id="errors", prefix=ERROR_PREFIX, expiration=Duration.days(30)),
+        s3.LifecycleRule(id="queries", prefix=QUERY_PREFIX, expiration=Duration.days(1)),
         s3.LifecycleRule(
             id="leftovers",
             noncurrent_version_expiration=Duration.days(30),

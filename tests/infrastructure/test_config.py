@@ -110,6 +110,16 @@ def test_a_value_that_cannot_be_is_refused(context, problem):
         ({"client_queue_prefix": "sig"}, "would open the queues of stage 'signalbox'"),
         ({"client_queue_prefix": "signalbox-"}, "would open the queues of stage 'signalbox'"),
         ({"client_queue_prefix": "signalbox-Rendezvous"}, "would open the queues of stage 'signalbox'"),
+        ({"client_queue_prefix": "signalbox-split-reply-"}, "would open the queues of stage 'signalbox'"),
+        (
+            {"temporary_queue_prefix": "snowflake-client-x-"},
+            "temporary_queue_prefix 'snowflake-client-x-' overlaps with client_queue_prefix: 'snowflake-client-'",
+        ),
+        ({"temporary_queue_prefix": "snowflake-b"}, "overlaps with the broker queue: 'snowflake-broker'"),
+        ({"stage": "mirrord"}, "temporary_queue_prefix 'mirrord-' overlaps with the stage's own: 'mirrord-'"),
+        ({"splittable_queues": "orders,mirrord-x"}, "splittable_queues: 'mirrord-x' would open queues of the stage"),
+        ({"splittable_queues": "sig*"}, "splittable_queues: 'sig*' would open queues of the stage 'signalbox' itself"),
+        ({"splittable_targets": "ecs/prod/mailer"}, "set splittable_target_roles too"),
         ({"broker_queue_key_arn": KEY}, "broker_queue_key_arn is only for an existing queue"),
         ({"broker_queue_arn": QUEUE, "region": "us-east-1"}, "broker_queue_arn must be in region 'us-east-1'"),
     ],
@@ -117,6 +127,43 @@ def test_a_value_that_cannot_be_is_refused(context, problem):
 )
 def test_values_that_do_not_go_together_are_refused(context, words):
     assert words in problems(**context)[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("splittable_queues", "*"),
+        ("splittable_queues", "orders,"),
+        ("splittable_queues", "orders, bills"),
+        ("splittable_queues", "or*ders"),
+        ("splittable_targets", "meme-app"),
+        ("splittable_targets", "deployment/meme-app"),
+        ("splittable_targets", "ecs/mailer"),
+        ("splittable_targets", "lambda/*"),
+        ("splittable_target_roles", "role/mailer"),
+        ("splittable_queue_tag", "split"),
+    ],
+)
+def test_what_may_be_split_is_named_in_full_or_by_how_it_begins(setting, text):
+    (problem,) = problems(**{setting: text})
+
+    assert problem.startswith(f"{setting} must match ")
+    assert problem.endswith(f"not {text!r}")
+
+
+def test_names_are_listed_with_commas():
+    config = read_config(
+        {"splittable_queues": "orders*,bills.fifo,old*.fifo", "splittable_targets": "ssm//a/b,lambda/x*"}
+    )
+
+    assert config.queues_to_split == ("orders*", "bills.fifo", "old*.fifo")
+    assert config.targets_to_switch == ("ssm//a/b", "lambda/x*")
+    assert config.target_roles == ()
+
+
+def test_the_demo_of_the_local_stage_may_be_split_unless_others_are_named():
+    assert read_config({"local": True}).queues_to_split == ("demo-*",)
+    assert read_config({"local": True, "splittable_queues": "mine"}).queues_to_split == ("mine",)
 
 
 def test_a_prefix_of_our_own_stage_may_name_client_queues():

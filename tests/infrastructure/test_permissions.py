@@ -127,7 +127,17 @@ TABLE: dict[str, dict[str, str]] = {
         REPLIES: "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueUrl ReceiveMessage TagQueue",
         TEMPORARY: "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage",
         "arn:<Partition>:cloudformation:<Region>:<AccountId>:stack/signalbox/*": "cloudformation: DescribeStacks",
+        "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
+            "athena: GetQueryExecution GetQueryResults StartQueryExecution"
+        ),
+        f"{GLUE}:catalog": "glue: GetDatabase GetTable",
+        f"{GLUE}:database/HistoryLake/Database": "glue: GetDatabase GetTable",
+        f"{GLUE}:table/HistoryLake/Database/HistoryLake/EventsRaw": "glue: GetDatabase GetTable",
+        "History": "s3: GetBucketLocation ListBucket",
+        "History/raw/*": "s3: GetObject",
+        "History/queries/*": "s3: AbortMultipartUpload GetObject PutObject",
         "QueueKey": f"kms: {KEY_IN_USE}",
+        "StateKey": f"kms: {KEY_IN_USE}",
     },
     "HistoryLake/DeliveryRole": {
         "History/raw/*": "s3: AbortMultipartUpload GetObject PutObject",

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from signalbox.aws import splits
-from stacks import tables
+from signalbox.cli import splitting_history
+from signalbox.queues import QueueName
+from signalbox.splitting.policy import Splittable, policy_document
+from stacks import state_stack, tables
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
 
@@ -14,6 +17,7 @@ WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SETTINGS = {
     "splittable_queues": "orders*,bills.fifo",
+    "splittable_dead_letter_queues": "dead-*",
     "splittable_queue_tag": "may=be split",
     "splittable_queue_key_arns": KEY,
     "splittable_targets": "lambda/meme-app,ecs/prod/mailer,ssm//mail/queue,ssm/plain*",
@@ -63,6 +67,10 @@ def test_the_index_has_the_name_that_the_adapter_asks_for(stage):
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
+def test_answers_of_audits_go_where_people_may_write(stage):
+    assert state_stack.QUERY_PREFIX == splitting_history.QUERY_PREFIX
+
+
 def test_without_settings_nothing_can_be_split(stage):
     for role in ("Splitting/SplitRole", "Splitting/ControlRole"):
         reachable = {resource for _, resource, _ in allowed(stage, role) if resource.startswith(SQS)}
@@ -99,6 +107,29 @@ def test_only_control_sends_to_originals_and_only_what_was_left(chosen):
     assert originals <= resources(chosen, "Splitting/ControlRole", action="sqs:SendMessage")
     assert not originals & resources(chosen, "Splitting/SplitRole", action="sqs:SendMessage")
     assert not originals & resources(chosen, "Splitting/ControlRole", action="sqs:ReceiveMessage")
+
+
+def test_the_roles_are_together_what_the_printed_policy_says(chosen):
+    splittable = Splittable(
+        arn_prefix=f"{SQS}:",
+        queues=(QueueName("bills.fifo"),),
+        dead_letter_queues=(QueueName("dead"),),
+        key_arns=(KEY,),
+    )
+    printed = {
+        (action, resource)
+        for statement in policy_document(splittable)["Statement"]
+        for action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    }
+
+    ours = {
+        (action, resource.replace("dead-*", "dead"))
+        for role in ("Splitting/SplitRole", "Splitting/ControlRole")
+        for action, resource, _ in allowed(chosen, role)
+    }
+    about = {resource for _, resource in printed}
+    assert {(action, resource) for action, resource in ours if resource in about} == printed
 
 
 def test_keys_of_queues_are_used_through_sqs(chosen):
