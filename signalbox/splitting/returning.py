@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from signalbox.history.event import HistoryEvent
@@ -15,6 +16,9 @@ from signalbox.splitting.message import Message, MessageId
 from signalbox.splitting.ports import EffectFailed
 from signalbox.splitting.route import TOO_SLOW, Route
 from signalbox.splitting.split import Session, ended
+
+# Filters may be slow, and what was decided is to be sent while the record still is as it was read.
+DECIDING_FOR = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +53,15 @@ class Returning:
         return undone
 
     def _forwarded(self, messages: Sequence[Message], left_by: Session) -> Sequence[MessageId]:
-        decisions = {message.message_id: self._decision(message, left_by) for message in messages}
+        decisions = self._decisions(messages, left_by)
         self._end_slow(tuple(decisions.values()))
+        undecided = [one.message_id for one in messages if one.message_id not in decisions]
+        messages = messages[: len(decisions)]
         # Copies for sessions that mirror were made when the messages were forwarded first.
         planned = [self.route.deliveries(one, decisions[one.message_id])[0] for one in messages]
         work = Forwarding(messages, self.route.queue.is_fifo, planned)
         buried = set(self._send(work))
-        undone = work.not_done()
+        undone = [*work.not_done(), *undecided]
         done = [one for one in messages if one.message_id not in {*undone, *buried}]
         self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by) for one in done))
         return undone
@@ -85,6 +91,16 @@ class Returning:
         target, now = self.route.split.target, self.ports.now()
         self.ports.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
         return True
+
+    def _decisions(self, messages: Sequence[Message], left_by: Session) -> dict[MessageId, Decision]:
+        """Return who gets the messages, as many from the first on as there is time for, and one at least."""
+        until = self.ports.now() + DECIDING_FOR
+        decisions: dict[MessageId, Decision] = {}
+        for message in messages:
+            if decisions and self.ports.now() >= until:
+                break
+            decisions[message.message_id] = self._decision(message, left_by)
+        return decisions
 
     def _decision(self, message: Message, left_by: Session) -> Decision:
         received_at = message.first_received_at or self.ports.now()

@@ -1,5 +1,8 @@
 """The life of a split by commands: what is started is made, what is stopped is undone, and everybody hears why."""
 
+from datetime import timedelta
+from types import SimpleNamespace
+
 import pytest
 
 from signalbox.errors import RejectedError
@@ -409,6 +412,26 @@ def test_a_filter_that_is_too_slow_ends_its_session_and_not_the_return():
     assert heard["phase"] == "ending"
     assert heard["reason"].startswith("filter too slow")
     assert stage.sender.bodies(stage.split().queues[0].deployed) == ["x"]
+
+
+def test_messages_that_there_was_no_time_to_decide_on_come_again(monkeypatch):
+    stage = ControlStage().ready("ann", "bob")
+    anns, pattern = stage.session_queue("ann"), stage.ports.compiler.pattern
+    stage.queues.queues[anns].waiting += [message(f"{n}", "x") for n in range(6)]
+
+    def taking_time(text, *, case_sensitive):
+        def matches(_text):
+            stage.time.moment += timedelta(seconds=3)
+            return False
+
+        return SimpleNamespace(matches=matches, span=pattern(text, case_sensitive=case_sensitive).span)
+
+    monkeypatch.setattr(stage.ports.compiler, "pattern", taking_time)
+    stage.stop("ann")
+    stage.pass_time(20, alive=["bob"])
+
+    assert [len(batch.deliveries) for batch in stage.sender.calls] == [2]
+    assert [one.body for one in stage.queues.queues[anns].in_flight.values()] == ["2", "3", "4", "5"]
 
 
 def test_what_the_deployed_consumer_left_goes_back_to_the_original():
