@@ -1,0 +1,128 @@
+"""Draws the stages of a split and the phases of a session from their tables: `python -m tests.docs.split_states`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signalbox.splitting.split import PHASES, STAGES, Phase, Stage
+
+PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "split-states.svg"
+State = Stage | Phase | None
+
+# What each transition means. The test refuses a table with a transition that is not here, and the other way round.
+STAGE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
+    (None, Stage.STARTING): ("the first", "session"),
+    (Stage.STARTING, Stage.SPLIT): ("the target", "has switched"),
+    (Stage.STARTING, Stage.RESTORING): ("no session is left before the target has switched",),
+    (Stage.SPLIT, Stage.DRAINING): ("the last session", "has ended"),
+    (Stage.DRAINING, Stage.SPLIT): ("a session joins",),
+    (Stage.DRAINING, Stage.RESTORING): ("drained, or", "out of time"),
+    (Stage.RESTORING, Stage.CLEANING): ("the target", "is back"),
+    (Stage.CLEANING, None): ("all queues", "are gone"),
+}
+PHASE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
+    (None, Phase.STARTING): ("start",),
+    (Phase.STARTING, Phase.MATCHING): ("its queues", "are there"),
+    (Phase.STARTING, Phase.ENDING): ("stopped, silent, refused by AWS, or the target took too long",),
+    (Phase.MATCHING, Phase.READY): ("its filters count", "everywhere"),
+    (Phase.MATCHING, Phase.ENDING): ("stopped, silent, or a filter is too slow",),
+    (Phase.READY, Phase.ENDING): ("stopped, silent,", "a slow filter"),
+    (Phase.ENDING, None): ("returned", "and deleted"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A table, what its transitions mean, and where it is drawn. Stages and phases have some words in common."""
+
+    title: str
+    kind: str
+    table: Mapping[State, frozenset[State]]
+    meaning: Mapping[tuple[State, State], tuple[str, ...]]
+    y: int
+
+    @property
+    def states(self) -> list[State]:
+        return [state for state in self.table if state is not None]
+
+    @property
+    def transitions(self) -> list[tuple[State, State]]:
+        return [(one, other) for one, others in self.table.items() for other in sorted(others, key=str)]
+
+
+ROWS = (
+    Row("A split", "stage", STAGES, STAGE_MEANING, 150),
+    Row("Each of its sessions", "phase", PHASES, PHASE_MEANING, 350),
+)
+FIRST, STEP, WIDTH, HEIGHT = 200, 195, 92, 44
+HEAD = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1160 410" width="1160" height="410" role="img" \
+aria-labelledby="title">
+  <title id="title">The stages of a split and the phases of a session</title>
+  <style>
+    :root { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --stage: #fff1e0; --phase: #e4f0fb; }
+    @media (prefers-color-scheme: dark) {
+      :root { --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --stage: #3a2a12; --phase: #10304d; }
+    }
+    text { font-family: system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; font-size: 13px; }
+    text { fill: var(--ink); text-anchor: middle; }
+    .row { font-weight: 600; text-anchor: start; }
+    .name { font-weight: 600; }
+    .why { font-size: 12px; fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 4px; }
+    .box { stroke: var(--soft); rx: 6; }
+    .stage { fill: var(--stage); } .phase { fill: var(--phase); }
+    .arrow { fill: none; stroke: var(--soft); stroke-width: 1.4; marker-end: url(#head); }
+  </style>
+  <defs>
+    <marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">
+      <path d="M0 0 L8 4 L0 8 Z" fill="#768390"/>
+    </marker>
+  </defs>
+  <rect width="1160" height="410" fill="var(--paper)"/>
+"""
+
+
+def drawn() -> str:
+    """Return the picture of the tables as they are."""
+    return HEAD + "".join(text for row in ROWS for text in _row(row)) + "</svg>\n"
+
+
+def _row(row: Row) -> Iterator[str]:
+    y = row.y
+    yield f'  <text class="row" x="20" y="{y - 112}">{row.title}</text>\n'
+    for before, after in row.transitions:
+        yield from _arrow(row, before, after)
+    yield f'  <circle cx="62" cy="{y}" r="8" fill="var(--ink)"/>\n'
+    end = FIRST + STEP * len(row.states) - 30
+    yield f'  <circle cx="{end}" cy="{y}" r="8" fill="none" stroke="var(--ink)"/>\n'
+    yield f'  <circle cx="{end}" cy="{y}" r="4" fill="var(--ink)"/>\n'
+    for number, state in enumerate(row.states):
+        x = FIRST + STEP * number
+        box = f'x="{x - WIDTH // 2}" y="{y - HEIGHT // 2}" width="{WIDTH}" height="{HEIGHT}"'
+        yield f'  <rect class="box {row.kind}" {box}/>\n  <text class="name" x="{x}" y="{y + 5}">{state}</text>\n'
+
+
+def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
+    states, y = row.states, row.y
+    start = -1 if before is None else states.index(before)
+    stop = len(states) if after is None else states.index(after)
+    left = 70 if before is None else FIRST + STEP * start + WIDTH // 2
+    right = FIRST + STEP * stop - (38 if after is None else WIDTH // 2) - 2
+    steps = stop - start
+    if steps == 1:
+        path, x, label = f"M{left} {y} H{right}", (left + right) // 2, y - 8
+    else:  # over the boxes when it goes ahead, under them when it goes back
+        side = -1 if steps > 0 else 1
+        edge, bend = y + side * HEIGHT // 2, y + side * (HEIGHT // 2 + max(22, 12 * steps**2 - 8))
+        aside = 6 * steps  # so that two that end at one box do not meet
+        out, into = FIRST + STEP * start + aside, FIRST + STEP * stop - aside
+        path = f"M{out} {edge} C{out} {bend} {into} {bend} {into} {edge + 2 * side}"
+        x, label = (out + into) // 2, (edge + 3 * bend) // 4 + (-6 if side < 0 else 16)
+    yield f'  <path class="arrow" d="{path}"/>\n'
+    lines = row.meaning[before, after]
+    for number, line in enumerate(lines):
+        yield f'  <text class="why" x="{x}" y="{label - 15 * (len(lines) - 1 - number)}">{line}</text>\n'
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(drawn())

@@ -1,0 +1,26 @@
+"""The files that the page on splitting shows are read by the code."""
+
+import json
+
+import yaml
+
+from signalbox.splitting.registry_file import parse_registries
+from signalbox.splitting.session_config import parse_mirrord_file
+from tests.docs.markdown import ROOT, blocks
+from tests.unit.splitting.languages import PlainLanguages
+
+PAGE = ROOT / "docs" / "splitting.md"
+
+
+def test_the_registry_of_the_page_is_one():
+    (block,) = [block for block in blocks(PAGE) if block.kind == "registry"]
+
+    (registry,) = parse_registries(yaml.safe_load_all(block.code), PlainLanguages())
+
+    assert [str(registry.target), *(queue.queue_id for queue in registry.queues)] == ["lambda/meme-app", "orders"]
+
+
+def test_the_session_of_the_page_names_the_queue_of_its_registry():
+    (block,) = [block for block in blocks(PAGE) if block.language == "json"]
+
+    assert parse_mirrord_file(json.loads(block.code), PlainLanguages()).named_queues == ("orders",)
