@@ -19,6 +19,7 @@ USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 ECS_SERVICE, LAMBDA, PARAMETER = "ecs/", "lambda/", "ssm/"
 EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
 TASK_DEFINITIONS = arn("ecs", "task-definition/*")
+POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.ACCOUNT_ID, "aws"))
 
 
 def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
@@ -88,7 +89,8 @@ def settings_arns(config: Config) -> list[str]:
     tagged = [queue_arn("*")] if config.splittable_queue_tag else []
     queues = [queue_arn(name) for name in (*config.queues_to_split, *config.dead_letter_queues_to_read)]
     services = [*_service_arns(config), TASK_DEFINITIONS] if _named(config, ECS_SERVICE) else []
-    return [*tagged, *queues, *_function_arns(config), *services, *_parameter_arns(config), *_role_arns(config)]
+    roles = [*_role_arns(config), *POLICIES] if config.target_roles else []
+    return [*tagged, *queues, *_function_arns(config), *services, *_parameter_arns(config), *roles]
 
 
 def _allow_originals(grantee: iam.IGrantable, actions: Sequence[str], config: Config) -> None:
@@ -118,7 +120,7 @@ def _allow_mappings(control: iam.IGrantable, functions: Sequence[str], config: C
 
 def _allow_targets(control: iam.IGrantable, config: Config) -> None:
     if functions := _function_arns(config):
-        allow(control, ["lambda:GetFunctionConfiguration", "lambda:GetAlias"], functions)
+        allow(control, ["lambda:GetFunctionConfiguration", "lambda:GetAlias", "lambda:ListAliases"], functions)
         allow(control, ["lambda:UpdateFunctionConfiguration"], functions)
         allow(control, ["lambda:PublishVersion", "lambda:UpdateAlias"], functions)
     if services := _service_arns(config):
@@ -128,6 +130,8 @@ def _allow_targets(control: iam.IGrantable, config: Config) -> None:
     if config.target_roles:
         roles = _role_arns(config)
         allow(control, ["iam:ListRolePolicies", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies"], roles)
+        # Which policies a role has is found out there only.
+        allow(control, ["iam:GetPolicy", "iam:GetPolicyVersion"], POLICIES)
 
 
 def _allow_services(control: iam.IGrantable, services: Sequence[str], config: Config) -> None:

@@ -167,6 +167,16 @@ def test_roles_are_passed_to_tasks_of_ecs_alone(chosen):
     assert set(map(str, conditions(chosen, "Splitting/ControlRole", action="iam:PassRole"))) == {str(to_tasks)}
 
 
+def test_discovery_reads_the_policies_of_the_named_roles(chosen):
+    roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
+
+    assert resources(chosen, "Splitting/ControlRole", action="iam:GetRolePolicy") == roles
+    assert resources(chosen, "Splitting/ControlRole", action="iam:GetPolicyVersion") == {
+        "arn:<Partition>:iam::<AccountId>:policy/*",
+        "arn:<Partition>:iam::aws:policy/*",
+    }
+
+
 def test_times_and_names_follow_from_the_settings():
     stage = templates(stage="trial", split_timeout_seconds=45, temporary_queue_prefix="tmp-")
     split, control = (stage.every("AWS::Lambda::Function")[f"Splitting/{name}"] for name in ("Split", "Control"))
