@@ -29,8 +29,8 @@ T = TypeVar("T")
 SOURCE = Path(__file__).with_name("recording_consumer.py")
 RUNTIME: "RuntimeType" = "python3.12"
 READY_SECONDS = 30
-VISIBILITY_SECONDS = 12
-FUNCTION_SECONDS = 10
+VISIBILITY_SECONDS = 6
+FUNCTION_SECONDS = 6
 
 
 @dataclass(frozen=True, slots=True)

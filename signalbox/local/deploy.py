@@ -23,7 +23,7 @@ LOCAL_SETTINGS = {
     "splittable_queues": "demo-*",
     "splittable_targets": "lambda/demo-*",
     "split_concurrency": "2",
-    "split_timeout_seconds": "10",
+    "split_timeout_seconds": "5",
     "split_empty_seconds": "3",
 }
 # What answers under which prefix of the endpoint: later capabilities add theirs.
