@@ -201,9 +201,10 @@ def test_a_session_is_stopped_by_name(stage):
 
 def test_stopping_can_wait_until_all_is_gone(stage):
     phases = iter(["ending", "gone"])
-    stage.replies["stop"] = lambda _: {"session": "ann-1", "phase": next(phases)}
+    stage.replies["heartbeat"] = lambda _: {"session": "ann-1", "phase": next(phases)}
 
     assert split("stop", "ann-1", *TARGET, "--wait").stdout == "ann-1  gone\n"
+    assert stage.commands == ["stop", "heartbeat", "heartbeat"]
 
 
 @pytest.fixture
