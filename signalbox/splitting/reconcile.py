@@ -35,7 +35,8 @@ def next_actions(split: Split, world: World, *, now: datetime, patience: Patienc
 
 def is_at_rest(split: Split) -> bool:
     """Say whether nothing is under way: all sessions are ready, and only they or time can change anything."""
-    return split.stage is Stage.SPLIT and all(session.phase is Phase.READY for session in split.sessions)
+    is_used = split.stage is Stage.SPLIT and bool(split.sessions)  # without sessions it is about to be undone
+    return is_used and all(session.phase is Phase.READY for session in split.sessions)
 
 
 def after_refusal(split: Split, effect: Effect, *, reason: str) -> tuple[MoveSession, ...]:

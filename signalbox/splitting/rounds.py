@@ -83,7 +83,7 @@ class RoundDesk:
             pass
         locks.leave(target, holder=command.holder)
         newest = self.ports.store.splits.find(target)
-        if newest is not None and (progress is not Progress.NONE or not _is_at_rest(newest.split)):
+        if newest is not None and (progress is not Progress.NONE or not is_at_rest(newest.split)):
             self.wake(target, delay=SOON if _is_waited_for(newest.split) else LATER)
 
     def _look(self, target: Target) -> Progress:
@@ -160,10 +160,6 @@ class _Look:
     def _tell(self, split: Split, session_id: SessionId, outcome: str, now: datetime) -> None:
         told = (one for one in split.sessions if one.session_id == session_id)
         self.ports.record([events.session(one, outcome, target=split.target, at=now) for one in told])
-
-
-def _is_at_rest(split: Split) -> bool:
-    return bool(split.sessions) and is_at_rest(split)  # without sessions it is about to be undone
 
 
 def _is_waited_for(split: Split) -> bool:

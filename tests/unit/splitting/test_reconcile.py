@@ -115,6 +115,11 @@ def test_when_all_are_ready_there_is_nothing_to_do():
     assert is_at_rest(record)
 
 
+def test_a_split_that_everybody_has_left_is_not_at_rest():
+    """Killed between the last session's end and the next look, it would stay split otherwise."""
+    assert not is_at_rest(split(Stage.SPLIT))
+
+
 def test_a_target_that_was_deployed_anew_is_switched_again():
     found = world(TargetState.ORIGINAL, on(), ann_memes=holding(), deployed_memes=holding())
 
