@@ -13,7 +13,7 @@ from signalbox.splitting.forwarding import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.joining import FoundQueue
 from signalbox.splitting.matching import SessionId
 from signalbox.splitting.message import Message
-from signalbox.splitting.ports import EffectFailed, EffectRefused, StoredRegistry, StoredSplit
+from signalbox.splitting.ports import EffectFailed, EffectRefused, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.registry import Registry
 from signalbox.splitting.split import Session, Split, SplitQueue
 from signalbox.splitting.target import Target
@@ -34,11 +34,12 @@ class MemoryTime:
 
 @dataclass
 class MemorySplits:
-    """`beside` are the dictionaries by target that are forgotten with a split."""
+    """`beside` are the dictionaries by target that are forgotten with a split; `unreadable` are listed only."""
 
     records: dict[Target, StoredSplit] = field(default_factory=dict)
     queues: dict[QueueName, Target] = field(default_factory=dict)
     beside: list[dict[Target, object]] = field(default_factory=list)
+    unreadable: list[UnreadableSplit] = field(default_factory=list)
 
     def find(self, target: Target) -> StoredSplit | None:
         return self.records.get(target)
@@ -47,8 +48,8 @@ class MemorySplits:
         target = self.queues.get(original)
         return self.records.get(target) if target else None
 
-    def every(self) -> list[StoredSplit]:
-        return sorted(self.records.values(), key=lambda stored: str(stored.split.target))
+    def every(self) -> list[StoredSplit | UnreadableSplit]:
+        return [*sorted(self.records.values(), key=lambda stored: str(stored.split.target)), *self.unreadable]
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
         originals = [queue.original for queue in split.queues]
@@ -135,6 +136,10 @@ class MemoryNotes:
 
     def put(self, target: Target, name: str, text: str) -> None:
         self.notes.setdefault(target, {}).setdefault(name, text)
+
+    def remove(self, target: Target, names: Sequence[str]) -> None:
+        for name in names:
+            self.notes.get(target, {}).pop(name, None)
 
 
 @dataclass

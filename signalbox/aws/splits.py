@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, cast
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
-from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment, succeeds
+from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import QueueName
-from signalbox.splitting.ports import StoredRegistry, StoredSplit
-from signalbox.splitting.records import read_record, read_samples, record_text, samples_text, with_samples
+from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.records import (
+    UnreadableRecord,
+    read_record,
+    read_samples,
+    record_text,
+    samples_text,
+    with_samples,
+)
 from signalbox.splitting.split import Split
 from signalbox.splitting.target import Target
 from signalbox.splitting.world import Patience, Sample
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 
 BY_KIND_INDEX = "by_kind"
 SPLIT, REGISTRY = "split", "registry"
+SPLIT_KEY = "split#"
 BESIDE = ("samples", "notes")  # what is forgotten with a split
 NOTE = "note:"
 # Longer than the closing of any queue takes, so that no account of a killed call is lost by it.
@@ -55,9 +63,9 @@ class DynamoSplits:
         item = _read(self.table, _queue_key(original))
         return self.find(Target.parse(item["target"])) if item else None
 
-    def every(self) -> list[StoredSplit]:
-        """Return all splits, as they were a moment ago."""
-        return [_stored(item) for item in _of_kind(self.table, SPLIT)]
+    def every(self) -> list[StoredSplit | UnreadableSplit]:
+        """Return all splits, as they were a moment ago; one whose record cannot be read does not hide the others."""
+        return [_listed(item) for item in _of_kind(self.table, SPLIT)]
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
         """Store a new record; None if the target has one, or one of the queues belongs to another split."""
@@ -191,6 +199,17 @@ class DynamoNotes:
             ExpressionAttributeValues={":text": text},
         )
 
+    def remove(self, target: Target, names: Sequence[str]) -> None:
+        """Forget one note or more; those that are gone already are fine."""
+        placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
+        write = {
+            "Key": _key(target, "notes"),
+            "UpdateExpression": f"REMOVE {', '.join(placeholders)}",
+            "ExpressionAttributeNames": placeholders,
+            "ConditionExpression": "attribute_exists(pk)",  # an update of nothing would make an item
+        }
+        updated(self.table, write)
+
 
 @dataclass(frozen=True, slots=True)
 class DynamoLedger:
@@ -218,7 +237,7 @@ class DynamoLedger:
 
 
 def _key(target: Target, sort_key: str) -> Item:
-    return {"pk": f"split#{target}", "sk": sort_key}
+    return {"pk": f"{SPLIT_KEY}{target}", "sk": sort_key}
 
 
 def _queue_key(original: QueueName) -> Item:
@@ -253,6 +272,13 @@ def _item(stored: StoredSplit) -> Item:
 
 def _stored(item: Item) -> StoredSplit:
     return StoredSplit(read_record(item["record"]), int(item["version"]), tuple(json.loads(item["documents"])))
+
+
+def _listed(item: Item) -> StoredSplit | UnreadableSplit:
+    try:
+        return _stored(item)
+    except UnreadableRecord as error:
+        return UnreadableSplit(item["pk"].removeprefix(SPLIT_KEY), str(error))
 
 
 def _registry(item: Item) -> StoredRegistry:

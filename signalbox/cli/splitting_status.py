@@ -17,7 +17,7 @@ def list_sessions(
     *, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
 ) -> None:
     """List the sessions: whose they are, how far, how old, and what waits for them."""
-    sessions = [session for split in _splits(target, aws=aws, stage=stage) for session in split["sessions"]]
+    sessions = [session for split in _splits(_status(target, aws=aws, stage=stage)) for session in split["sessions"]]
     if as_json:
         print_json(sessions)
     elif sessions:
@@ -29,21 +29,28 @@ def list_sessions(
 
 def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
     """Tell of each split how far it is, which queues it has, and from where the target reads."""
-    splits = _splits(target, aws=aws, stage=stage)
+    told = _status(target, aws=aws, stage=stage)
+    splits, unreadable = _splits(told), told.get("unreadable", ())
     if as_json:
-        print_json({"splits": splits})
+        print_json({"splits": splits, "unreadable": unreadable})
         return
     for split in splits:
         _print_split(split)
-    if not splits:
+    for split in unreadable:
+        print_line(f"{split['target']}: unknown, for its record cannot be read: {split['reason']}")
+    if not splits and not unreadable:
         print_line("no queue is split")
 
 
-def _splits(target: str | None, *, aws: bool, stage: str) -> list[Document]:
+def _status(target: str | None, *, aws: bool, stage: str) -> Document:
     fields = {} if target is None else {"target": str(Target.parse(target))}
     with control(aws=aws, stage=stage) as client:
         result = client.ask("status", fields)
-    return list(result["splits"]) if isinstance(result, dict) else []
+    return result if isinstance(result, dict) else {}
+
+
+def _splits(told: Document) -> list[Document]:
+    return list(told.get("splits", ()))
 
 
 def _session_rows(sessions: Iterable[Document]) -> Iterator[list[str]]:

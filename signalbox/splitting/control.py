@@ -22,7 +22,7 @@ from signalbox.splitting.commands import (
 from signalbox.splitting.control_ports import ControlPorts
 from signalbox.splitting.explaining import DescribedSession, as_document, explained, parse_messages
 from signalbox.splitting.keeping import changed
-from signalbox.splitting.ports import StoredRegistry
+from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.registry_file import PROPERTIES, parse_registries
 from signalbox.splitting.rounds import STOPPED, RoundDesk
 from signalbox.splitting.route import config_of
@@ -110,10 +110,12 @@ class ControlDesk:
         return Telling(self.ports).session(stored.split, command.session_id)
 
     def _status(self, command: Status) -> object:
-        splits, target = self.ports.store.splits, command.target
-        found = [stored] if target and (stored := splits.find(target)) else [] if target else splits.every()
-        telling = Telling(self.ports)
-        return {"splits": [telling.split(stored) for stored in found]}
+        splits, telling = self.ports.store.splits, Telling(self.ports)
+        found = splits.every() if command.target is None else [splits.find(command.target)]
+        return {
+            "splits": [telling.split(one) for one in found if isinstance(one, StoredSplit)],
+            "unreadable": [_unreadable(one) for one in found if isinstance(one, UnreadableSplit)],
+        }
 
     def _explain(self, command: Explain) -> object:
         messages = parse_messages(command.messages)
@@ -130,6 +132,10 @@ class ControlDesk:
         sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
         decisions = explained(messages, sessions, command.queue_id, sns=queue.sns)
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
+
+
+def _unreadable(split: UnreadableSplit) -> dict[str, str]:
+    return {"target": split.target, "reason": split.reason}
 
 
 def _registry(stored: StoredRegistry) -> dict[str, object]:

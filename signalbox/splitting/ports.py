@@ -34,6 +34,14 @@ class StoredSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableSplit:
+    """A split whose record this version of Signalbox cannot read: that it is there is all that is known of it."""
+
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRegistry:
     """A registry as it was applied: the documents of its file, which are read anew whenever they are needed."""
 
@@ -53,8 +61,8 @@ class Splits(Protocol):
         """Return the split that an original queue belongs to, or None."""
         ...
 
-    def every(self) -> list[StoredSplit]:
-        """Return all splits."""
+    def every(self) -> list[StoredSplit | UnreadableSplit]:
+        """Return all splits; one whose record cannot be read does not hide the others."""
         ...
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
@@ -119,6 +127,10 @@ class Notes(Protocol):
 
     def put(self, target: Target, name: str, text: str) -> None:
         """Note a text, unless there is one of that name already."""
+        ...
+
+    def remove(self, target: Target, names: Sequence[str]) -> None:
+        """Forget one note or more; those that are gone already are fine."""
         ...
 
 

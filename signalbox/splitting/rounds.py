@@ -23,11 +23,13 @@ from signalbox.splitting.effects import Effects
 from signalbox.splitting.keeping import RecordChanged, check, written_down
 from signalbox.splitting.matching import SessionId
 from signalbox.splitting.observing import observed
-from signalbox.splitting.ports import EffectFailed, StoredSplit
+from signalbox.splitting.ports import EffectFailed, StoredSplit, UnreadableSplit
 from signalbox.splitting.reconcile import after_refusal, is_at_rest, next_actions
 from signalbox.splitting.registry import Registry
 from signalbox.splitting.split import Phase, Session, Split, Stage
 from signalbox.splitting.target import Target
+from signalbox.splitting.telling import session_notes
+from signalbox.splitting.troubles import note_trouble
 
 ROUND_LENGTH = timedelta(seconds=8)
 # No function that carries out rounds lives longer than this.
@@ -38,7 +40,6 @@ SOON, LATER = timedelta(seconds=1), timedelta(seconds=5)
 # Whoever waits for a session that failed hears why: it asks every few seconds.
 REASON_KEPT_FOR = timedelta(seconds=12)
 STOPPED = "stopped"
-TROUBLE_NOTE = "trouble"
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +72,14 @@ class RoundDesk:
         return is_ours
 
     def wake_all(self) -> int:
-        """Begin a chain for each split that has none; return how many were begun."""
-        return sum(self.wake(stored.split.target) for stored in self.ports.store.splits.every())
+        """Begin a chain for each split that has none; return how many were begun. What cannot be read is let alone."""
+        begun = 0
+        for found in self.ports.store.splits.every():
+            if isinstance(found, UnreadableSplit):
+                logger.error("the split of %s is let alone: %s", found.target, found.reason)
+                continue
+            begun += self.wake(found.split.target)
+        return begun
 
     def run(self, command: Reconcile) -> None:
         """Do a round, and ask for the next one while something is under way."""
@@ -95,7 +102,7 @@ class RoundDesk:
         except RecordChanged:
             return Progress.MORE
         except EffectFailed as error:
-            _note_trouble(self.ports, target, str(error))
+            note_trouble(self.ports, target, str(error))
             return Progress.SOME
 
 
@@ -130,7 +137,7 @@ class _Look:
         try:
             world = observed(self.ports, split, self.registry, now=now)
         except RejectedError as error:
-            _note_trouble(self.ports, split.target, str(error))
+            note_trouble(self.ports, split.target, str(error))
             # Only what never began is given up: a permission that somebody takes away for a moment ends no session.
             is_starting = split.stage is Stage.STARTING
             return after_refusal(split, SwitchTarget(), reason=str(error)) if is_starting else ()
@@ -142,7 +149,7 @@ class _Look:
         return session is not None and session.reason != STOPPED and now - session.since < REASON_KEPT_FOR
 
     def _refused(self, effect: Effect, reason: str) -> Progress:
-        _note_trouble(self.ports, self.seen.split.target, reason)
+        note_trouble(self.ports, self.seen.split.target, reason)
         moves = after_refusal(self.seen.split, effect, reason=reason)
         for move in moves:
             self._write_down(move)
@@ -153,9 +160,14 @@ class _Look:
         saved = written_down(self.ports.store.splits, self.seen, action, now=now)
         self.seen = saved or self.seen
         if isinstance(action, ForgetSession):
+            self._forget_notes(before, action.session_id)
             self._tell(before, action.session_id, "ended", now)
         elif isinstance(action, MoveSession) and action.phase is Phase.READY:
             self._tell(self.seen.split, action.session_id, "ready", now)
+
+    def _forget_notes(self, split: Split, session_id: SessionId) -> None:
+        names = [name for one in split.sessions if one.session_id == session_id for name in session_notes(one)]
+        self.ports.store.notes.remove(split.target, names)
 
     def _tell(self, split: Split, session_id: SessionId, outcome: str, now: datetime) -> None:
         told = (one for one in split.sessions if one.session_id == session_id)
@@ -168,8 +180,3 @@ def _is_waited_for(split: Split) -> bool:
 
 def _is_starting(session: Session) -> bool:
     return session.phase in (Phase.STARTING, Phase.MATCHING)
-
-
-def _note_trouble(ports: ControlPorts, target: Target, text: str) -> None:
-    logger.warning("%s: %s", target, text)
-    ports.store.notes.put(target, f"{TROUBLE_NOTE}:{text}"[:200], text)

@@ -8,7 +8,8 @@ from typing import Protocol
 from signalbox.queues import EXPIRES_TAG, QueueName, QueueUrl, StrayQueue, is_ours
 from signalbox.splitting.control_ports import Clock, temporary_names
 from signalbox.splitting.events import CAPABILITY
-from signalbox.splitting.ports import SplitQueues, Splits
+from signalbox.splitting.ports import SplitQueues, Splits, UnreadableSplit
+from signalbox.splitting.records import UnreadableRecord
 
 STRAY_AGE = timedelta(days=1)
 
@@ -36,10 +37,13 @@ class SplitSweep:
     stage: str
 
     def delete_strays(self, *, prefix: str) -> Iterator[QueueName]:
-        """Delete temporary queues that no split knows, and yield their names; one that holds messages is kept."""
+        """Delete temporary queues that no split knows, and yield their names; one that holds messages is kept.
+
+        Raises `UnreadableRecord`: whose queues are not known may have any.
+        """
         old = list(self._old(prefix))
         # Read after the queues were listed: a record names its queues before they are made.
-        known = {name for stored in self.splits.every() for name in temporary_names(stored.split)}
+        known = self._known()
         strays = [queue for queue in old if queue.queue_name not in known]
         counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
         empty = {name for name, (_, sample) in counters.items() if sample.is_zero}
@@ -56,6 +60,16 @@ class SplitSweep:
             is_old = now - queue.modified_at >= STRAY_AGE
             if is_old and is_ours(queue.tags, stage=self.stage, capability=CAPABILITY):
                 yield queue
+
+    def _known(self) -> set[QueueName]:
+        known: set[QueueName] = set()
+        for found in self.splits.every():
+            if isinstance(found, UnreadableSplit):
+                raise UnreadableRecord(
+                    f"no strays are deleted, for the split of {found.target} is not known: {found.reason}"
+                )
+            known.update(temporary_names(found.split))
+        return known
 
     def _delete(self, strays: Iterable[StrayQueue]) -> Iterator[QueueName]:
         for queue in strays:

@@ -10,9 +10,9 @@ from signalbox.splitting.effects import queue_note
 from signalbox.splitting.matching import SessionId
 from signalbox.splitting.ports import EffectFailed, StoredSplit
 from signalbox.splitting.protocol import GONE
-from signalbox.splitting.rounds import TROUBLE_NOTE
 from signalbox.splitting.split import Session, Split
 from signalbox.splitting.target import Target
+from signalbox.splitting.troubles import troubles
 from signalbox.splitting.world import Forwarder, Sample
 
 ENVIRONMENT_NOTE = "environment"
@@ -65,7 +65,7 @@ class Telling:
             "target_reads": self._target_reads(stored),
             "queues": queues,
             "sessions": [self._session(split, session, notes, counts) for session in split.sessions],
-            "notes": _troubles(notes),
+            "notes": troubles(notes),
         }
 
     def _target_reads(self, stored: StoredSplit) -> str:
@@ -95,7 +95,7 @@ class Telling:
             "reason": session.reason,
             "queues": queues,
             "environment": json.loads(notes.get(_environment_note(session), "{}")),
-            "notes": [line for text in mine for line in text.splitlines()] + _troubles(notes),
+            "notes": [line for text in mine for line in text.splitlines()] + troubles(notes),
         }
 
 
@@ -104,8 +104,9 @@ def _counts(counts: Counts, name: QueueName) -> dict[str, int | None]:
     return {"waiting": found.waiting if found else None, "in_flight": found.in_flight if found else None}
 
 
-def _troubles(notes: Mapping[str, str]) -> list[str]:
-    return [text for name, text in notes.items() if name.startswith(f"{TROUBLE_NOTE}:")]
+def session_notes(session: Session) -> list[str]:
+    """Return the names of the notes that are of use only as long as a session is there."""
+    return [_environment_note(session), *map(queue_note, session.queues.values())]
 
 
 def _environment_note(session: Session) -> str:

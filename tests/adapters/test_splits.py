@@ -18,7 +18,7 @@ from signalbox.aws.splits import (
     SplitTooLarge,
 )
 from signalbox.queues import QueueName
-from signalbox.splitting.ports import StoredRegistry, StoredSplit
+from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.records import UnreadableRecord
 from signalbox.splitting.split import Phase, Split, Stage
 from signalbox.splitting.target import Target
@@ -204,6 +204,15 @@ class TestNotes:
         assert dict(store.notes.of(APP)) == {"QUEUE": "memes", "a name with #, : and spaces": ""}
         assert dict(store.notes.of(OTHER)) == {}
 
+    def test_notes_are_forgotten_by_name_and_the_others_stay(self, store):
+        for name in ("a", "b", "c: d"):
+            store.notes.put(APP, name, "text")
+
+        store.notes.remove(APP, ["a", "c: d", "never there"])
+        store.notes.remove(OTHER, ["a"])
+
+        assert (dict(store.notes.of(APP)), dict(store.notes.of(OTHER))) == ({"b": "text"}, {})
+
 
 class TestLedger:
     def test_calls_that_began_and_did_not_finish_are_counted_from_a_moment_on(self, store):
@@ -240,6 +249,10 @@ class TestDynamo:
 
         with pytest.raises(UnreadableRecord, match="version 2"):
             splits.of_queue(MEMES)
+
+        readable = splits.create(of(OTHER, QueueName("others")), documents=[])
+        unreadable = UnreadableSplit(str(APP), "record of a split of version 2; known is 1")
+        assert sorted(splits.every(), key=str) == sorted([readable, unreadable], key=str)
 
     def test_a_split_with_more_queues_than_a_transaction_holds_is_refused(self, split_table):
         many = of(APP, *(QueueName(f"q{number}") for number in range(100)))

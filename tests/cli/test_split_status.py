@@ -89,6 +89,14 @@ def test_status_for_programs_is_the_stages_own(stage):
     assert told["queues"] == split_document()["queues"]
 
 
+def test_status_tells_what_cannot_be_read(stage):
+    unreadable = {"target": "lambda/other", "reason": "version 2"}
+    stage.replies["status"] = lambda _: {"splits": [], "unreadable": [unreadable]}
+
+    assert split("status").stdout == "lambda/other: unknown, for its record cannot be read: version 2\n"
+    assert json.loads(split("status", "--json").stdout) == {"splits": [], "unreadable": [unreadable]}
+
+
 def test_nothing_is_told_of_nothing(stage):
     stage.replies["status"] = lambda _: {"splits": []}
 

@@ -11,7 +11,7 @@ from signalbox.splitting.control import NoSplit, RegistryTooLarge, TooManyMessag
 from signalbox.splitting.control_ports import NoRegistry
 from signalbox.splitting.joining import SessionRejected
 from signalbox.splitting.keeping import RecordBusy
-from signalbox.splitting.ports import EffectFailed
+from signalbox.splitting.ports import EffectFailed, UnreadableSplit
 from signalbox.splitting.starting import ConfigTooLarge
 from tests.unit.splitting.control_stage import APP, DISCOVERED, MEMES, OTHER_APP, ControlStage, config
 from tests.unit.splitting.registries import new, new_queue, old, old_queue, property_list
@@ -214,6 +214,16 @@ def test_status_is_told_also_when_the_target_cannot_be_looked_at_and_queues_are_
 
     assert told["target_reads"] == "unknown"
     assert (told["queues"][0]["waiting"], told["queues"][0]["forwarding"]) == (None, "absent")
+
+
+def test_status_tells_also_that_a_split_cannot_be_read():
+    stage = ControlStage().ready("ann")
+    stage.memory.splits.unreadable = [UnreadableSplit("lambda/other-app", "version 2")]
+
+    told = stage.ask("status")
+
+    assert [split["target"] for split in told["splits"]] == ["lambda/meme-app"]
+    assert told["unreadable"] == [{"target": "lambda/other-app", "reason": "version 2"}]
 
 
 def test_explain_asks_the_live_sessions():

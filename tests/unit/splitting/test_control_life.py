@@ -9,10 +9,11 @@ from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding import Batch
 from signalbox.splitting.joining import SessionRejected, SplitEnding
-from signalbox.splitting.ports import EffectFailed, EffectRefused
+from signalbox.splitting.ports import EffectFailed, EffectRefused, UnreadableSplit
 from signalbox.splitting.reconcile import is_at_rest
 from signalbox.splitting.rounds import RoundDesk
 from signalbox.splitting.split import Phase, Stage
+from signalbox.splitting.troubles import note_trouble
 from signalbox.splitting.world import ForwardingState, TargetState
 from tests.unit.splitting.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, config, message
 
@@ -227,6 +228,28 @@ def test_a_target_that_cannot_be_looked_at_later_ends_nothing(monkeypatch):
     assert stage.beat()["notes"] == ["AccessDenied: meme-app"]
 
 
+def test_of_many_troubles_the_newest_are_told_each_once_and_the_oldest_first():
+    """They share one item of the table with what is needed to undo the split."""
+    stage = ControlStage().ready("ann")
+    texts = [f"{number:02}: {'x' * 2000}" for number in range(25)]
+
+    for text in [*texts, texts[-1], texts[-2]]:
+        stage.time.moment += timedelta(seconds=1)
+        note_trouble(stage.ports, APP, text)
+
+    assert stage.beat()["notes"] == [text[:1000] for text in texts[-20:]]
+
+
+def test_of_a_session_that_is_gone_nothing_stays_noted():
+    stage = ControlStage().ready("ann", "bob")
+
+    stage.stop("bob")
+    stage.pass_time(60, alive=["ann"])
+
+    names = stage.memory.notes.of(APP)
+    assert [name for name in names if name.startswith("environment:")] == [f"environment:{stage.session_queue()}"]
+
+
 def refusing(text):
     def observe(_split, _registry):
         raise EffectRefused(text)
@@ -306,6 +329,15 @@ def test_a_chain_that_broke_is_begun_anew():
     stage.stop()
 
     assert len(stage.control_queue.asked) == 1
+
+
+def test_a_split_that_cannot_be_read_is_let_alone_and_the_others_are_woken():
+    stage = ControlStage()
+    stage.start()
+    stage.memory.locks.held.clear()
+    stage.memory.splits.unreadable = [UnreadableSplit("lambda/aaa", "version 2")]
+
+    assert RoundDesk(stage.ports).wake_all() == 1
 
 
 def test_what_starts_while_the_last_round_ends_is_not_forgotten():

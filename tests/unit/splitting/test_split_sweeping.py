@@ -7,6 +7,8 @@ from datetime import timedelta
 import pytest
 
 from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from signalbox.splitting.ports import UnreadableSplit
+from signalbox.splitting.records import UnreadableRecord
 from signalbox.splitting.sweeping import SplitSweep
 from tests.splitting_memory import MemoryQueue
 from tests.unit.splitting.control_stage import ControlStage, message
@@ -69,6 +71,17 @@ def test_what_a_split_knows_stays():
     sweep.add(split.queues[0].deployed)
 
     assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+
+
+def test_nothing_is_deleted_while_a_split_cannot_be_read():
+    """Its record may name any of them."""
+    sweep = Sweep()
+    sweep.add()
+    sweep.stage.memory.splits.unreadable = [UnreadableSplit("lambda/meme-app", "version 2")]
+
+    with pytest.raises(UnreadableRecord, match="lambda/meme-app"):
+        list(sweep.desk.delete_strays(prefix="mirrord-"))
+    assert sweep.found.deleted == []
 
 
 @pytest.mark.parametrize(
