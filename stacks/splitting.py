@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.config import VISIBILITY_PER_TIMEOUT, Config
+from stacks.config import Config
 from stacks.function import Function, Program
 from stacks.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.splitting_environment import Resources, control_environment, split_environment
@@ -16,6 +16,8 @@ from stacks.state_stack import StateStack
 
 # A command is a few calls to AWS; what takes longer is carried on by the next one.
 CONTROL_TIMEOUT_SECONDS = 30
+# A command whose function was killed comes again after this; its client waits for a minute before it asks again.
+CONTROL_VISIBILITY_SECONDS = 40
 # One command is one call, so that a slow one delays nobody's; a target is worked on by one at a time anyway.
 CONTROL_BATCH = 1
 CONTROL_CONCURRENCY = 10
@@ -89,7 +91,7 @@ class Splitting(Construct):
 
 
 def _visibility() -> Duration:
-    return Duration.seconds(VISIBILITY_PER_TIMEOUT * CONTROL_TIMEOUT_SECONDS)
+    return Duration.seconds(CONTROL_VISIBILITY_SECONDS)
 
 
 def _control_queue(scope: Construct, dead_letters: DeadLetterQueue, *, key: kms.IKey, config: Config) -> Queue:

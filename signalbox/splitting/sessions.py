@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.splitting.client import NoControlReply
 from signalbox.splitting.protocol import READY, CommandUnavailable, SessionState
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -73,10 +74,18 @@ class SessionClient:
             if self.clock() >= deadline:
                 raise SessionNotReady(f"session {state.session!r} is still {state.phase} when its time is up")
             self.sleep(SECONDS_BETWEEN_LOOKS)
-            before, state = state, self.beat()
+            before, state = state, self._looked(state)
             if state.phase != before.phase:
                 self.on_progress(state)
         return state
+
+    def _looked(self, before: SessionState) -> SessionState:
+        """Return how the session is, or was when the stage does not reply: there is time to ask again."""
+        try:
+            return self.beat()
+        except NoControlReply as error:
+            self.on_wait(str(error))
+            return before
 
     def _started(self, deadline: float) -> SessionState:
         request, told = self.request, ""
@@ -84,8 +93,8 @@ class SessionClient:
         while True:
             try:
                 return SessionState.parse(self.control.ask("start", fields))
-            except CommandUnavailable as error:
-                # Such as a split that is just being undone: the same again in a moment is what helps.
+            except (CommandUnavailable, NoControlReply) as error:
+                # Such as a split that is just being undone: the same again in a moment is what helps, and harmless.
                 if self.clock() >= deadline:
                     raise
                 if str(error) != told:

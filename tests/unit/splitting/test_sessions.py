@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from signalbox.splitting.client import NoControlReply
 from signalbox.splitting.protocol import CommandRejected, CommandUnavailable, SessionState
 from signalbox.splitting.sessions import SessionClient, SessionEnded, SessionNotReady, SessionRequest, mirrored
 
@@ -53,6 +54,15 @@ def test_a_session_is_waited_for_with_signs_of_life_until_it_is_ready():
     assert stage.phases == ["starting", "matching", "ready"]
     start = ("start", {**NAMED, "owner": "ann@desk", "config": {"feature": {}}})
     assert stage.asked == [start, *[("heartbeat", NAMED)] * 3]
+
+
+def test_a_stage_that_does_not_reply_is_asked_again():
+    """Its function was killed: what it was asked for may be done or not, and may be asked for twice."""
+    stage = Stage([NoControlReply("no reply"), "starting", NoControlReply("no reply"), "ready"])
+
+    assert stage.client().start(timeout=timedelta(seconds=9)).phase == "ready"
+    assert [command for command, _ in stage.asked] == ["start", "start", "heartbeat", "heartbeat"]
+    assert stage.waited == ["no reply", "no reply"]
 
 
 def test_progress_need_not_be_watched():
