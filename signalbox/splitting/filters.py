@@ -70,36 +70,63 @@ class Filter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AttributePattern:
-    """One entry of a `message_filter`: an attribute's name, in any case, and a pattern for its value."""
+    """One entry of a `message_filter`: an attribute's name, in any case, and a pattern for its value.
 
-    name: str
-    text: str
+    Its verdicts are made once: it says one of them for every message.
+    """
+
+    key: str
     pattern: Pattern
+    absent: Verdict
+    found: Verdict
+    not_found: Verdict
+
+    @classmethod
+    def of(cls, name: str, text: str, pattern: Pattern) -> "AttributePattern":
+        """Return the filter for an attribute of that name; `text` is the pattern as it is written."""
+        path = f"message_filter.{name}"
+        return cls(
+            key=name.casefold(),
+            pattern=pattern,
+            absent=Verdict(matches=False, reason=f"{path}: the message has no such attribute"),
+            found=Verdict(matches=True, reason=f"{path}: matches {text!r}"),
+            not_found=Verdict(matches=False, reason=f"{path}: does not match {text!r}"),
+        )
 
     def verdict(self, subject: Subject) -> Verdict:
         """Return whether an attribute of that name has a value in which the pattern is found."""
-        values = subject.values.get(self.name.casefold(), ())
-        path = f"message_filter.{self.name}"
+        values = subject.values.get(self.key)
         if not values:
-            return Verdict(matches=False, reason=f"{path}: the message has no such attribute")
-        if any(map(self.pattern.matches, values)):
-            return Verdict(matches=True, reason=f"{path}: matches {self.text!r}")
-        return Verdict(matches=False, reason=f"{path}: does not match {self.text!r}")
+            return self.absent
+        for value in values:
+            if self.pattern.matches(value):
+                return self.found
+        return self.not_found
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataPattern:
     """A `metadata` filter: a pattern that is found in a line `name: value`, as they are written."""
 
-    path: str
-    text: str
     pattern: Pattern
+    found: Verdict
+    not_found: Verdict
+
+    @classmethod
+    def of(cls, path: str, text: str, pattern: Pattern) -> "MetadataPattern":
+        """Return the filter that stands at `path` in a session's file; `text` is the pattern as it is written."""
+        return cls(
+            pattern=pattern,
+            found=Verdict(matches=True, reason=f"{path}: an attribute matches {text!r}"),
+            not_found=Verdict(matches=False, reason=f"{path}: no attribute matches {text!r}"),
+        )
 
     def verdict(self, subject: Subject) -> Verdict:
         """Return whether the pattern is found in the line of any attribute."""
-        if any(self.pattern.matches(f"{name}: {value}") for name, value in subject.lines):
-            return Verdict(matches=True, reason=f"{self.path}: an attribute matches {self.text!r}")
-        return Verdict(matches=False, reason=f"{self.path}: no attribute matches {self.text!r}")
+        for name, value in subject.lines:
+            if self.pattern.matches(f"{name}: {value}"):
+                return self.found
+        return self.not_found
 
 
 @dataclass(frozen=True, slots=True)

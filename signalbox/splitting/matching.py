@@ -65,8 +65,8 @@ class Decision:
 def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_all: bool = False) -> Decision:
     """Return who gets a message, given the claims in the order in which the sessions started.
 
-    The first session that steals it owns it; later ones that would steal it too are asked only if `ask_all`. Each
-    session that mirrors it gets a copy, whoever owns it.
+    The first session that steals it owns it; each session that mirrors it gets a copy, whoever owns it. With `ask_all`
+    those are asked too that come too late to own it, and the verdicts have those who do not match.
     """
     subject = Subject.of(message, sns=sns)
     owner: SessionId | None = None
@@ -75,8 +75,11 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
     for claim in claims:
         if owner is not None and claim.mode is Mode.STEAL and not ask_all:
             continue
-        verdicts.append(_verdict(claim, subject))
-        if verdicts[-1].outcome is not Outcome.MATCH:
+        verdict = _verdict(claim, subject, with_refusal=ask_all)
+        if verdict is None:
+            continue
+        verdicts.append(verdict)
+        if verdict.outcome is not Outcome.MATCH:
             continue
         if claim.mode is Mode.MIRROR:
             copies.append(claim.session)
@@ -84,10 +87,12 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
     return Decision(owner, tuple(copies), tuple(verdicts))
 
 
-def _verdict(claim: Claim, subject: Subject) -> SessionVerdict:
+def _verdict(claim: Claim, subject: Subject, *, with_refusal: bool) -> SessionVerdict | None:
     try:
         verdict = claim.filter.verdict(subject)
     except FilterTooSlow as error:
         return SessionVerdict(claim.session, claim.mode, Outcome.TOO_SLOW, str(error))
-    outcome = Outcome.MATCH if verdict.matches else Outcome.NO_MATCH
-    return SessionVerdict(claim.session, claim.mode, outcome, verdict.reason)
+    if verdict.matches:
+        return SessionVerdict(claim.session, claim.mode, Outcome.MATCH, verdict.reason)
+    # To write down what most sessions say of most messages takes as long as to ask them.
+    return SessionVerdict(claim.session, claim.mode, Outcome.NO_MATCH, verdict.reason) if with_refusal else None

@@ -37,7 +37,7 @@ class Attribute:
     @property
     def searchable(self) -> str | None:
         """Return the text that filters look at: a number's digits, never a binary value."""
-        return None if self.data_type.split(".")[0] == "Binary" else self.text
+        return None if self.data_type.partition(".")[0] == "Binary" else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,15 @@ class Subject:
         found = (*_lines(message.attributes), *_lines(envelope_attributes(message.body) if sns else {}))
         values: dict[str, tuple[str, ...]] = {}
         for name, text in found:
-            values[name.casefold()] = (*values.get(name.casefold(), ()), text)
+            key = name.casefold()
+            values[key] = (*values.get(key, ()), text)
         return cls(message, found, values)
 
 
 def _lines(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, str]]:
     for name, attribute in attributes.items():
-        if attribute.searchable is not None:
-            yield name, attribute.searchable
+        if (text := attribute.searchable) is not None:
+            yield name, text
 
 
 def envelope_attributes(body: str) -> dict[str, Attribute]:

@@ -74,8 +74,13 @@ class Route:
     def decision(self, message: Message, *, received_at: datetime, without: Collection[SessionId] = ()) -> Decision:
         """Return who gets a message that was received then for the first time; some sessions are not asked."""
         routed = self.split.routed(self.original, received_at=received_at)
-        asked = (one for one in routed if one.session_id not in without and not self._is_silent(one, received_at))
-        claims = [self.claims[one.session_id] for one in asked if one.session_id in self.claims]
+        if self.queue.is_fifo:
+            routed = tuple(one for one in routed if not self._is_silent(one, received_at))
+        claims = [
+            self.claims[one.session_id]
+            for one in routed
+            if one.session_id in self.claims and one.session_id not in without
+        ]
         return decide(message, claims, sns=self.queue.sns)
 
     def deliveries(self, message: Message, decision: Decision) -> tuple[Delivery, ...]:

@@ -160,7 +160,7 @@ class _Reader:
         if section.fields.get("message_filter") is not None and section.fields.get("filter") is not None:
             section.problem("filter", "give either message_filter or filter, not both")
         parts = (*self._attributes(section), *self._composed(section), *self._program(section))
-        found = AllOf(parts, MATCH_NONE.without_parts) if parts else MATCH_NONE
+        found = parts[0] if len(parts) == 1 else AllOf(parts, MATCH_NONE.without_parts)
         return QueueEntry(queue_id, _mode(section), found)
 
     def _attributes(self, section: Section) -> Iterator[Filter]:
@@ -168,7 +168,7 @@ class _Reader:
         for name, text in (section.texts_by_name("message_filter") or {}).items():
             pattern = self._pattern(text, f"{path}.{name}", section.problems, case_sensitive=False)
             if pattern:
-                yield AttributePattern(name, text, pattern)
+                yield AttributePattern.of(name, text, pattern)
 
     def _composed(self, section: Section) -> Iterator[Filter]:
         if section.fields.get("filter") is None:
@@ -196,7 +196,7 @@ class _Reader:
         text = node.required_text("metadata")
         pattern = self._pattern(text, node.at("metadata"), node.problems, case_sensitive=True) if text else None
         if pattern:
-            yield MetadataPattern(f"{path}.metadata", text, pattern)
+            yield MetadataPattern.of(f"{path}.metadata", text, pattern)
 
     def _program(self, section: Section) -> Iterator[Filter]:
         text = section.text("jq_filter")

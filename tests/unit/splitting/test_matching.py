@@ -12,7 +12,7 @@ MESSAGE = Message.parse({"Body": "", "MessageAttributes": {"color": {"DataType":
 
 
 def says(pattern: str) -> Filter:
-    return MetadataPattern("filter.metadata", pattern, PlainLanguages().pattern(pattern, case_sensitive=True))
+    return MetadataPattern.of("filter.metadata", pattern, PlainLanguages().pattern(pattern, case_sensitive=True))
 
 
 def claim(session: str, pattern: str, mode: Mode = Mode.STEAL) -> Claim:
@@ -24,7 +24,7 @@ def test_the_session_that_started_first_gets_what_several_match():
     decision = decide(MESSAGE, [claim("none", "blue"), claim("first", "red"), claim("second", "red")])
 
     assert (decision.owner, decision.copies) == ("first", ())
-    assert [verdict.session for verdict in decision.verdicts] == ["none", "first"]
+    assert [verdict.session for verdict in decision.verdicts] == ["first"]
 
 
 def test_what_nobody_matches_is_the_deployed_consumers():
@@ -45,10 +45,12 @@ def test_each_session_that_mirrors_gets_a_copy_whoever_owns_the_message():
 
 
 def test_all_are_asked_if_one_wants_to_know():
-    decision = decide(MESSAGE, [claim("first", "red"), claim("second", "red")], ask_all=True)
+    claims = [claim("none", "blue"), claim("first", "red"), claim("second", "red")]
+
+    decision = decide(MESSAGE, claims, ask_all=True)
 
     assert decision.owner == "first"
-    assert [verdict.outcome for verdict in decision.verdicts] == [Outcome.MATCH, Outcome.MATCH]
+    assert [verdict.outcome for verdict in decision.verdicts] == [Outcome.NO_MATCH, Outcome.MATCH, Outcome.MATCH]
 
 
 def test_a_filter_that_is_too_slow_matches_nothing_and_holds_up_nobody():
