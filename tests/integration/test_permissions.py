@@ -1,27 +1,22 @@
-"""Who may do what on the deployed stage, as a table: each identity makes every call with its own credentials.
+"""Who may do what of rendezvous on the deployed stage, as a table.
 
-The roles trust the Lambda service alone, so an administrator lets itself in for the time of the test. What a template
-says about permissions is in tests/infrastructure/test_permissions.py; here the emulator enforces it.
+What a template says about permissions is in tests/infrastructure/test_permissions.py; here the emulator enforces it.
 """
 
-import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
 
-from signalbox.history.event import HistoryEvent
+from tests.integration import identities
+from tests.integration.identities import KEY_ITSELF, STAGE_CALLS, Call, acting_as, calling, just
 from tests.integration.parties import Parties, wait_for
 
 pytestmark = pytest.mark.emulator
-
-REFUSALS = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "KMS.AccessDeniedException"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +49,12 @@ class Place:
         return self.outputs["LeaseTable"]
 
 
-Call = Callable[[boto3.Session, Place], object]
-EVENT = HistoryEvent("by a test", datetime.now(UTC), "none", kind="none", outcome="none")
 NOBODY = {"S": "nobody"}
 POOL = {":pool": NOBODY}
 
 
 def _sqs(operation: str, **arguments: Callable[[Place], object]) -> Call:
-    return _call("sqs", operation, **arguments)
-
-
-def _call(service: str, operation: str, **arguments: Callable[[Place], object]) -> Call:
-    def make(session: boto3.Session, place: Place) -> object:
-        return getattr(session.client(service), operation)(**{name: of(place) for name, of in arguments.items()})
-
-    return make
-
-
-def just(value: object) -> Callable[[Place], object]:
-    return lambda _: value
+    return calling("sqs", operation, **arguments)
 
 
 ITEM = {"TableName": lambda p: p.table, "Key": just({"pk": NOBODY, "sk": NOBODY})}
@@ -110,14 +92,13 @@ CALLS: dict[str, Call] = {
         "set_queue_attributes", QueueUrl=lambda p: p.client_queue, Attributes=just({"DelaySeconds": "0"})
     ),
     "delete a client queue": _sqs("delete_queue", QueueUrl=lambda p: p.client_queue),
-    "list queues": _sqs("list_queues"),
-    "read a record": _call("dynamodb", "get_item", **ITEM),
-    "write a record": _call(
+    "read a record": calling("dynamodb", "get_item", **ITEM),
+    "write a record": calling(
         "dynamodb", "put_item", TableName=lambda p: p.table, Item=just({"pk": NOBODY, "sk": NOBODY})
     ),
-    "change a record": _call("dynamodb", "update_item", **ITEM),
-    "delete a record": _call("dynamodb", "delete_item", **ITEM),
-    "query open offers": _call(
+    "change a record": calling("dynamodb", "update_item", **ITEM),
+    "delete a record": calling("dynamodb", "delete_item", **ITEM),
+    "query open offers": calling(
         "dynamodb",
         "query",
         TableName=lambda p: p.table,
@@ -125,26 +106,14 @@ CALLS: dict[str, Call] = {
         KeyConditionExpression=just("pool = :pool"),
         ExpressionAttributeValues=just(POOL),
     ),
-    "scan the records": _call("dynamodb", "scan", TableName=lambda p: p.table),
-    "read a lease": _call("dynamodb", "get_item", **LEASE),
-    "write a lease": _call("dynamodb", "put_item", TableName=lambda p: p.leases, Item=just({"queue_name": NOBODY})),
-    "delete a lease": _call("dynamodb", "delete_item", **LEASE),
-    "write history": _call(
-        "firehose",
-        "put_record_batch",
-        DeliveryStreamName=lambda p: p.outputs["HistoryStream"],
-        Records=just([{"Data": EVENT.to_json().encode()}]),
+    "scan the records": calling("dynamodb", "scan", TableName=lambda p: p.table),
+    "read a lease": calling("dynamodb", "get_item", **LEASE),
+    "write a lease": calling("dynamodb", "put_item", TableName=lambda p: p.leases, Item=just({"queue_name": NOBODY})),
+    "delete a lease": calling("dynamodb", "delete_item", **LEASE),
+    "call a function": calling(
+        "lambda", "invoke", FunctionName=lambda p: p.function, Payload=just(b'{"task":"leases"}')
     ),
-    "list history": _call("s3", "list_objects_v2", Bucket=lambda p: p.outputs["HistoryBucket"]),
-    "read the client's key": _call(
-        "secretsmanager", "get_secret_value", SecretId=lambda p: p.outputs["ClientSecretArn"]
-    ),
-    "call a function": _call("lambda", "invoke", FunctionName=lambda p: p.function, Payload=just(b'{"task":"leases"}')),
-    "use the key of the queues directly": _call(
-        "kms", "generate_data_key", KeyId=lambda p: p.key, KeySpec=just("AES_256")
-    ),
-    "make an access key": _call("iam", "create_access_key", UserName=lambda p: p.outputs["ClientUserName"]),
-    "list roles": _call("iam", "list_roles"),
+    **STAGE_CALLS,
 }
 
 RECORDS = {"read a record", "write a record", "change a record", "delete a record", "query open offers"}
@@ -187,39 +156,9 @@ ALLOWED: dict[str, set[str]] = {
 
 
 @pytest.fixture(scope="module")
-def functions(everybody: Parties) -> dict[str, dict[str, Any]]:
+def functions(everybody: Parties) -> dict[str, Any]:
     """The functions by the names of their handlers."""
-    found = everybody.deployment.session().client("lambda").list_functions()["Functions"]
-    return {function["Handler"].split(".")[-2]: function for function in found}
-
-
-@contextmanager
-def acting_as(parties: Parties, role_arn: str) -> Iterator[boto3.Session]:
-    """Return a session with the credentials of a role that trusts the administrator meanwhile."""
-    session = parties.deployment.session()
-    iam, sts = session.client("iam"), session.client("sts")
-    name = role_arn.rpartition("/")[2]
-    trusted = iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
-    administrator = sts.get_caller_identity()["Arn"]
-    more = {"Effect": "Allow", "Principal": {"AWS": administrator}, "Action": "sts:AssumeRole"}
-    both = trusted | {"Statement": [*trusted["Statement"], more]}
-    iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(both))
-    try:
-        key = sts.assume_role(RoleArn=role_arn, RoleSessionName="permissions")["Credentials"]
-        yield _Session(parties.deployment.endpoint_url, parties.deployment.region, key)
-    finally:
-        iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(trusted))
-
-
-class _Session(boto3.Session):
-    """A session with temporary credentials, for the emulator."""
-
-    def __init__(self, endpoint_url: str | None, region: str, key: Mapping[str, str]) -> None:
-        super().__init__(key["AccessKeyId"], key["SecretAccessKey"], key["SessionToken"], region_name=region)
-        self._endpoint_url = endpoint_url
-
-    def client(self, *arguments: Any, **options: Any) -> Any:
-        return super().client(*arguments, **options | {"endpoint_url": self._endpoint_url})
+    return identities.functions_of(everybody.deployment, "rendezvous")
 
 
 @contextmanager
@@ -227,24 +166,14 @@ def identity(parties: Parties, name: str, functions: Mapping[str, Any]) -> Itera
     if name == "client user":
         yield parties.client_session
         return
-    with acting_as(parties, functions[name]["Role"]) as session:
+    with acting_as(parties.deployment, functions[name]["Role"]) as session:
         yield session
-
-
-def is_allowed(call: Call, session: boto3.Session, place: Place) -> bool:
-    """Say whether a call passes the check of permissions, whatever becomes of it then."""
-    try:
-        call(session, place)
-    except ClientError as error:
-        return error.response["Error"]["Code"] not in REFUSALS
-    return True
 
 
 def _place(parties: Parties, functions: Mapping[str, Any]) -> Place:
     outputs = parties.deployment.outputs
     queue = parties.sqs.create_queue(QueueName=f"{outputs['ClientQueuePrefix']}{secrets.token_hex(8)}")["QueueUrl"]
-    attributes = parties.sqs.get_queue_attributes(QueueUrl=outputs["BrokerQueueUrl"], AttributeNames=["KmsMasterKeyId"])
-    key = attributes["Attributes"]["KmsMasterKeyId"]
+    key = identities.key_of(parties.deployment, outputs["BrokerQueueUrl"])
     return Place(outputs, queue, functions["sweep"]["FunctionName"], key)
 
 
@@ -253,7 +182,7 @@ def test_an_identity_may_do_what_the_table_says_and_nothing_else(everybody: Part
     place = _place(everybody, functions)
 
     with identity(everybody, name, functions) as session:
-        allowed = {what for what, call in CALLS.items() if is_allowed(call, session, place)}
+        allowed = identities.allowed(CALLS, session, place)
 
     assert allowed == ALLOWED[name]
 
@@ -265,12 +194,12 @@ def test_every_function_is_in_the_table(functions):
 def test_the_administrator_is_refused_nothing_but_the_key_itself(everybody: Parties, functions):
     """So a refusal above has no other cause than the identity. Keys are used through services only, by everybody."""
     place = _place(everybody, functions)
-    session = everybody.deployment.session()
-    harmless = CALLS.keys() - {"make an access key", "empty the broker queue"}
 
-    refused = {what for what in harmless if not is_allowed(CALLS[what], session, place)}
+    refused = identities.refused_to_administrator(
+        CALLS, everybody.deployment, place, without={"empty the broker queue"}
+    )
 
-    assert refused == {"use the key of the queues directly"}
+    assert refused == {KEY_ITSELF}
 
 
 @pytest.fixture(autouse=True, scope="module")
