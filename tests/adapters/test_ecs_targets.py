@@ -395,6 +395,18 @@ def test_a_revision_of_before_that_is_inactive_is_made_again(targets: EcsTargets
     assert service.described(service.revision)["tags"] == {"team": "a"}
 
 
+def test_a_revision_without_tags_is_made_again_without_any(targets: EcsTargets, service: Service, ecs) -> None:
+    before = service.deploy()
+    ecs.untag_resource(resourceArn=before, tagKeys=["team"])
+    targets.switch(split(), registry())
+    ecs.deregister_task_definition(taskDefinition=before)
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.variables(service.revision) == PLAIN
+    assert service.described(service.revision)["tags"] == {}
+
+
 def test_a_service_that_does_not_read_the_queue_any_more_is_not_switched(targets: EcsTargets, service: Service) -> None:
     service.deploy()
     service.redeploy(service.register(container("app", {"QUEUE": "bills"})))

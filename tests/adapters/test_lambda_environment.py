@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from signalbox.aws.targets.lambdas import LambdaTargets
 from signalbox.aws.targets.reading import Originals
@@ -140,6 +141,20 @@ def test_variables_that_cannot_be_read_are_not_overwritten(targets: LambdaTarget
         targets.observe(SPLIT, REGISTRY)
 
 
+def test_a_function_that_may_not_be_looked_at_is_not_taken_for_one_that_is_gone(
+    targets: LambdaTargets, functions: Lambda
+) -> None:
+    answer = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 403}}
+
+    def refuse(**_named: object) -> None:
+        raise ClientError(answer, "GetFunctionConfiguration")
+
+    functions.get_function_configuration = refuse
+
+    with pytest.raises(EffectFailed, match="AccessDeniedException"):
+        targets.observe(SPLIT, REGISTRY)
+
+
 def test_a_function_that_reads_another_queue_since_is_not_switched(targets: LambdaTargets, functions: Lambda) -> None:
     functions.client.update_function_configuration(FunctionName=NAME, Environment={"Variables": {"QUEUE": "other"}})
 
@@ -188,6 +203,28 @@ def test_a_switch_of_an_alias_that_was_broken_off_goes_on_and_goes_back(targets:
     arrive(targets, TargetState.ORIGINAL)
 
     assert (state, variables(), version()) == (TargetState.MIXED, BEFORE, "1")
+
+
+def test_a_second_switch_of_an_alias_changes_nothing(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
+    arrive(targets, TargetState.TEMPORARY)
+    calls = len(functions.revisions)
+
+    targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
+
+    assert (variables("live"), version(), len(functions.revisions)) == (SWITCHED, "2", calls)
+
+
+def test_an_alias_that_was_given_a_version_while_it_was_switched_gets_one_with_the_names_of_before(
+    targets: LambdaTargets, functions: Lambda
+) -> None:
+    functions.create_alias(FunctionName=NAME, Name="live", FunctionVersion="$LATEST")
+    arrive(targets, TargetState.TEMPORARY)
+    published = functions.publish_version(FunctionName=NAME)["Version"]
+    functions.update_alias(FunctionName=NAME, Name="live", FunctionVersion=published)
+
+    arrive(targets, TargetState.ORIGINAL)
+
+    assert (variables("live"), variables(), version()) == (BEFORE, BEFORE, "2")
 
 
 def test_code_that_is_not_released_is_not_released_by_a_switch(

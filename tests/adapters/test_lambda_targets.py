@@ -275,3 +275,9 @@ def test_a_local_command_reads_the_name_as_the_function_has_it(
     environment = targets.environment(REGISTRY, {MEMES: QueueName("mine")})
 
     assert environment == {"QUEUE": expected}
+
+
+def test_a_local_command_reads_nothing_of_a_mapping_without_a_variable(targets: LambdaTargets, consumer: None) -> None:
+    without = RegisteredQueue(QueueId("memes"), (NameSource(Place.EVENT_SOURCE, "memes"),))
+
+    assert targets.environment(replace(REGISTRY, queues=(without,)), {MEMES: QueueName("mine")}) == {}

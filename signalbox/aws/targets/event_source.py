@@ -106,10 +106,8 @@ class EventSources:
         name = queue.original if is_original else queue.deployed
         found = mapped.original if is_original else mapped.temporary
         with effect(f"event source mapping from queue {name!r} to function {mapped.function_arn!r}"):
-            if step in (Step.CREATE_ORIGINAL, Step.CREATE_TEMPORARY):
+            if found is None:  # only then does `Pair` ask for one to be made
                 now = self._created(mapped, name, tags={} if is_original else self.tags)
-            elif found is None:
-                raise ValueError(f"{step} needs a mapping")  # `Pair` asks only for what can be done
             elif step is Step.DELETE_TEMPORARY:
                 now = {**self.functions.delete_event_source_mapping(UUID=found["UUID"]), "State": "Deleting"}
             else:
@@ -137,9 +135,8 @@ class EventSources:
         self.notes.put(target, NOTE + queue.original, json.dumps(before))
 
     def _described(self, mapped: MappedPair) -> dict[str, Any]:
-        found = mapped.original or mapped.temporary
-        if found is None:
-            raise ValueError("there is no mapping to describe")  # a pair has one at least, or what was noted
+        # There is one at least: a pair without any is one of which it was noted how it was.
+        found = next(one for one in (mapped.original, mapped.temporary) if one is not None)
         with effect(f"event source mapping {found['UUID']!r} of function {mapped.function_arn!r}"):
             # A list does not tell the filters of a mapping that are encrypted with a customer's key.
             whole = self.functions.get_event_source_mapping(UUID=found["UUID"])
