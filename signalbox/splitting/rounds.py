@@ -91,7 +91,12 @@ class RoundDesk:
         locks.leave(target, holder=command.holder)
         newest = self.ports.store.splits.find(target)
         if newest is not None and (progress is not Progress.NONE or not is_at_rest(newest.split)):
-            self.wake(target, delay=SOON if _is_waited_for(newest.split) else LATER)
+            self.wake(target, delay=SOON if _is_waited_for(newest.split) else self._later())
+
+    def _later(self) -> timedelta:
+        """Return the pause where nobody waits: no longer than between the samples that show a queue to be empty."""
+        patience = self.ports.patience
+        return min(LATER, max(SOON, patience.empty_for / patience.empty_samples))
 
     def _look(self, target: Target) -> Progress:
         stored = self.ports.store.splits.find(target)
