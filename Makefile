@@ -2,6 +2,8 @@
 PYTHON ?= python3
 SETUP = $(PYTHON) signalbox/local/setup.py
 SIGNALBOX = $(SETUP) && .venv/bin/signalbox
+# What `make bench` measures: all, or with arguments, which are one program's own, what OF names.
+OF ?= rendezvous $(if $(ARGS),,splitting)
 .PHONY: help up down test check format bench deploy clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
@@ -10,6 +12,6 @@ down: ; @$(SIGNALBOX) local down ## stop everything that `make up` started
 test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a machine can check, emulator and Spark too
 check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . ## put the code into the house format
-bench: ; @$(SETUP) && .venv/bin/python -m benchmarks.rendezvous $(ARGS) ## measure, side by side with the originals
+bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
 clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder

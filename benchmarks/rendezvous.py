@@ -10,9 +10,9 @@ from benchmarks import calls, coldstart, original, robustness, timing
 from benchmarks.clients import Clients, our_clients, real_clients
 from benchmarks.machine import this_machine
 from benchmarks.original import NoGo, Programs
-from benchmarks.report import Results, as_markdown, described, tables, targets
+from benchmarks.report import Results, show, tables, targets
 from benchmarks.stage import Stage, running_stage
-from signalbox.cli.output import print_error, print_json, print_line, print_table
+from signalbox.cli.output import print_error, print_json
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.progress import step
 
@@ -103,16 +103,7 @@ def _print(results: Results, options: argparse.Namespace) -> None:
     if options.json:
         print_json(asdict(results))
         return
-    for table in tables(results):
-        if options.markdown:
-            print_line(as_markdown(table))
-        else:
-            print_table(table.columns, table.rows, title=table.title)
-            print_line(table.note)
-    for target, kept in targets(results):
-        print_line(f"- {'kept' if kept else 'NOT KEPT'}: {target}")
-    print_line()
-    print_line(described(results.machine))
+    show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The tables of a run, for people and as Markdown."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.calls import Calls
@@ -12,6 +12,7 @@ from benchmarks.machine import Machine
 from benchmarks.robustness import DUPLICATED, Robustness
 from benchmarks.sides import SIGNALBOX, UPSTREAM
 from benchmarks.timing import AT_ONCE, Timings
+from signalbox.cli.output import print_line, print_table
 
 # Measured on the same emulator: the real client gives up after its five receives (111.0 s, with no reply at all).
 UPSTREAM_SILENCE = "111 s, no reply (quoted; measure with --slow)"
@@ -55,6 +56,20 @@ def tables(results: Results) -> Iterator[Table]:
         yield _sizes(results.cold_start)
 
 
+def show(tables: Iterable[Table], promises: Iterable[tuple[str, bool]], *, machine: Machine, as_document: bool) -> None:
+    """Print what was measured, for people or as Markdown, which promises this run kept, and where it ran."""
+    for table in tables:
+        if as_document:
+            print_line(as_markdown(table))
+        else:
+            print_table(table.columns, table.rows, title=table.title)
+            print_line(table.note)
+    for promise, kept in promises:
+        print_line(f"- {'kept' if kept else 'NOT KEPT'}: {promise}")
+    print_line()
+    print_line(described(machine))
+
+
 def as_markdown(table: Table) -> str:
     """Return a table for a document."""
     lines = [table.columns, ["---"] + ["---:"] * (len(table.columns) - 1), *table.rows]
@@ -65,10 +80,10 @@ def as_markdown(table: Table) -> str:
 def described(machine: Machine) -> str:
     """Return the line that says where the figures come from."""
     busy = " **The machine was busy: times are worth little.**" if machine.is_busy else ""
-    upstream = f"upstream {machine.upstream}" if machine.upstream else "no comparison with upstream"
+    upstream = f", upstream {machine.upstream}" if machine.upstream else ""
     return (
         f"{machine.cores} cores, {machine.memory_gigabytes} GB, {machine.system}, load {machine.load_before} before "
-        f"the run; Python {machine.python}, {machine.emulator}, {upstream}. Command: `{machine.command}`.{busy}"
+        f"the run; Python {machine.python}, {machine.emulator}{upstream}. Command: `{machine.command}`.{busy}"
     )
 
 

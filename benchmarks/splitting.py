@@ -1,19 +1,22 @@
-"""Measures splitting: calls of SQS, and filters beside a plain loop: `python -m benchmarks.splitting`."""
+"""Measures splitting: SQS calls, filters beside a plain loop, time to a consumer: `python -m benchmarks.splitting`."""
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
-from benchmarks import splitting_calls, splitting_filters
+from benchmarks import splitting_calls, splitting_filters, splitting_latency
+from benchmarks.figures import Summary
 from benchmarks.machine import Machine, this_machine
-from benchmarks.report import Table, as_markdown
+from benchmarks.report import Table, show
 from benchmarks.splitting_calls import FLOOR, MESSAGES, Calls
 from benchmarks.splitting_filters import Filters
-from signalbox.cli.output import print_json, print_line, print_table
+from benchmarks.stage import running_stage
+from signalbox.cli.output import print_error, print_json
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.progress import step
 
-PARTS = ("calls", "filters")
+PARTS = ("calls", "filters", "latency")
 CALLS_LIMIT = 1.1
 
 
@@ -24,25 +27,35 @@ class Results:
     machine: Machine
     calls: Sequence[Calls] = ()
     filters: Sequence[Filters] = ()
+    latency: Mapping[str, Summary] = field(default_factory=dict)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
     options = _options(arguments)
-    _print(_measured(set(options.only or PARTS)), options)
+    try:
+        _print(_measured(options), options)
+    except (RejectedError, UnavailableError) as error:
+        print_error(str(error))
+        return 1
     return 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.splitting", description=__doc__)
     parser.add_argument("--only", choices=PARTS, action="append", help="measure only this part; repeatable")
+    parser.add_argument(
+        "--messages", type=int, default=splitting_latency.MESSAGES, help="messages of each way (default: %(default)s)"
+    )
+    parser.add_argument("--port", type=int, default=0, help="the emulator's port on 127.0.0.1 (default: any)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/splitting.md")
     return parser.parse_args(arguments)
 
 
-def _measured(parts: set[str]) -> Results:
+def _measured(options: argparse.Namespace) -> Results:
+    parts = set(options.only or PARTS)
     command = " ".join(["python -m benchmarks.splitting", *sys.argv[1:]])
     results = Results(replace(this_machine(upstream=None), command=command))
     if "calls" in parts:
@@ -51,6 +64,10 @@ def _measured(parts: set[str]) -> Results:
     if "filters" in parts:
         with step("filters") as say:
             results = replace(results, filters=splitting_filters.measure(say))
+    if "latency" in parts:
+        with running_stage(port=options.port) as stage, step("latency") as say:
+            latency = splitting_latency.on_stage(stage.deployment, messages=options.messages, say=say)
+        results = replace(results, latency=latency)
     return results
 
 
@@ -60,6 +77,8 @@ def tables(results: Results) -> Iterator[Table]:
         yield _calls(results.calls)
     if results.filters:
         yield _filters(results.filters)
+    if results.latency:
+        yield _latency(results.latency)
 
 
 def _calls(calls: Sequence[Calls]) -> Table:
@@ -98,6 +117,17 @@ def _filters(filters: Sequence[Filters]) -> Table:
     return Table("Filters", columns, rows, note)
 
 
+def _latency(latency: Mapping[str, Summary]) -> Table:
+    columns = ["milliseconds from sender to consumer", "median", "p95", "longest"]
+    rows = [[way, f"{one.median:.0f}", f"{one.p95:.0f}", f"{one.maximum:.0f}"] for way, one in latency.items()]
+    some = next(iter(latency.values()))
+    note = (
+        f"{some.count} messages of each way, one after another. The local consumer asks again and again; the "
+        "deployed one is a function with an event source mapping. Through a split there is one more such mapping."
+    )
+    return Table("Time to a consumer, on the emulator", columns, rows, note)
+
+
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
     """Yield what splitting promises of these figures, and whether this run kept it."""
     single = [one for one in results.calls if one.case.sharing == 0 and not one.case.groups]
@@ -110,20 +140,7 @@ def _print(results: Results, options: argparse.Namespace) -> None:
     if options.json:
         print_json(asdict(results))
         return
-    for table in tables(results):
-        if options.markdown:
-            print_line(as_markdown(table))
-        else:
-            print_table(table.columns, table.rows, title=table.title)
-            print_line(table.note)
-    for target, kept in targets(results):
-        print_line(f"- {'kept' if kept else 'NOT KEPT'}: {target}")
-    machine = results.machine
-    busy = " **The machine was busy: times are worth little.**" if machine.is_busy else ""
-    print_line(
-        f"\n{machine.cores} cores, {machine.memory_gigabytes} GB, {machine.system}, load {machine.load_before} before "
-        f"the run; Python {machine.python}. Command: `{machine.command}`.{busy}"
-    )
+    show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
 
 
 if __name__ == "__main__":
