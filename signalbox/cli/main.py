@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from signalbox import __version__
-from signalbox.cli import local, rendezvous, splitting
+from signalbox.cli import exchange, local, rendezvous, splitting
 from signalbox.cli.output import print_error, print_line
 from signalbox.errors import RejectedError, SignalboxError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.add_typer(local.app, name="local")
 app.add_typer(rendezvous.app, name="rendezvous")
 app.add_typer(splitting.app, name="split")
+app.add_typer(exchange.app, name="exchange")
 
 
 def main() -> None:

@@ -19,7 +19,10 @@ SLOW = "emulator or spark"
 # Rules: every branch of them is tested without AWS. The jobs' transformations hold themselves to the same in Spark.
 CORE = tuple(
     f"signalbox/{part}"
-    for part in ("rendezvous/*", "splitting/*", "history/*", "queues.py", "ports.py", "errors.py", "aws/*")
+    for part in (
+        *("rendezvous/*", "splitting/*", "exchange/*", "history/*"),
+        *("queues.py", "ports.py", "errors.py", "aws/*"),
+    )
 )
 AT_ONCE = 2  # the machine that this is measured on has two cores
 

@@ -1,0 +1,83 @@
+"""The matcher: all bindings of an exchange in one tree of words, asked once a message."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from signalbox.exchange.patterns import MANY, ONE, WILDCARDS, Pattern
+from signalbox.exchange.topics import RoutingKey, words_of
+
+Target = TypeVar("Target", bound=Hashable)
+
+
+@dataclass(eq=False, slots=True)
+class _Node(Generic[Target]):
+    """The patterns that begin with the same words; `targets` are bound by those words alone."""
+
+    edges: dict[str, "_Node[Target]"] = field(default_factory=dict)
+    targets: dict[Target, None] = field(default_factory=dict)  # as a set, but small when empty, and in order
+
+
+class BindingTrie(Generic[Target]):
+    """Bindings of anything that can be told from one another: queues, exchanges, sessions.
+
+    Matching looks at each node of the tree at most once a word, however many `#` there are, and never at a binding
+    whose first words differ from the key's.
+    """
+
+    __slots__ = ("_root",)
+
+    def __init__(self) -> None:
+        self._root: _Node[Target] = _Node()
+
+    def add(self, pattern: Pattern, target: Target) -> None:
+        """Bind a target; one that is bound already stays bound once."""
+        node = self._root
+        for word in pattern.words:
+            child = node.edges.get(word)
+            if child is None:
+                child = node.edges[word] = _Node()
+            node = child
+        node.targets[target] = None
+
+    def remove(self, pattern: Pattern, target: Target) -> None:
+        """Unbind a target; one that is not bound stays so. What no binding needs any more is forgotten."""
+        path = [self._root]
+        for word in pattern.words:
+            child = path[-1].edges.get(word)
+            if child is None:
+                return
+            path.append(child)
+        path[-1].targets.pop(target, None)
+        for word in reversed(pattern.words):
+            node = path.pop()
+            if node.edges or node.targets:
+                return
+            del path[-1].edges[word]
+
+    def matching(self, key: RoutingKey) -> list[Target]:
+        """Return every target with a binding that matches, each once."""
+        found: dict[Target, None] = {}
+        # A `#` that has been reached takes any word, so its node stays; those in `here` were reached by this word.
+        # An edge has one parent, and no edge of `here` is a `#`, so no node is ever looked at twice for a word.
+        staying: dict[_Node[Target], None] = {}
+        here = [self._root]
+        _reach_many(here, staying, found)
+        for word in words_of(key):
+            # A key's own `*` or `#` is a word like any other, which a pattern can only meet with a wildcard.
+            edges = (ONE,) if word in WILDCARDS else (word, ONE)
+            here = [node.edges[edge] for node in (*here, *staying) for edge in edges if edge in node.edges]
+            _reach_many(here, staying, found)
+        for node in here:
+            found.update(node.targets)
+        return list(found)
+
+
+def _reach_many(nodes: Iterable[_Node[Target]], staying: dict[_Node[Target], None], found: dict[Target, None]) -> None:
+    """Go from nodes to the `#` behind them, which may take no word at all; one that ends a pattern has matched."""
+    for node in nodes:
+        many = node.edges.get(MANY)
+        while many is not None and many not in staying:
+            staying[many] = None
+            found.update(many.targets)
+            many = many.edges.get(MANY)
