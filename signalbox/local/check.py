@@ -20,7 +20,7 @@ SLOW = "emulator or spark"
 CORE = tuple(
     f"signalbox/{part}"
     for part in (
-        *("rendezvous/*", "splitting/*", "exchange/*", "history/*"),
+        *("rendezvous/*", "splitting/*", "exchange/*", "sarracenia/*", "history/*"),
         *("queues.py", "ports.py", "errors.py", "aws/*"),
     )
 )
