@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.sarracenia.announcement import Announcement, FileOperation, InvalidAnnouncement
+from signalbox.sarracenia.announcement import Announcement, FileOperation
 from signalbox.sarracenia.blocks import Block, Blocks
 from signalbox.sarracenia.content import Content
 from signalbox.sarracenia.formats import Format, Payload, announcement, payload
@@ -225,62 +225,6 @@ def test_v03_of_older_senders_is_read(fields, expected):
 )
 def test_the_format_is_told_by_content_type_else_by_the_body(received, form):
     assert received.format == form
-
-
-@pytest.mark.parametrize(
-    ("received", "problems"),
-    [
-        (Payload("{", {}, "application/json"), ["no JSON"]),
-        (Payload("[" * 100_000, {}, "application/json"), ["no JSON"]),
-        (Payload("[1]", {}, "application/json"), ["expected a JSON object"]),
-        (Payload("{}", {}, "application/json"), ["pubTime: is missing", "baseUrl: is missing", "relPath: is missing"]),
-        (Payload("one", {}, "text/plain"), ["pubTime: 'one' is no time", "baseUrl: is missing", "relPath: is missing"]),
-        (Payload(LINE, {"sum": "q,1"}, None), ["sum: unknown method 'q'"]),
-        (Payload(LINE, {"sum": "s,xyz"}, None), ["sum: 'xyz' is not hexadecimal"]),
-        *(
-            (Payload(LINE, {"parts": parts}, None), [f"parts: {problem}"])
-            for parts, problem in [
-                ("1,2", "expected such as"),
-                ("x,1,1,0,0", "expected such as"),
-                ("i,1,1,0,-1", "expected such as"),
-                ("i,1,2,0,2", "2 is none of 2 blocks"),
-            ]
-        ),
-    ],
-)
-def test_what_announces_no_file_is_refused_with_every_problem(received, problems):
-    with pytest.raises(InvalidAnnouncement) as refused:
-        announcement(received)
-
-    lines = str(refused.value).splitlines()
-    assert len(lines) == len(problems)
-    assert all(line.startswith(problem) for line, problem in zip(lines, problems, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"pubTime": 3}, "pubTime: expected a text, not 3"),
-        ({"mtime": "yesterday"}, "mtime: 'yesterday' is no time"),
-        ({"size": -1}, "size: expected a whole number, not -1"),
-        ({"size": True}, "size: expected a whole number, not True"),
-        ({"identity": "s"}, "identity: expected an object, not 's'"),
-        ({"identity": {"method": "md5", "value": "*"}}, "identity.value: '*' is not base64"),
-        ({"content": {"encoding": "gzip", "value": ""}}, "content.encoding: expected 'utf-8' or 'base64', not 'gzip'"),
-        ({"content": {"encoding": "utf-8", "value": "a\udc00"}}, "content.value: half of a surrogate pair"),
-        ({"content": {"encoding": "utf-8"}}, "content.value: is missing"),
-        ({"fileOp": {"hlink": "x"}}, "fileOp.hlink: unknown operation"),
-        ({"blocks": {"method": "inplace", "size": 1, "number": 0}}, "blocks.number: 0 is none of 0 blocks"),
-        ({"blocks": {"method": "inplace", "number": 0, "count": 1}}, "blocks.size: is missing"),
-        (
-            {"blocks": {"method": "inplace", "size": 1, "number": 0, "count": 1, "manifest": {"a": {}}}},
-            "blocks.manifest.a: expected a block's number",
-        ),
-    ],
-)
-def test_a_field_that_is_not_as_it_should_be_is_named(fields, problem):
-    with pytest.raises(InvalidAnnouncement, match=problem.replace("*", r"\*")):
-        announcement(Payload(json.dumps({**V03, **fields}), {}, "application/json"))
 
 
 digests = st.binary(min_size=1, max_size=64).map(lambda octets: b64encode(octets).decode())
