@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.dead_letters import bury
 from signalbox.aws.effects import SERVER_ERROR, look, reason
 from signalbox.aws.messages import batch_entry
 from signalbox.queues import QueueName
@@ -16,7 +17,6 @@ from signalbox.splitting.ports import EffectFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
-    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
 
 # What SQS says of a message that it will never take; all else is about the queue, its key or the moment.
 OF_THE_MESSAGE = frozenset(
@@ -29,8 +29,6 @@ OF_THE_MESSAGE = frozenset(
         "UnsupportedOperation",
     }
 )
-# SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
-DEAD_LETTER_CHARACTERS = 100_000
 REASON_CHARACTERS = 1_000
 
 logger = logging.getLogger(__name__)
@@ -64,14 +62,13 @@ class SqsQueueSender:
         Raises `EffectFailed`.
         """
         with look("the dead-letter queue of splitting"):
-            self.sqs.send_message(
-                QueueUrl=self.dead_letter_queue_url,
-                MessageBody=message.body[:DEAD_LETTER_CHARACTERS],
-                MessageAttributes={
-                    "Reason": _text(reason[:REASON_CHARACTERS]),
-                    "OriginalQueue": _text(original),
-                    "OriginalMessageId": _text(message.message_id),
-                },
+            bury(
+                self.sqs,
+                self.dead_letter_queue_url,
+                message.body,
+                reason=reason[:REASON_CHARACTERS],
+                message_id=message.message_id,
+                others={"OriginalQueue": original},
             )
 
     def _failed(self, batch: Batch) -> Iterator[tuple[Delivery, str | None]]:
@@ -101,7 +98,3 @@ def _is_of_the_message(code: str) -> bool:
 
 def _queue(name: str) -> str:
     return f"queue {name!r}"
-
-
-def _text(value: str) -> "MessageAttributeValueTypeDef":
-    return {"DataType": "String", "StringValue": value}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.sqs import DEAD_LETTER_CHARACTERS
+from signalbox.aws.dead_letters import bury
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.splitting.commands import Reconcile, reconcile_body
 from signalbox.splitting.forwarding import MAXIMUM_BYTES
@@ -44,14 +44,7 @@ class SqsReplies:
 
     def bury(self, body: str, *, reason: str, message_id: str) -> None:
         """Put a message that nobody can be told about into the dead-letter queue, with its reason."""
-        self.sqs.send_message(
-            QueueUrl=self.dead_letter_queue_url,
-            MessageBody=body[:DEAD_LETTER_CHARACTERS],
-            MessageAttributes={
-                "Reason": {"DataType": "String", "StringValue": reason},
-                "OriginalMessageId": {"DataType": "String", "StringValue": message_id},
-            },
-        )
+        bury(self.sqs, self.dead_letter_queue_url, body, reason=reason, message_id=message_id)
 
     def _send(self, queue: QueueName, body: str) -> None:
         try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from signalbox.aws.dead_letters import bury
 from signalbox.errors import RejectedError
 from signalbox.ports import Leases
 from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, lease_tags
@@ -21,8 +22,6 @@ SEND_TRIES = 4
 SEND_PAUSE_SECONDS = 0.5
 # Upstream's client takes its answer within 108 s; nothing in a client queue is worth more than this.
 CLIENT_RETENTION_SECONDS = 300
-# SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
-DEAD_LETTER_CHARACTERS = 100_000
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
@@ -96,14 +95,7 @@ class SqsBrokerQueue:
 
     def bury(self, body: str, *, reason: str, message_id: str) -> None:
         """Put a message that cannot be handled into the dead-letter queue, with its reason."""
-        self.sqs.send_message(
-            QueueUrl=self.dead_letter_queue_url,
-            MessageBody=body[:DEAD_LETTER_CHARACTERS],
-            MessageAttributes={
-                "Reason": {"DataType": "String", "StringValue": reason},
-                "OriginalMessageId": {"DataType": "String", "StringValue": message_id},
-            },
-        )
+        bury(self.sqs, self.dead_letter_queue_url, body, reason=reason, message_id=message_id)
 
     def ensure(self, name: str, attributes: Mapping["QueueAttributeNameType", str]) -> bool:
         """Make the queue again if somebody deleted it; say whether that was needed."""

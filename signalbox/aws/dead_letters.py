@@ -1,0 +1,28 @@
+"""Dead letters: messages that cannot be handled, put aside with the reason."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+# SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
+DEAD_LETTER_CHARACTERS = 100_000
+
+
+def bury(
+    sqs: "SQSClient",
+    queue_url: str,
+    body: str,
+    *,
+    reason: str,
+    message_id: str,
+    others: Mapping[str, str] | None = None,
+) -> None:
+    """Put a message into a dead-letter queue, with its reason, the id that it had and other attributes."""
+    attributes = {"Reason": reason, "OriginalMessageId": message_id, **(others or {})}
+    sqs.send_message(
+        QueueUrl=queue_url,
+        MessageBody=body[:DEAD_LETTER_CHARACTERS],
+        MessageAttributes={name: {"DataType": "String", "StringValue": text} for name, text in attributes.items()},
+    )
