@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from signalbox.cli.files import read_json
 from signalbox.cli.output import print_line, print_table
-from signalbox.cli.splitting_stage import read_json
 from signalbox.errors import RejectedError
 
 app = typer.Typer(help="Topic exchanges: which queues a message reaches.", no_args_is_help=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.files import read_json
 from signalbox.cli.output import print_json, print_line
 from signalbox.cli.splitting_stage import (
     Aws,
@@ -22,7 +23,6 @@ from signalbox.cli.splitting_stage import (
     control_of,
     default_owner,
     new_session_name,
-    read_json,
     say,
     say_what_is_not_split,
 )

@@ -1,14 +1,12 @@
 """What all commands of splitting share: their options, the stage that they talk to, and files."""
 
 import getpass
-import json
 import secrets
 import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -75,22 +73,6 @@ def default_owner() -> str:
 def _plain(name: str, others: str) -> str:
     # Accounts of Windows domains have a backslash, and both end in tags, which take less than file systems do.
     return "".join(c if (c.isascii() and c.isalnum()) or c in others else "-" for c in name)[:48]
-
-
-def read_text(path: Path) -> str:
-    """Return a file's text; `-` is standard input."""
-    try:
-        return (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RejectedError(f"cannot read {str(path)!r}: {error}") from error
-
-
-def read_json(path: Path) -> object:
-    """Return the JSON document in a file; `-` is standard input."""
-    try:
-        return json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise RejectedError(f"{str(path)!r} is not JSON: {error}") from error
 
 
 def say(text: str) -> None:
