@@ -18,7 +18,7 @@ from signalbox.aws.telemetry import PowertoolsTelemetry
 from signalbox.geoip import country_database
 from signalbox.rendezvous import events
 from signalbox.rendezvous.bridges import DEFAULT_BRIDGES, BridgeList
-from signalbox.rendezvous.matching import Matchmaker
+from signalbox.rendezvous.matching import Candidates, Matchmaker
 from signalbox.rendezvous.party import CountryOf
 from signalbox.rendezvous.recording import Recorder
 
@@ -81,7 +81,7 @@ def offers() -> DynamoOffers:
 @cache
 def matchmaker() -> Matchmaker:
     """Return what places offers with held polls."""
-    return Matchmaker(DynamoHeldPolls(table()), DynamoPresence(table()), settings().policy())
+    return Matchmaker(Candidates(DynamoHeldPolls(table())), DynamoPresence(table()), settings().policy())
 
 
 @cache

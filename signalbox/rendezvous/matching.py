@@ -73,19 +73,14 @@ class Candidates:
 class Matchmaker:
     """Finds the held poll that an offer is shown to first."""
 
-    held_polls: HeldPolls
+    candidates: Candidates
     presence: Presence
     policy: Policy
-    candidates: Candidates = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Begin without having looked."""
-        object.__setattr__(self, "candidates", Candidates(self.held_polls))
 
     def place(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Placement:
         """Show the offer to the best held poll; without one, say whether a fitting proxy may come in time."""
         while poll := self.candidates.take(client_id, nat=nat, now=now):
-            if self.held_polls.lend(poll, client_id=client_id):
+            if self.candidates.held_polls.lend(poll, client_id=client_id):
                 return Placement(poll.sid, is_hopeful=True)
         last_polls = self.presence.last_polls()
         hopeful = has_prospect(last_polls, client_nat=nat, now=now, recency=self.policy.proxy_recency)

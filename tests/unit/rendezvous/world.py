@@ -8,7 +8,7 @@ from signalbox.rendezvous.answering import AnswerDesk
 from signalbox.rendezvous.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.broker import ClientId, Delivery
 from signalbox.rendezvous.calling import CallDesk
-from signalbox.rendezvous.matching import Matchmaker, Policy
+from signalbox.rendezvous.matching import Candidates, Matchmaker, Policy
 from signalbox.rendezvous.nat import Nat
 from signalbox.rendezvous.offer import offer_body
 from signalbox.rendezvous.offering import OfferDesk, Receipt
@@ -79,7 +79,7 @@ class World:
 
     @property
     def matchmaker(self) -> Matchmaker:
-        return Matchmaker(Fused(self.held_polls, self.fuse), Fused(self.presence, self.fuse), self.policy)
+        return Matchmaker(Candidates(Fused(self.held_polls, self.fuse)), Fused(self.presence, self.fuse), self.policy)
 
     def receive(self, delivery: Delivery) -> Receipt:
         desk = OfferDesk(
