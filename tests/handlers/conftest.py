@@ -1,19 +1,18 @@
 """A stage for the handlers: AWS in this process, its settings in the environment, and nothing left of other tests."""
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
 
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from signalbox.rendezvous.nat import Nat
 from tests.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.recorded import ACCOUNT, Event
+from tests.handlers.surroundings import STREAM, cool, make_lake, written
 
 __all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
 
@@ -22,7 +21,7 @@ PREFIX = "snowflake-client-"
 SETTINGS = {
     "RENDEZVOUS_TABLE": "Rendezvous",
     "LEASE_TABLE": "Leases",
-    "HISTORY_STREAM": "events",
+    "HISTORY_STREAM": STREAM,
     "STAGE": "signalbox",
     "CLIENT_QUEUE_PREFIX": PREFIX,
     "CLIENT_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
@@ -82,10 +81,7 @@ class Stage:
 
     def history(self) -> list[tuple[str, str]]:
         """Return the kinds and outcomes of the events that were written, in their order."""
-        objects = self.s3.list_objects_v2(Bucket="history").get("Contents", [])
-        texts = [self.s3.get_object(Bucket="history", Key=o["Key"])["Body"].read().decode() for o in objects]
-        rows = [json.loads(line) for text in texts for line in text.splitlines()]
-        return [(row["kind"], row["outcome"]) for row in sorted(rows, key=lambda row: row["occurred_at"])]
+        return [(row["kind"], row["outcome"]) for row in sorted(written(self.s3), key=lambda row: row["occurred_at"])]
 
     def _client_queue(self, client_id: str) -> str:
         return str(self.sqs.get_queue_url(QueueName=PREFIX + client_id)["QueueUrl"])
@@ -105,26 +101,10 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -
     for name, value in (SETTINGS | queues).items():
         monkeypatch.setenv(name, value)
     forget_everything()
-    yield Stage(sqs, _history_bucket(), *urls)
+    yield Stage(sqs, make_lake(), *urls)
     forget_everything()
 
 
 def forget_everything() -> None:
-    """Make every function cold: what is made once for an instance belongs to the AWS of one test."""
-    for module in (wiring, answer, client, offer, page, poll, sweep):
-        for value in vars(module).values():
-            if hasattr(value, "cache_clear"):
-                value.cache_clear()
-
-
-def _history_bucket() -> Any:
-    s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="history")
-    boto3.client("firehose").create_delivery_stream(
-        DeliveryStreamName=os.environ["HISTORY_STREAM"],
-        ExtendedS3DestinationConfiguration={
-            "RoleARN": f"arn:aws:iam::{ACCOUNT}:role/delivery",
-            "BucketARN": "arn:aws:s3:::history",
-        },
-    )
-    return s3
+    """Make every function cold."""
+    cool(wiring, answer, client, offer, page, poll, sweep)

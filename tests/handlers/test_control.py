@@ -17,6 +17,7 @@ from signalbox.errors import RejectedError
 from signalbox.queues import lease_tags
 from tests.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import STREAM, cool, make_lake, written
 
 PREFIX = "mirrord-"
 APP = "lambda/meme-app"
@@ -70,10 +71,7 @@ class ControlStage:
         return sorted(url.rpartition("/")[2] for url in urls)
 
     def history(self) -> list[tuple[str, str]]:
-        objects = self.s3.list_objects_v2(Bucket="history").get("Contents", [])
-        texts = [self.s3.get_object(Bucket="history", Key=one["Key"])["Body"].read().decode() for one in objects]
-        rows = [json.loads(line) for text in texts for line in text.splitlines()]
-        return [(row["kind"], row["outcome"]) for row in rows]
+        return [(row["kind"], row["outcome"]) for row in written(self.s3)]
 
 
 def record_of(body: str) -> Event:
@@ -110,22 +108,14 @@ def function(name: str, variables: dict[str, str]) -> str:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[ControlStage]:  # noqa: F811 - fixtures
-    s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="history")
-    boto3.client("firehose").create_delivery_stream(
-        DeliveryStreamName="events",
-        ExtendedS3DestinationConfiguration={
-            "RoleARN": f"arn:aws:iam::{ACCOUNT}:role/delivery",
-            "BucketARN": "arn:aws:s3:::history",
-        },
-    )
+    s3 = make_lake()
     names = ("signalbox-split-control", "dead-splits", "signalbox-split-reply-ann", "memes")
     control_url, dead_url, reply_url, memes_url = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in names)
     function("meme-app", {"QUEUE": memes_url, "OTHER": "x"})
     settings = {
         "STAGE": "signalbox",
         "SPLIT_TABLE": "Splits",
-        "HISTORY_STREAM": "events",
+        "HISTORY_STREAM": STREAM,
         "CONTROL_QUEUE_URL": control_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": dead_url,
         "SPLIT_FUNCTION_ARN": function("split", {}),
@@ -144,10 +134,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
 
 
 def forget_everything() -> None:
-    for module in (wiring, control_wiring, control):
-        for value in vars(module).values():
-            if hasattr(value, "cache_clear"):
-                value.cache_clear()
+    cool(wiring, control_wiring, control)
 
 
 def started(stage: ControlStage) -> dict[str, Any]:

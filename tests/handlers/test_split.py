@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
 
 from lambdas.splitting import split, wiring
@@ -22,6 +21,7 @@ from signalbox.splitting.split import Phase, Session, Split, SplitQueue, Stage
 from signalbox.splitting.target import Target
 from tests.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import STREAM, cool, make_lake, written
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 CONTEXT = SimpleNamespace(aws_request_id="call-1")
@@ -121,27 +121,17 @@ class SplitStage:
         return [item for item in self.table.scan()["Items"] if item["pk"].startswith("ledger#")]
 
     def history(self) -> list[dict[str, Any]]:
-        objects = self.s3.list_objects_v2(Bucket="history").get("Contents", [])
-        texts = [self.s3.get_object(Bucket="history", Key=one["Key"])["Body"].read().decode() for one in objects]
-        return [json.loads(line) for text in texts for line in text.splitlines()]
+        return written(self.s3)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitStage]:  # noqa: F811 - fixtures
-    s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="history")
-    boto3.client("firehose").create_delivery_stream(
-        DeliveryStreamName="events",
-        ExtendedS3DestinationConfiguration={
-            "RoleARN": f"arn:aws:iam::{ACCOUNT}:role/delivery",
-            "BucketARN": "arn:aws:s3:::history",
-        },
-    )
+    s3 = make_lake()
     found = SplitStage(sqs, split_table, s3)
     settings = {
         "STAGE": "signalbox",
         "SPLIT_TABLE": "Splits",
-        "HISTORY_STREAM": "events",
+        "HISTORY_STREAM": STREAM,
         "SPLIT_DEAD_LETTER_QUEUE_URL": found.make("dead-splits"),
         "SPLIT_TIMEOUT_SECONDS": "20",
     }
@@ -153,10 +143,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitSt
 
 
 def forget_everything() -> None:
-    for module in (wiring, split):
-        for value in vars(module).values():
-            if hasattr(value, "cache_clear"):
-                value.cache_clear()
+    cool(wiring, split)
 
 
 def failures(response: dict[str, Any]) -> list[str]:
