@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 
 from benchmarks import calls, coldstart, original, robustness, timing
 from benchmarks.clients import Clients, our_clients, real_clients
+from benchmarks.command import parser, status
 from benchmarks.machine import this_machine
 from benchmarks.original import NoGo, Programs
 from benchmarks.report import Results, show, tables, targets
 from benchmarks.stage import Stage, running_stage
 from signalbox.cli.output import print_error, print_json
-from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.progress import step
 
 PARTS = ("times", "calls", "robustness", "coldstart")
@@ -22,25 +22,15 @@ PARTS = ("times", "calls", "robustness", "coldstart")
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
     options = _options(arguments)
-    try:
-        _print(_measured(options), options)
-    except (RejectedError, UnavailableError) as error:
-        print_error(str(error))
-        return 1
-    return 0
+    return status(lambda: _print(_measured(options), options))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rendezvous", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=timing.ROUNDS, help="rounds of the times (default: %(default)s)")
-    parser.add_argument("--only", choices=PARTS, action="append", help="measure only this part; repeatable")
-    parser.add_argument("--idle-seconds", type=float, default=120, help="count idle calls so long (default: 120)")
-    parser.add_argument("--slow", action="store_true", help="also measure upstream with a silent proxy (4 minutes)")
-    parser.add_argument("--port", type=int, default=0, help="the emulator's port on 127.0.0.1 (default: any)")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON, with every single measurement")
-    form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/rendezvous.md")
-    return parser.parse_args(arguments)
+    options = parser("rendezvous", __doc__, parts=PARTS, page="docs/rendezvous.md")
+    options.add_argument("--rounds", type=int, default=timing.ROUNDS, help="rounds of the times (default: %(default)s)")
+    options.add_argument("--idle-seconds", type=float, default=120, help="count idle calls so long (default: 120)")
+    options.add_argument("--slow", action="store_true", help="also measure upstream with a silent proxy (4 minutes)")
+    return options.parse_args(arguments)
 
 
 def _measured(options: argparse.Namespace) -> Results:

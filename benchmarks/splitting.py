@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from benchmarks import splitting_calls, splitting_filters, splitting_latency
+from benchmarks.command import parser, status
 from benchmarks.figures import Summary
 from benchmarks.machine import Machine, this_machine
 from benchmarks.report import Table, show
 from benchmarks.splitting_calls import FLOOR, MESSAGES, Calls
 from benchmarks.splitting_filters import Filters
 from benchmarks.stage import running_stage
-from signalbox.cli.output import print_error, print_json
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.cli.output import print_json
 from signalbox.local.progress import step
 
 PARTS = ("calls", "filters", "latency")
@@ -33,25 +33,15 @@ class Results:
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
     options = _options(arguments)
-    try:
-        _print(_measured(options), options)
-    except (RejectedError, UnavailableError) as error:
-        print_error(str(error))
-        return 1
-    return 0
+    return status(lambda: _print(_measured(options), options))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.splitting", description=__doc__)
-    parser.add_argument("--only", choices=PARTS, action="append", help="measure only this part; repeatable")
-    parser.add_argument(
+    options = parser("splitting", __doc__, parts=PARTS, page="docs/splitting.md")
+    options.add_argument(
         "--messages", type=int, default=splitting_latency.MESSAGES, help="messages of each way (default: %(default)s)"
     )
-    parser.add_argument("--port", type=int, default=0, help="the emulator's port on 127.0.0.1 (default: any)")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON")
-    form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/splitting.md")
-    return parser.parse_args(arguments)
+    return options.parse_args(arguments)
 
 
 def _measured(options: argparse.Namespace) -> Results:
