@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -134,17 +135,19 @@ def _read(folder: Path) -> dict[str, Any]:
 def _settled(lake: Lake) -> set[str]:
     """Return the objects there are when nothing waits and none has come for a while."""
     lake.parties.wait_until_nothing_waits()
-    seen: list[set[str]] = []
+    seen, since = lake.keys(), time.monotonic()
 
-    def same_three_times() -> bool:
-        seen.append(lake.keys())
-        return len(seen) > LOOKS and seen[-1] == seen[-1 - LOOKS]
+    def quiet() -> bool:
+        nonlocal seen, since
+        if (now := lake.keys()) != seen:
+            seen, since = now, time.monotonic()
+        return time.monotonic() - since > QUIET_SECONDS
 
-    wait_for(same_three_times, "the last object written")
-    return seen[-1]
+    wait_for(quiet, "the last object written", seconds=20 * QUIET_SECONDS)
+    return seen
 
 
-LOOKS = 40  # 50 ms apart: longer than the emulator's Firehose gathers records
+QUIET_SECONDS = 6.0  # the emulator's Firehose gathers records for three, then writes Parquet
 
 
 def _send(parties: Parties) -> None:
