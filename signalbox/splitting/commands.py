@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.documents import Problems, Section, shown
 from signalbox.splitting.matching import SessionId
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.target import InvalidTarget, Target

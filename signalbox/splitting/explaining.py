@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
-from signalbox.splitting.documents import Problems, Section, shown
 from signalbox.splitting.filters import Compiler
 from signalbox.splitting.matching import DEPLOYED, Claim, Decision, Outcome, SessionId, decide
 from signalbox.splitting.message import InvalidMessage, Message

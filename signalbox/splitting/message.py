@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NewType
 
+from signalbox.documents import Problems, Section
 from signalbox.errors import RejectedError
-from signalbox.splitting.documents import Problems, Section
 
 MessageId = NewType("MessageId", str)
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.splitting.documents import Problems, Section, shown
 
 CAPABILITY = "splitting"
 REPLY_QUEUE_MARK = "-split-reply-"

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
-from signalbox.splitting.documents import Problems, Section, shown
 from signalbox.splitting.filters import Compiler
 from signalbox.splitting.naming import DEFAULT_PREFIX
 from signalbox.splitting.registry import Registry

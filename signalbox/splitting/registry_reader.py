@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from signalbox.splitting.documents import Section, shown
+from signalbox.documents import Section, shown
 from signalbox.splitting.filters import Compiler, InvalidExpression
 from signalbox.splitting.naming import DEFAULT_TEMPLATE, template_problem
 from signalbox.splitting.registry import DEFAULT_SWITCH_TIMEOUT, NameSource, Place, RegisteredQueue, Registry

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType
 
+from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
-from signalbox.splitting.documents import Problems, Section, shown
 from signalbox.splitting.filters import (
     MATCH_NONE,
     AllOf,
