@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.aws.effects import reason
 from signalbox.errors import RejectedError, UnavailableError
 
+# Every account has it. Permissions to ask are permissions for a workgroup, so it is named.
+WORK_GROUP = "primary"
 SECONDS_BETWEEN_LOOKS = 0.5
 QUERY_TIMEOUT = timedelta(minutes=5)
 
@@ -20,6 +25,10 @@ class QueryFailed(RejectedError):
 
 class QueryTooSlow(UnavailableError):
     """Raised when Athena has not answered a query in time."""
+
+
+class QueryImpossible(UnavailableError):
+    """Raised when Athena cannot be asked, or does not tell how a query is; the text has AWS's code."""
 
 
 class AthenaClient(Protocol):
@@ -48,13 +57,24 @@ class Athena:
     athena: AthenaClient
     database: str
     results: str
+    timeout: timedelta = QUERY_TIMEOUT
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
     def rows(self, query: str) -> list[Row]:
-        """Return the rows of a query by the names of their columns. Raises `QueryFailed` and `QueryTooSlow`."""
+        """Return the rows of a query by the names of their columns.
+
+        Raises `QueryFailed`, `QueryTooSlow` and `QueryImpossible`.
+        """
+        try:
+            return self._rows(query)
+        except (ClientError, BotoCoreError) as error:
+            raise QueryImpossible(reason(error, self.database)) from error
+
+    def _rows(self, query: str) -> list[Row]:
         started = self.athena.start_query_execution(
             QueryString=query,
+            WorkGroup=WORK_GROUP,
             QueryExecutionContext={"Database": self.database},
             ResultConfiguration={"OutputLocation": self.results},
         )
@@ -64,7 +84,7 @@ class Athena:
         return [dict(zip(map(str, names), row, strict=True)) for row in values]
 
     def _wait(self, query_id: str) -> None:
-        deadline = self.clock() + QUERY_TIMEOUT.total_seconds()
+        deadline = self.clock() + self.timeout.total_seconds()
         while True:
             status = self.athena.get_query_execution(QueryExecutionId=query_id)["QueryExecution"]["Status"]
             if status["State"] == "SUCCEEDED":
@@ -72,7 +92,7 @@ class Athena:
             if status["State"] in ("FAILED", "CANCELLED"):
                 raise QueryFailed(f"Athena: {status['State']}: {status.get('StateChangeReason', 'no reason is given')}")
             if self.clock() >= deadline:
-                raise QueryTooSlow(f"Athena has not answered query {query_id!r} in {QUERY_TIMEOUT}")
+                raise QueryTooSlow(f"Athena has not answered query {query_id!r} in {self.timeout}")
             self.sleep(SECONDS_BETWEEN_LOOKS)
 
     def _values(self, query_id: str) -> Iterator[list[str | None]]:

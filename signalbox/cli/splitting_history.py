@@ -1,9 +1,8 @@
 """`signalbox split audit` and `policy`: what was done with a message, and what one must be allowed to do it."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +11,6 @@ from signalbox.cli.splitting_stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
 from signalbox.splitting.matching import DEPLOYED
 from signalbox.splitting.naming import DEFAULT_PREFIX
-
-if TYPE_CHECKING:
-    from signalbox.aws.athena import Row
 
 QUERY_PREFIX = "queries/"
 DEFAULT_DAYS = 7
@@ -32,41 +28,21 @@ def audit(
 ) -> None:
     """Tell who got a message, when, and by which filter; from the history, which is about a minute behind."""
     from signalbox.aws.athena import Athena
+    from signalbox.aws.audits import AthenaAudits
     from signalbox.cli.deployment import find_deployment
 
     deployment = find_deployment(aws=aws, stage=stage)
     client = deployment.session().client("athena")
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
-    since = (datetime.now(UTC) - timedelta(days=days)).date().isoformat()
-    query = audit_query(message_id, table=output(deployment, "HistoryTable"), since=since)
-    rows = _each_fact_once(Athena(client, output(deployment, "HistoryDatabase"), results).rows(query))
+    athena = Athena(client, output(deployment, "HistoryDatabase"), results)
+    since = (datetime.now(UTC) - timedelta(days=days)).date()
+    rows = AthenaAudits(athena, output(deployment, "HistoryTable")).trail(message_id, since=since)
     if not rows:
         say(f"nothing is written of {message_id!r} since {since}; the newest events come after about a minute")
     if as_json:
         print_json(rows)
     elif rows:
         print_table(COLUMNS, map(_shown, rows))
-
-
-def audit_query(message_id: str, *, table: str, since: str) -> str:
-    """Return the question that is asked of the lake."""
-    from signalbox.aws.athena import quoted
-
-    # As JSON, since a label that is not there is an error in Athena's SQL and none in the emulator's.
-    fields = "event_id, cast(occurred_at AS varchar) AS occurred_at, kind, outcome, reason, source, destination"
-    known = f"dt >= {quoted(since)} AND capability = 'splitting' AND message_id = {quoted(message_id)}"
-    return (
-        f"SELECT {fields}, attempt, latency_ms, cast(labels AS json) AS labels "  # noqa: S608 - all texts are quoted
-        f"FROM {table} WHERE {known} ORDER BY occurred_at, event_id"
-    )
-
-
-def _each_fact_once(rows: "Iterable[Row]") -> list[dict[str, object]]:
-    """Return rows without the copies that retries make: the same fact has the same `event_id`."""
-    facts: dict[str | None, Row] = {}
-    for row in rows:
-        facts.setdefault(row["event_id"], row)
-    return [{**row, "labels": json.loads(row["labels"] or "{}")} for row in facts.values()]
 
 
 def _shown(row: Mapping[str, Any]) -> list[str]:

@@ -1,11 +1,13 @@
 """Questions to the history lake."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.athena import Athena, QueryFailed, QueryTooSlow, quoted
+from signalbox.aws.athena import Athena, QueryFailed, QueryImpossible, QueryTooSlow, quoted
 
 
 @dataclass
@@ -31,9 +33,9 @@ class Client:
         return {"ResultSet": {"Rows": rows}, **more}
 
 
-def athena_of(client: Client) -> Athena:
+def athena_of(client: Client, timeout: timedelta = timedelta(minutes=5)) -> Athena:
     slept: list[float] = []
-    return Athena(client, "lake", "s3://bucket/queries/", sleep=slept.append, clock=lambda: sum(slept))
+    return Athena(client, "lake", "s3://bucket/queries/", timeout, sleep=slept.append, clock=lambda: sum(slept))
 
 
 def test_rows_of_all_pages_have_the_names_of_their_columns():
@@ -47,6 +49,7 @@ def test_rows_of_all_pages_have_the_names_of_their_columns():
     assert rows == [{"kind": "routed", "reason": None}, {"kind": "returned", "reason": "ended"}]
     assert client.started == {
         "QueryString": "SELECT 1",
+        "WorkGroup": "primary",
         "QueryExecutionContext": {"Database": "lake"},
         "ResultConfiguration": {"OutputLocation": "s3://bucket/queries/"},
     }
@@ -65,8 +68,30 @@ def test_a_query_that_fails_says_why(status, text):
 
 
 def test_a_query_is_not_waited_for_for_ever():
-    with pytest.raises(QueryTooSlow, match="'1' in 0:05:00"):
-        athena_of(Client([{"State": "RUNNING"}])).rows("SELECT 1")
+    with pytest.raises(QueryTooSlow, match="'1' in 0:00:20"):
+        athena_of(Client([{"State": "RUNNING"}]), timedelta(seconds=20)).rows("SELECT 1")
+
+
+THROTTLED = {"Error": {"Code": "TooManyRequestsException", "Message": "Rate exceeded"}}
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            ClientError(THROTTLED, "GetQueryExecution"),
+            "TooManyRequestsException at GetQueryExecution of lake: Rate exceeded",
+        ),
+        (EndpointConnectionError(endpoint_url="https://athena"), "EndpointConnectionError at lake"),
+    ],
+)
+def test_that_athena_cannot_be_asked_is_told_with_its_code(error, text):
+    class Refusing(Client):
+        def get_query_execution(self, **_request: Any) -> dict[str, Any]:
+            raise error
+
+    with pytest.raises(QueryImpossible, match=text):
+        athena_of(Refusing([])).rows("SELECT 1")
 
 
 def test_a_literal_cannot_end_early():
