@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from signalbox.languages import Languages
+from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch, Delivery
+from signalbox.sending import Batch, Delivery
 from signalbox.splitting.matching import SessionId
-from signalbox.splitting.message import Message
 from signalbox.splitting.ports import StoredSplit
 from signalbox.splitting.route import Route
 from signalbox.splitting.session_config import QueueId

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.splitting_calls import NOW, message, pattern_of, route_of
-from signalbox.splitting.message import Message
+from signalbox.messages import Message
 
 SESSIONS = (1, 10, 100)
 MESSAGES = 200

@@ -11,3 +11,11 @@ class RejectedError(SignalboxError):
 
 class UnavailableError(SignalboxError):
     """Raised when the world is not ready: let it propagate, so that the platform tries again."""
+
+
+class EffectRefused(RejectedError):
+    """Raised when AWS refuses an effect for good; the text has AWS's code and the name of the thing."""
+
+
+class EffectFailed(UnavailableError):
+    """Raised when an effect did not work now and may later; the text has AWS's code and the name of the thing."""

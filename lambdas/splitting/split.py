@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from lambdas.splitting import wiring
 from signalbox.languages import Languages
+from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.message import Message
 from signalbox.splitting.records import UnreadableRecord
 from signalbox.splitting.splitter import RECORD_AGE, Splitter, SplitUnknown
 

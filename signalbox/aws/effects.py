@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.splitting.ports import EffectFailed, EffectRefused
+from signalbox.errors import EffectFailed, EffectRefused
 
 # What passes by itself, of all services that splitting calls; AWS answers these with status 400 or 409.
 PASSING = frozenset(

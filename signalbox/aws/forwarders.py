@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from signalbox.aws.effects import effect, look
 from signalbox.aws.split_queues import CAPABILITY
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
-from signalbox.splitting.forwarding import MAXIMUM_ENTRIES
+from signalbox.sending import MAXIMUM_ENTRIES
 from signalbox.splitting.world import Forwarder, ForwardingState
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from signalbox.splitting.message import Message
+from signalbox.messages import Message
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef, SendMessageBatchRequestEntryTypeDef

@@ -10,10 +10,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.dead_letters import bury
 from signalbox.aws.effects import SERVER_ERROR, look, reason
 from signalbox.aws.messages import batch_entry
+from signalbox.errors import EffectFailed
+from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch, Delivery, outgoing
-from signalbox.splitting.message import Message
-from signalbox.splitting.ports import EffectFailed
+from signalbox.sending import Batch, Delivery
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

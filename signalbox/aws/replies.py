@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.dead_letters import bury
+from signalbox.messages import MAXIMUM_BYTES
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.splitting.commands import Reconcile, reconcile_body
-from signalbox.splitting.forwarding import MAXIMUM_BYTES
 from signalbox.splitting.protocol import REJECTED
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ CORE = tuple(
     f"signalbox/{part}"
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "sarracenia/*", "history/*"),
-        *("queues.py", "documents.py", "ports.py", "errors.py", "aws/*"),
+        *("queues.py", "messages.py", "sending.py", "documents.py", "ports.py", "errors.py", "aws/*"),
     )
 )
 AT_ONCE = 2  # the machine that this is measured on has two cores

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
+from signalbox.sending import QueueSender
 from signalbox.splitting.commands import Reconcile
 from signalbox.splitting.filters import Compiler
 from signalbox.splitting.naming import DEFAULT_PREFIX, QueueNames
@@ -16,7 +17,6 @@ from signalbox.splitting.ports import (
     Ledger,
     Locks,
     Notes,
-    QueueSender,
     Registries,
     Samples,
     SplitQueues,
@@ -59,6 +59,14 @@ class Discovery(Protocol):
         ...
 
 
+class Audits(Protocol):
+    """What history tells of messages."""
+
+    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        """Return what was done with a message from a day on, in order. Raises `RejectedError`, `UnavailableError`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """What is kept of splits."""
@@ -81,6 +89,7 @@ class ControlPorts:
     forwarders: Forwarders
     targets: Mapping[TargetKind, Targets]
     discovery: Discovery
+    audits: Audits
     control_queue: ControlQueue
     compiler: Compiler
     clock: Clock

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, size_bytes
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import size_bytes
 from signalbox.splitting.matching import Decision, Outcome, SessionId
-from signalbox.splitting.message import Message
 from signalbox.splitting.split import Session, Split, SplitQueue
 from signalbox.splitting.target import Target
 

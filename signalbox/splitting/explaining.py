@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
+from signalbox.messages import InvalidMessage, Message
 from signalbox.splitting.filters import Compiler
 from signalbox.splitting.matching import DEPLOYED, Claim, Decision, Outcome, SessionId, decide
-from signalbox.splitting.message import InvalidMessage, Message
 from signalbox.splitting.session_config import SQS, InvalidSessionConfig, QueueId, SessionConfig, read_split_queues
 
 

@@ -1,33 +1,13 @@
 """Forwarding a batch: what is sent where in which order, and which messages must come again."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from signalbox.messages import Message, MessageId, outgoing
 from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.matching import Decision, SessionId
-from signalbox.splitting.message import Message, MessageId
-
-MAXIMUM_ENTRIES = 10  # SQS, SendMessageBatch
-MAXIMUM_BYTES = 1_048_576  # SQS: of one message, and of all messages of one call
-TRACE_HEADER = "AWSTraceHeader"
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """A message and one of the queues that it goes to; a copy is for a session that mirrors."""
-
-    message: Message
-    destination: QueueName
-    is_copy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Deliveries for one call to one queue."""
-
-    destination: QueueName
-    deliveries: tuple[Delivery, ...]
 
 
 @dataclass(slots=True)
@@ -52,7 +32,7 @@ class Forwarding:
         """Return the calls that may be made now, in any order; none when there is nothing left to do."""
         chosen = {message.message_id for message in self._ready()}
         self._waiting = [message for message in self._waiting if message.message_id not in chosen]
-        return tuple(_batches(one for one in self.deliveries if one.message.message_id in chosen))
+        return tuple(batches(one for one in self.deliveries if one.message.message_id in chosen))
 
     def failed(self, delivery: Delivery) -> None:
         """Hear that a delivery was not taken but may be tried again; what is not heard of was taken or buried."""
@@ -83,21 +63,6 @@ def deliveries(
     return (Delivery(message, owner), *copies)
 
 
-def outgoing(message: Message) -> dict[str, object]:
-    """Return what SendMessage is told, so that the receiver gets the message as it was sent first."""
-    told: dict[str, object] = {"MessageBody": message.body}
-    if message.attributes:
-        told["MessageAttributes"] = {name: attribute.value for name, attribute in message.attributes.items()}
-    if message.group_id is not None:
-        told["MessageGroupId"] = message.group_id
-    if message.deduplication_id is not None:
-        told["MessageDeduplicationId"] = message.deduplication_id
-    if TRACE_HEADER in message.system_attributes:
-        header = {"DataType": "String", "StringValue": message.system_attributes[TRACE_HEADER]}
-        told["MessageSystemAttributes"] = {TRACE_HEADER: header}
-    return told
-
-
 def returned(message: Message) -> dict[str, object]:
     """Return what SendMessage is told when a message goes back into the original queue.
 
@@ -109,34 +74,3 @@ def returned(message: Message) -> dict[str, object]:
         text = f"returned:{message.deduplication_id}:{message.message_id}"
         told["MessageDeduplicationId"] = hashlib.sha256(text.encode()).hexdigest()
     return told
-
-
-def size_bytes(message: Message) -> int:
-    """Return what a message counts for against SQS's limits: its body, and names, types and values of attributes."""
-    texts = [message.body]
-    for name, attribute in message.attributes.items():
-        texts += [name, attribute.data_type, attribute.text or ""]
-    binary = sum(len(attribute.base64 or "") * 3 // 4 for attribute in message.attributes.values())
-    return sum(len(text.encode(errors="surrogatepass")) for text in texts) + binary
-
-
-def _batches(chosen: Iterable[Delivery]) -> Iterator[Batch]:
-    by_destination: dict[QueueName, list[Delivery]] = {}
-    for delivery in chosen:
-        by_destination.setdefault(delivery.destination, []).append(delivery)
-    for destination, found in by_destination.items():
-        for part in _parts(found):
-            yield Batch(destination, part)
-
-
-def _parts(found: Iterable[Delivery]) -> Iterator[tuple[Delivery, ...]]:
-    part: list[Delivery] = []
-    size = 0
-    for delivery in found:
-        bytes_more = size_bytes(delivery.message)
-        if part and (len(part) == MAXIMUM_ENTRIES or size + bytes_more > MAXIMUM_BYTES):
-            yield tuple(part)
-            part, size = [], 0
-        part.append(delivery)
-        size += bytes_more
-    yield tuple(part)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
+from signalbox.messages import Message
 from signalbox.splitting.filters import Filter, FilterTooSlow
-from signalbox.splitting.message import Message, Subject
+from signalbox.splitting.message import Subject
 
 SessionId = NewType("SessionId", str)
 

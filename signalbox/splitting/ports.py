@@ -5,23 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch, Delivery
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.message import Message
 from signalbox.splitting.registry import Registry
 from signalbox.splitting.split import Session, Split, SplitQueue
 from signalbox.splitting.target import Target
 from signalbox.splitting.world import Forwarder, Sample, TargetState, TemporaryQueue
-
-
-class EffectRefused(RejectedError):
-    """Raised when AWS refuses an effect for good; the text has AWS's code and the name of the thing."""
-
-
-class EffectFailed(UnavailableError):
-    """Raised when an effect did not work now and may later; the text has AWS's code and the name of the thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +137,6 @@ class Ledger(Protocol):
 
     def unfinished(self, original: QueueName, *, since: datetime) -> int:
         """Return how many calls began since then and did not finish."""
-        ...
-
-
-class QueueSender(Protocol):
-    """Sends to temporary queues, and buries what no queue takes."""
-
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the deliveries that failed, with SQS's reason if it refused them for good.
-
-        Raises `EffectFailed` when it is not known what SQS took.
-        """
-        ...
-
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        """Put a message into the split's dead-letter queue, with its reason and whence it came.
-
-        Raises `EffectFailed`.
-        """
         ...
 
 

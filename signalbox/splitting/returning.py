@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from signalbox.errors import EffectFailed
 from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery
 from signalbox.splitting import events
 from signalbox.splitting.control_ports import ControlPorts
-from signalbox.splitting.forwarding import Batch, Delivery, Forwarding
+from signalbox.splitting.forwarding import Forwarding
 from signalbox.splitting.keeping import changed
 from signalbox.splitting.matching import Decision, decide
-from signalbox.splitting.message import Message, MessageId
-from signalbox.splitting.ports import EffectFailed
 from signalbox.splitting.route import TOO_SLOW, Route
 from signalbox.splitting.split import Session, ended
 

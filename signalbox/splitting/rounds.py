@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectFailed, RejectedError
 from signalbox.splitting import events
 from signalbox.splitting.actions import (
     Action,
@@ -23,7 +23,7 @@ from signalbox.splitting.effects import Effects
 from signalbox.splitting.keeping import RecordChanged, check, written_down
 from signalbox.splitting.matching import SessionId
 from signalbox.splitting.observing import observed
-from signalbox.splitting.ports import EffectFailed, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import StoredSplit, UnreadableSplit
 from signalbox.splitting.reconcile import after_refusal, is_at_rest, next_actions
 from signalbox.splitting.registry import Registry
 from signalbox.splitting.split import Phase, Session, Split, Stage

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError
+from signalbox.messages import Message
 from signalbox.queues import QueueName
+from signalbox.sending import Delivery
 from signalbox.splitting.filters import Compiler
-from signalbox.splitting.forwarding import Delivery, deliveries
+from signalbox.splitting.forwarding import deliveries
 from signalbox.splitting.matching import Claim, Decision, SessionId, decide
-from signalbox.splitting.message import Message
 from signalbox.splitting.ports import StoredSplit
 from signalbox.splitting.session_config import SessionConfig, parse_mirrord_file
 from signalbox.splitting.split import Phase, Session, Split, SplitQueue

@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from signalbox.errors import UnavailableError
+from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery, QueueSender
 from signalbox.splitting import events
 from signalbox.splitting.filters import Compiler
-from signalbox.splitting.forwarding import Batch, Delivery, Forwarding
+from signalbox.splitting.forwarding import Forwarding
 from signalbox.splitting.matching import Decision, SessionId
-from signalbox.splitting.message import Message, MessageId
-from signalbox.splitting.ports import EffectFailed, Ledger, QueueSender, SplitQueues, Splits
+from signalbox.splitting.ports import Ledger, SplitQueues, Splits
 from signalbox.splitting.route import TOO_SLOW, Route
 from signalbox.splitting.split import ended
 

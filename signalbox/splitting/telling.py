@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
 from signalbox.splitting.control_ports import ControlPorts, temporary_names
 from signalbox.splitting.effects import queue_note
 from signalbox.splitting.matching import SessionId
-from signalbox.splitting.ports import EffectFailed, StoredSplit
+from signalbox.splitting.ports import StoredSplit
 from signalbox.splitting.protocol import GONE
 from signalbox.splitting.split import Session, Split
 from signalbox.splitting.target import Target

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.discovery import AwsDiscovery, NotDiscoverable
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.splitting.discovery import TargetIsSplit
-from signalbox.splitting.ports import EffectFailed, EffectRefused
 from signalbox.splitting.target import Target
 from tests.adapters.lambda_functions import ACCOUNT_PREFIX, NAME, function, mapping, queue, role
 

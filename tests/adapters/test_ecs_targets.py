@@ -10,9 +10,9 @@ from moto.ecs.models import ecs_backends
 from signalbox.aws.targets.ecs import EcsTargets, UnsuitableService
 from signalbox.aws.targets.reading import Originals
 from signalbox.aws.targets.task_definition import AmbiguousVariable
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.ports import EffectFailed, EffectRefused
 from signalbox.splitting.registry import NameSource, Place, RegisteredQueue, Registry
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.split import Split, SplitQueue, Stage

@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.forwarders import LambdaForwarders
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.ports import EffectFailed, EffectRefused
 from signalbox.splitting.world import Forwarder, ForwardingState
 from tests.memory import START
 

@@ -8,9 +8,9 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.targets.lambdas import LambdaTargets
 from signalbox.aws.targets.reading import Originals
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.environment import Resolver
-from signalbox.splitting.ports import EffectFailed, EffectRefused
 from signalbox.splitting.registry import NameSource, Place, RegisteredQueue, Registry
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.split import Split

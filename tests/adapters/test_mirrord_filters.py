@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from signalbox.languages import Languages
+from signalbox.messages import Message
 from signalbox.programs import ProgramRunner
 from signalbox.splitting.matching import SessionId, decide
-from signalbox.splitting.message import Message
 from signalbox.splitting.session_config import InvalidSessionConfig, QueueId, parse_mirrord_file
 
 # What `mirrord up` writes for its session (split_queues.rs, session_key_string_value_jq).

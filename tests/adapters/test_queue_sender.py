@@ -7,10 +7,10 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from signalbox.aws.queue_sender import SqsQueueSender
+from signalbox.errors import EffectFailed
+from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch, Delivery
-from signalbox.splitting.message import Message
-from signalbox.splitting.ports import EffectFailed
+from signalbox.sending import Batch, Delivery
 
 PREFIX = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 QUEUE, ORIGINAL = QueueName("mirrord-1"), QueueName("memes")

@@ -8,10 +8,10 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from signalbox.aws.split_queues import SqsSplitQueues, own_tags
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.matching import SessionId
-from signalbox.splitting.message import Message
-from signalbox.splitting.ports import EffectFailed, EffectRefused
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.split import Phase, Session, SplitQueue
 from signalbox.splitting.target import Target

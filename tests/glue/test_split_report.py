@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from glue_jobs.split_report import main
 from glue_jobs.transforms.history import SCHEMA
 from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message
 from signalbox.splitting import events
 from signalbox.splitting.matching import Decision, Mode, Outcome, SessionVerdict
-from signalbox.splitting.message import Message
 from signalbox.splitting.split import Stage
 from tests.unit.splitting.worlds import ANN, BOB, MEMES, session, split
 

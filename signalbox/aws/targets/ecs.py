@@ -14,11 +14,10 @@ from signalbox.aws.targets.reading import (
     switching,
 )
 from signalbox.aws.targets.task_definition import REPLACES_TAG, TARGET_TAG, Environments, TaskDefinition, flattened
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.ports import EffectRefused
 from signalbox.splitting.registry import Registry
 from signalbox.splitting.split import Split
 from signalbox.splitting.target import Target

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.effects import effect
+from signalbox.errors import EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.ports import EffectRefused, Notes
+from signalbox.splitting.ports import Notes
 from signalbox.splitting.split import SplitQueue
 from signalbox.splitting.switching import Pair, Reading, Step, combined
 from signalbox.splitting.target import Target

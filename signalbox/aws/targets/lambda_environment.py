@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.effects import effect
 from signalbox.aws.targets.reading import deployed_names
-from signalbox.splitting.ports import EffectFailed, EffectRefused, Notes
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.splitting.ports import Notes
 from signalbox.splitting.split import Split
 from signalbox.splitting.switching import combined
 from signalbox.splitting.target import Target

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from signalbox.aws.targets.event_source import EventSources
 from signalbox.aws.targets.lambda_environment import LambdaEnvironment
 from signalbox.aws.targets.reading import Originals
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.environment import Reference, Resolver, UnresolvedQueue
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.ports import EffectFailed, EffectRefused, Notes
+from signalbox.splitting.ports import Notes
 from signalbox.splitting.registry import NameSource, Place, RegisteredQueue, Registry
 from signalbox.splitting.split import Split, SplitQueue, Stage
 from signalbox.splitting.switching import combined

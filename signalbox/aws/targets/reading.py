@@ -7,12 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.effects import effect
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.environment import UnresolvedQueue
 from signalbox.splitting.joining import FoundQueue
 from signalbox.splitting.naming import FIFO_SUFFIX
-from signalbox.splitting.ports import EffectRefused
 from signalbox.splitting.registry import RegisteredQueue
 from signalbox.splitting.split import Split, Stage
 from signalbox.splitting.target import Target

@@ -15,11 +15,11 @@ from signalbox.aws.targets.reading import (
     reads_from,
     switching,
 )
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.environment import Resolution, Resolver, UnresolvedQueue
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.ports import EffectFailed, EffectRefused, Notes
+from signalbox.splitting.ports import Notes
 from signalbox.splitting.registry import NameSource, RegisteredQueue, Registry
 from signalbox.splitting.split import Split
 from signalbox.splitting.target import Target

@@ -7,7 +7,7 @@ for five minutes), also when it was deleted since.
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from signalbox.splitting.message import Message
+from signalbox.messages import Message
 from signalbox.splitting.world import Sample
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

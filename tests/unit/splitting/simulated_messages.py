@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from signalbox.messages import outgoing
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch, Delivery, Forwarding, deliveries, outgoing, returned
+from signalbox.sending import Batch, Delivery
+from signalbox.splitting.forwarding import Forwarding, deliveries, returned
 from signalbox.splitting.matching import decide
 from signalbox.splitting.session_config import QueueId, SessionConfig, parse_mirrord_file
 from signalbox.splitting.split import Session, Split

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch
+from signalbox.sending import Batch
 from signalbox.splitting.joining import SessionRejected, SplitEnding
-from signalbox.splitting.ports import EffectFailed, EffectRefused, UnreadableSplit
+from signalbox.splitting.ports import UnreadableSplit
 from signalbox.splitting.reconcile import is_at_rest
 from signalbox.splitting.rounds import RoundDesk
 from signalbox.splitting.split import Phase, Stage

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting import events
 from signalbox.splitting.matching import Decision, Mode, Outcome, SessionId, SessionVerdict
-from signalbox.splitting.message import Message
 from signalbox.splitting.split import Stage
 from tests.unit.splitting.worlds import ANN, BOB, MEMES, NOW, session, split
 

@@ -4,19 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.messages import MAXIMUM_BYTES, Message, outgoing, size_bytes
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import (
-    MAXIMUM_BYTES,
-    MAXIMUM_ENTRIES,
-    Delivery,
-    Forwarding,
-    deliveries,
-    outgoing,
-    returned,
-    size_bytes,
-)
+from signalbox.sending import MAXIMUM_ENTRIES, Delivery
+from signalbox.splitting.forwarding import Forwarding, deliveries, returned
 from signalbox.splitting.matching import Decision, SessionId
-from signalbox.splitting.message import Message
 
 DEPLOYED, ANN = QueueName("deployed"), QueueName("ann")
 

@@ -3,9 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.messages import Message
 from signalbox.splitting.filters import AnyOf, Filter, MetadataPattern, Verdict
 from signalbox.splitting.matching import Claim, Mode, Outcome, SessionId, decide
-from signalbox.splitting.message import Message, Subject
+from signalbox.splitting.message import Subject
 from tests.unit.splitting.languages import SLOW, PlainLanguages
 
 MESSAGE = Message.parse({"Body": "", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}}})

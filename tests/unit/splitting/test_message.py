@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.splitting.message import Attribute, InvalidMessage, Message, Subject, envelope_attributes
+from signalbox.messages import Attribute, InvalidMessage, Message
+from signalbox.splitting.message import Subject, envelope_attributes
 
 SQS_MESSAGE = {
     "MessageId": "219f8380-5770-4cc2-8c3e-5c715e145f5e",

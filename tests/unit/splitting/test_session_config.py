@@ -2,8 +2,9 @@
 
 import pytest
 
+from signalbox.messages import Message
 from signalbox.splitting.matching import Mode, SessionId
-from signalbox.splitting.message import Message, Subject
+from signalbox.splitting.message import Subject
 from signalbox.splitting.session_config import InvalidSessionConfig, QueueId, SessionConfig, parse_mirrord_file
 from tests.unit.splitting.languages import PlainLanguages
 

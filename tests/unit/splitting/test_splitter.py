@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from signalbox.errors import EffectFailed
+from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import Batch
+from signalbox.sending import Batch
 from signalbox.splitting.matching import SessionId
-from signalbox.splitting.message import Message
-from signalbox.splitting.ports import EffectFailed
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.split import Phase, Session, Split, SplitQueue, Stage, alive, ended
 from signalbox.splitting.splitter import RECORD_AGE, Forwarded, Splitter, SplitUnknown
