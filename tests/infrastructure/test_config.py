@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from stacks.config import LOG_RETENTION_DAYS, Config, settings
+from stacks.choices import LOG_RETENTION_DAYS
+from stacks.config import Config, settings
 from stacks.context import InvalidConfig, read_config
 from stacks.logs import RETENTION
 
