@@ -1,0 +1,91 @@
+"""Names of what the exchange has in SQS: queues behind exchanges and declared queues, control and reply queues."""
+
+import hashlib
+from dataclasses import dataclass
+
+from signalbox.queues import MAXIMUM_NAME_LENGTH, QueueName
+from signalbox.sarracenia.names import (
+    FIFO_SUFFIX,
+    HASH_LENGTH,
+    ExchangeName,
+    InvalidExchangeName,
+    InvalidUserName,
+    UserName,
+    parse_exchange_name,
+    parse_user_name,
+    sqs_name,
+)
+
+DEAD_LETTER_MARK = "-dlq"
+CONTROL_MARK = "-exchange-control"
+REPLY_QUEUE_MARK = "-exchange-reply-"
+
+
+@dataclass(frozen=True, slots=True)
+class StageNames:
+    """What things are called on a stage; `prefix` begins the names of the queues behind exchanges and queues."""
+
+    stage: str
+    prefix: str = ""
+
+    def queue(self, name: str) -> QueueName:
+        """Return the name in SQS of an exchange or of a declared queue."""
+        return sqs_name(name, prefix=self.prefix)
+
+    def exchange_of(self, queue: QueueName) -> ExchangeName | None:
+        """Return the exchange that a queue in SQS stands behind, or None. Its name is never shortened to a hash."""
+        if not queue.startswith(self.prefix) or is_dead_letter_name(queue):
+            return None
+        try:
+            return parse_exchange_name(queue.removeprefix(self.prefix))
+        except InvalidExchangeName:
+            return None
+
+    def control_queue(self, user: UserName | None) -> QueueName:
+        """Return the queue for a user's commands, or for the administrators': who may send there is that user."""
+        return QueueName(f"{self.stage}{CONTROL_MARK}" + (f"-{user}" if user else ""))
+
+    def user_of(self, control_queue: str) -> UserName | None:
+        """Return the user whose control queue this is, or None for the administrators'. Raises `InvalidUserName`."""
+        administrators = self.control_queue(None)
+        if control_queue == administrators:
+            return None
+        if control_queue.startswith(f"{administrators}-"):
+            return parse_user_name(control_queue.removeprefix(f"{administrators}-"))
+        # Never None here: what is not known must not have the rights of administrators.
+        raise InvalidUserName(f"{control_queue!r} is not a control queue of stage {self.stage!r}")
+
+    def reply_prefix(self, user: UserName | None) -> str:
+        """Return how the names of a user's reply queues begin; no user's name has the underscore that ends it."""
+        return f"{self.stage}{REPLY_QUEUE_MARK}{user or ''}_"
+
+
+def dead_letter_name(name: QueueName) -> QueueName:
+    """Return the name of the dead-letter queue beside a queue in SQS."""
+    suffix = FIFO_SUFFIX if name.endswith(FIFO_SUFFIX) else ""
+    stem, ending = name.removesuffix(suffix), DEAD_LETTER_MARK + suffix
+    room = MAXIMUM_NAME_LENGTH - len(ending)
+    if len(stem) > room:
+        digest = hashlib.sha256(stem.encode()).hexdigest()[:HASH_LENGTH]
+        stem = f"{stem[: room - HASH_LENGTH - 1]}-{digest}"
+    return QueueName(stem + ending)
+
+
+def is_dead_letter_name(name: str) -> bool:
+    """Say whether a name is one that only dead-letter queues may have."""
+    return name.removesuffix(FIFO_SUFFIX).endswith(DEAD_LETTER_MARK)
+
+
+def exchange_name_problem(name: ExchangeName, *, prefix: str) -> str | None:
+    """Return why a new exchange may not have this name, or None."""
+    room = MAXIMUM_NAME_LENGTH - len(prefix)
+    if len(name) > room:  # routers know exchanges by their queues, so no hash may stand for the name
+        return f"has {len(name)} characters; at most {room} are allowed, after {prefix!r}"
+    return dead_letter_problem(name)
+
+
+def dead_letter_problem(name: str) -> str | None:
+    """Return why neither an exchange nor a queue may have this name, or None."""
+    if is_dead_letter_name(name):
+        return f"ends with {DEAD_LETTER_MARK!r}, as dead-letter queues do"
+    return None
