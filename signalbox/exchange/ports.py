@@ -10,6 +10,7 @@ from typing import Protocol
 
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.records import (
+    BindOutcome,
     Bound,
     DeclaredQueue,
     Exchange,
@@ -81,8 +82,8 @@ class Queues(Protocol):
 class Bindings(Protocol):
     """The bindings between exchanges and whatever is bound to them. Each change is one transaction."""
 
-    def bind(self, bound: Bound) -> bool:
-        """Store a binding; False if one of its two ends is not there, or is leaving.
+    def bind(self, bound: Bound) -> BindOutcome:
+        """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
 
         One that is there already stays, and changes no version. Otherwise the exchange gets its next version, and so
         does the target if it is an exchange: who deletes it must see that somebody bound it meanwhile.

@@ -100,6 +100,14 @@ class Bound:
     pattern: Pattern
 
 
+class BindOutcome(StrEnum):
+    """What came of a wish to bind."""
+
+    MADE = "made"
+    THERE_ALREADY = "there already"
+    NOT_BOUND = "not bound"  # an end is not there, or leaving
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     """Somebody with an identity in IAM; `user_id` begins what SQS has as the SenderId of messages."""
@@ -146,10 +154,15 @@ class QueueSize:
 
 @dataclass(frozen=True, slots=True)
 class QueueActivity:
-    """What consumers did with a queue in SQS lately, as its metrics tell: late, and not at all on some stages."""
+    """What consumers did with a queue in SQS lately, as its metrics tell: late, and not at all on some stages.
+
+    `received_at` is when somebody last asked for messages, `removed` how many were deleted, `oldest` how long the one
+    that waits longest has waited.
+    """
 
     received_at: datetime | None = None
     removed: int | None = None
+    oldest: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
