@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.aws.effects import effect, look
+from signalbox.aws.event_source_mappings import EventSourceMappings
 from signalbox.aws.split_queues import CAPABILITY
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
-from signalbox.sending import MAXIMUM_ENTRIES
 from signalbox.splitting.world import Forwarder, ForwardingState
 
 if TYPE_CHECKING:
@@ -30,11 +29,7 @@ LIVELIEST_FIRST = (ForwardingState.ON, ForwardingState.STARTING, ForwardingState
 
 @dataclass(frozen=True, slots=True)
 class LambdaForwarders:
-    """`Forwarders`; `queue_arn_prefix` is the ARN of a queue up to its name.
-
-    Who reports single messages as failed switches off Lambda's own slowing-down: for a queue, at most `concurrency`
-    functions run at once.
-    """
+    """`Forwarders`; for one queue, at most `concurrency` functions run at once."""
 
     lambda_: "LambdaClient"
     function_arn: str
@@ -44,60 +39,32 @@ class LambdaForwarders:
 
     def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
         """Return the state of each, without `unfinished`."""
-        return {original: _observed(self._mappings(original)) for original in originals}
+        return {original: _observed(self._mappings.of(original)) for original in originals}
 
     def start(self, original: QueueName) -> None:
         """Make or enable what forwards. Raises `EffectRefused` and `EffectFailed`."""
-        mappings = self._mappings(original)
+        mappings = self._mappings.of(original)
         if any(_state(mapping) in (ForwardingState.ON, ForwardingState.STARTING) for mapping in mappings):
             return
         if mappings:
-            self._enable(original, mappings[0], enabled=True)
+            self._mappings.enable(original, mappings[0], enabled=True)
         else:
-            self._create(original)
+            self._mappings.create(original)
 
     def stop(self, original: QueueName) -> None:
         """Disable it."""
-        for mapping in self._mappings(original):
+        for mapping in self._mappings.of(original):
             if _state(mapping) in (ForwardingState.ON, ForwardingState.STARTING):
-                self._enable(original, mapping, enabled=False)
+                self._mappings.enable(original, mapping, enabled=False)
 
     def remove(self, original: QueueName) -> None:
         """Take it away; what is gone or being deleted already is fine."""
-        for mapping in self._mappings(original):
-            if mapping["State"] == "Deleting":
-                continue
-            with effect(_subject(original)):
-                try:
-                    self.lambda_.delete_event_source_mapping(UUID=mapping["UUID"])
-                except self.lambda_.exceptions.ResourceNotFoundException:
-                    continue
+        self._mappings.remove(original)
 
-    def _mappings(self, original: QueueName) -> Sequence["EventSourceMappingConfigurationTypeDef"]:
-        # AWS allows one of a queue and a function; two that are made at the same moment are one too many elsewhere.
-        with look(_subject(original)):
-            pages = self.lambda_.get_paginator("list_event_source_mappings").paginate(
-                EventSourceArn=self._arn(original), FunctionName=self.function_arn
-            )
-            return [mapping for page in pages for mapping in page["EventSourceMappings"]]
-
-    def _create(self, original: QueueName) -> None:
-        with effect(_subject(original)):
-            self.lambda_.create_event_source_mapping(
-                EventSourceArn=self._arn(original),
-                FunctionName=self.function_arn,
-                BatchSize=MAXIMUM_ENTRIES,
-                FunctionResponseTypes=["ReportBatchItemFailures"],
-                ScalingConfig={"MaximumConcurrency": self.concurrency},
-                Tags={STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY},
-            )
-
-    def _enable(self, original: QueueName, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
-        with effect(_subject(original)):
-            self.lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=enabled)
-
-    def _arn(self, original: QueueName) -> str:
-        return f"{self.queue_arn_prefix}{original}"
+    @property
+    def _mappings(self) -> EventSourceMappings:
+        tags = {STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY}
+        return EventSourceMappings(self.lambda_, self.function_arn, self.queue_arn_prefix, self.concurrency, tags)
 
 
 def _observed(mappings: Sequence["EventSourceMappingConfigurationTypeDef"]) -> Forwarder:
@@ -112,7 +79,3 @@ def _observed(mappings: Sequence["EventSourceMappingConfigurationTypeDef"]) -> F
 
 def _state(mapping: "EventSourceMappingConfigurationTypeDef") -> ForwardingState:
     return STATES[mapping["State"]]
-
-
-def _subject(original: QueueName) -> str:
-    return f"event source mapping of queue {original!r}"
