@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.dead_letters import bury
+from signalbox.control.protocol import REJECTED
 from signalbox.messages import MAXIMUM_BYTES
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.splitting.commands import Reconcile, reconcile_body
-from signalbox.splitting.protocol import REJECTED
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

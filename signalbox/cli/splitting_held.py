@@ -12,8 +12,9 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from signalbox.cli.splitting_stage import say
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
-from signalbox.splitting.protocol import GONE, CommandRejected
+from signalbox.splitting.protocol import GONE
 from signalbox.splitting.sessions import SessionEnded, ending
 
 if TYPE_CHECKING:

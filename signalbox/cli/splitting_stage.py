@@ -15,7 +15,7 @@ from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment
-    from signalbox.splitting.client import ControlClient
+    from signalbox.control.client import ControlClient
 
 Aws = Annotated[bool, typer.Option("--aws", help="A stage in AWS, by your standard credentials, not the local one.")]
 Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
@@ -41,12 +41,12 @@ def control(*, aws: bool, stage: str) -> "Iterator[ControlClient]":
 @contextmanager
 def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
     """Give a client of a deployment's control queue."""
-    from signalbox.splitting.client import ControlClient
+    from signalbox.splitting.protocol import split_client
 
-    client = ControlClient(
+    client = split_client(
         deployment.session().client("sqs"),
-        output(deployment, "SplitControlQueueUrl"),
-        output(deployment, "SplitReplyQueuePrefix"),
+        control_queue_url=output(deployment, "SplitControlQueueUrl"),
+        reply_queue_prefix=output(deployment, "SplitReplyQueuePrefix"),
     )
     with client:
         yield client

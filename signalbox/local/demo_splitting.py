@@ -12,8 +12,7 @@ from signalbox.errors import UnavailableError
 from signalbox.local.consumer import DeployedConsumer, LocalConsumer, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
-from signalbox.splitting.client import ControlClient
-from signalbox.splitting.protocol import GONE, SessionState
+from signalbox.splitting.protocol import GONE, SessionState, split_client
 from signalbox.splitting.sessions import SessionClient, SessionRequest
 
 if TYPE_CHECKING:
@@ -63,7 +62,8 @@ def _session_client(deployment: "Deployment", name: str) -> Iterator[SessionClie
     request = SessionRequest(f"lambda/{CONSUMER}", f"demo-{name}", f"{name}@laptop", config)
     outputs = deployment.outputs
     sqs = deployment.session().client("sqs")
-    with ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueuePrefix"]) as control:
+    prefix = outputs["SplitReplyQueuePrefix"]
+    with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
         yield SessionClient(control, request)
 
 

@@ -1,28 +1,21 @@
 """Commands to the control plane, as they stand in messages of the control queue."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from signalbox.documents import Problems, Section, shown
-from signalbox.errors import RejectedError
-from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
+from signalbox.control.envelope import Commands
+from signalbox.documents import Section, shown
 from signalbox.splitting.matching import SessionId
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.target import InvalidTarget, Target
 
 MAXIMUM_SESSION_NAME = 64
 MAXIMUM_OWNER_NAME = 128
+MAXIMUM_MESSAGE_ID = 100  # SQS
+DEFAULT_AUDIT_DAYS = 7
+MAXIMUM_AUDIT_DAYS = 3653  # no stage keeps its history for longer
 TAG_CHARACTERS = " +-=._:/@"  # SQS: what the values of tags may have beside letters and digits
-ENVELOPE_FIELDS = ("command", "id", "reply_queue_url")
-
-
-class InvalidEnvelope(RejectedError):
-    """Raised when a message of the control queue has nobody to whom what is wrong with it could be told."""
-
-
-class InvalidCommand(RejectedError):
-    """Raised when a message of the control queue is no command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +80,14 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class Audit:
+    """Tell what was done with a message, from so many days ago on."""
+
+    message_id: str
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reconcile:
     """Move a split forward; `holder` is who has the lock of its target for this message."""
 
@@ -94,66 +95,13 @@ class Reconcile:
     holder: str
 
 
-Command = Apply | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Reconcile
-
-
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """A message of the control queue: who wants a reply, and the command that is still to be read."""
-
-    request_id: str
-    reply_queue: QueueName | None
-    fields: Mapping[str, object]
-
-    @classmethod
-    def parse(cls, body: str, *, reply_prefix: str) -> "Envelope":
-        """Return the envelope in a message's body. Raises `InvalidEnvelope`."""
-        try:
-            document = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise InvalidEnvelope(f"command: not JSON: {error}") from error
-        problems = Problems()
-        section = Section.of(document, "", problems)
-        envelope = cls(section.required_text("id"), _reply_queue(section, reply_prefix), section.fields)
-        problems.refuse(InvalidEnvelope)
-        return envelope
-
-    def command(self) -> Command:
-        """Return the command. Raises `InvalidCommand` with all problems."""
-        problems = Problems()
-        section = Section(self.fields, "", problems)
-        name = section.required_text("command")
-        known = COMMANDS.get(name)
-        if known is None:
-            section.problem("command", f"expected one of {', '.join(COMMANDS)}, not {shown(name)}")
-            raise InvalidCommand("\n".join(problems.found))
-        names, read = known
-        section.refuse_unknown((*ENVELOPE_FIELDS, *names))
-        command = read(section)
-        problems.refuse(InvalidCommand)
-        return command
+Command = Apply | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Reconcile
 
 
 def reconcile_body(command: Reconcile) -> str:
     """Return the message that asks for a round."""
     document = {"command": "reconcile", "id": command.holder, "target": str(command.target), "holder": command.holder}
     return json.dumps(document, separators=(",", ":"))
-
-
-def _reply_queue(section: Section, prefix: str) -> QueueName | None:
-    url = section.text("reply_queue_url")
-    if url is None:
-        return None
-    # Only the name counts, and the queue is looked for in our own account: nobody else's can be written to.
-    name = url.rpartition("/")[2]
-    try:
-        if name.startswith(prefix):
-            return parse_queue_name(name)
-    except InvalidQueueName as error:
-        section.problem("reply_queue_url", str(error))
-        return None
-    section.problem("reply_queue_url", f"expected a queue whose name begins with {prefix!r}, not {shown(url)}")
-    return None
 
 
 def _apply(section: Section) -> Command:
@@ -206,8 +154,19 @@ def _explain(section: Section) -> Command:
     return Explain(_target(section), queue_id, section.fields.get("messages"))
 
 
+def _audit(section: Section) -> Command:
+    message_id, days = section.required_text("message_id"), section.whole_number("days")
+    if len(message_id) > MAXIMUM_MESSAGE_ID:
+        section.problem("message_id", f"has {len(message_id)} characters; at most {MAXIMUM_MESSAGE_ID} are allowed")
+    if days is None:
+        return Audit(message_id, DEFAULT_AUDIT_DAYS)
+    if not 1 <= days <= MAXIMUM_AUDIT_DAYS:
+        section.problem("days", f"expected 1 to {MAXIMUM_AUDIT_DAYS}, not {days}")
+    return Audit(message_id, days)
+
+
 NO_TARGET = "lambda/none"  # stands where one is missing, which is noted as a problem
-COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[Section], Command]]] = {
+COMMANDS: Commands[Command] = {
     "apply": (("documents",), _apply),
     "registries": ((), lambda _: ListRegistries()),
     "discover": (("target",), lambda section: Discover(_target(section))),
@@ -216,6 +175,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[Section], Command]]] = {
     "stop": (("target", "session"), lambda section: Stop(_target(section), _session(section))),
     "status": (("target",), _status),
     "explain": (("target", "queue_id", "messages"), _explain),
+    "audit": (("message_id", "days"), _audit),
     "reconcile": (
         ("target", "holder"),
         lambda section: Reconcile(_target(section), section.required_text("holder")),

@@ -1,67 +1,16 @@
-"""The words of the control queue as its clients know them: commands, replies, and the state of a session."""
+"""The words of splitting's replies: the state of a session."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
-from signalbox.documents import Problems, Section, shown
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.control.client import REPLY_TIMEOUT, ControlClient, SqsClient
+from signalbox.control.protocol import InvalidControlReply
+from signalbox.documents import Problems, Section
 
 CAPABILITY = "splitting"
 REPLY_QUEUE_MARK = "-split-reply-"
-REJECTED, UNAVAILABLE = "rejected", "unavailable"
 READY, ENDING, GONE = "ready", "ending", "gone"
-
-
-class CommandRejected(RejectedError):
-    """Raised when the stage replies that it will not do what it was asked; the text is its reason, unchanged."""
-
-
-class CommandUnavailable(UnavailableError):
-    """Raised when the stage replies that it could not do it now; the text is its reason, unchanged."""
-
-
-class InvalidControlReply(RejectedError):
-    """Raised when a reply of the stage is not one that this version understands."""
-
-
-@dataclass(frozen=True, slots=True)
-class ControlReply:
-    """A reply to one command: its result, or why there is none."""
-
-    request_id: str
-    result: object = None
-    error: str | None = None
-    is_rejection: bool = False
-
-    @classmethod
-    def parse(cls, body: str) -> "ControlReply":
-        """Return the reply in a message's body. Raises `InvalidControlReply`."""
-        try:
-            document = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise InvalidControlReply(f"a reply is not JSON: {error}") from error
-        problems = Problems()
-        section = Section.of(document, "reply", problems)
-        reply = cls._of(section)
-        problems.refuse(InvalidControlReply)
-        return reply
-
-    @classmethod
-    def _of(cls, section: Section) -> "ControlReply":
-        request_id = section.required_text("id")
-        if section.flag("ok"):
-            return cls(request_id, result=section.fields.get("result"))
-        error, code = section.required_text("error"), section.required_text("code")
-        if code not in (REJECTED, UNAVAILABLE):
-            section.problem("code", f"expected {REJECTED} or {UNAVAILABLE}, not {shown(code)}")
-        return cls(request_id, error=error, is_rejection=code == REJECTED)
-
-    def value(self) -> object:
-        """Return the result. Raises `CommandRejected` and `CommandUnavailable`."""
-        if self.error is None:
-            return self.result
-        raise CommandRejected(self.error) if self.is_rejection else CommandUnavailable(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +63,18 @@ def _queue(section: Section) -> SessionQueue:
     return SessionQueue(*map(section.required_text, names))
 
 
-def command_body(command: str, *, request_id: str, reply_queue_url: str, fields: Mapping[str, object]) -> str:
-    """Return the body of a command's message."""
-    document = {"command": command, "id": request_id, "reply_queue_url": reply_queue_url, **fields}
-    return json.dumps(document, separators=(",", ":"))
+def split_client(
+    queues: SqsClient, *, control_queue_url: str, reply_queue_prefix: str, reply_timeout: timedelta = REPLY_TIMEOUT
+) -> ControlClient:
+    """Return what asks a stage; its two queues are the outputs `SplitControlQueueUrl` and `SplitReplyQueuePrefix`."""
+    return ControlClient(
+        queues,
+        control_queue_url,
+        reply_queue_prefix,
+        stage=stage_of(reply_queue_prefix),
+        capability=CAPABILITY,
+        reply_timeout=reply_timeout,
+    )
 
 
 def stage_of(reply_queue_prefix: str) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+from signalbox.control.client import NoControlReply
+from signalbox.control.protocol import CommandUnavailable
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.splitting.client import NoControlReply
-from signalbox.splitting.protocol import READY, CommandUnavailable, SessionState
+from signalbox.splitting.protocol import READY, SessionState
 
 SECONDS_BETWEEN_LOOKS = 1.0
 # Less than half of the time after which a session without a sign of life ends.

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.cli.splitting_held import Command, Pulse
-from signalbox.splitting.protocol import CommandUnavailable
+from signalbox.control.protocol import CommandUnavailable
 from signalbox.splitting.sessions import SessionClient, SessionEnded, SessionRequest
 
 ENDED = {"session": "ann-1", "phase": "ending", "reason": "its filter is too slow"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from signalbox.control.protocol import CommandRejected, CommandUnavailable
 from signalbox.errors import RejectedError
-from signalbox.splitting.protocol import CommandRejected, CommandUnavailable
 from tests.aws import aws  # noqa: F401 - a fixture
 from tests.cli.stage import FakeStage, Refusal, fake_stage, reply_queues, split
 

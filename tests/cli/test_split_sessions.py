@@ -12,8 +12,8 @@ from typing import Any
 import boto3
 import pytest
 
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
-from signalbox.splitting.protocol import CommandRejected
 from signalbox.splitting.session_config import InvalidSessionConfig
 from signalbox.splitting.sessions import SessionNotReady
 from tests.aws import aws  # noqa: F401 - a fixture

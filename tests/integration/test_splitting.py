@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from signalbox.cli.deployment import Deployment
+from signalbox.control.client import ControlClient, NoControlReply
+from signalbox.control.protocol import CommandRejected
 from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.local.state import State
 from signalbox.queues import QueueName
-from signalbox.splitting.client import ControlClient, NoControlReply
-from signalbox.splitting.protocol import CommandRejected, SessionState
+from signalbox.splitting.protocol import SessionState, split_client
 from signalbox.splitting.sessions import SessionClient, SessionRequest
 from tests.integration.killing import Killer
 from tests.integration.parties import wait_for
@@ -69,7 +70,8 @@ class Stage:
     @contextmanager
     def control(self) -> Iterator[ControlClient]:
         outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
-        with ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueuePrefix"]) as control:
+        prefix = outputs["SplitReplyQueuePrefix"]
+        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
             yield control
 
     def splits(self) -> list[Any]:

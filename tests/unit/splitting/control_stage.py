@@ -6,18 +6,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from signalbox.control.envelope import Envelope
 from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message
 from signalbox.queues import QueueName, QueueUrl
-from signalbox.splitting.commands import Command, Envelope, Reconcile
+from signalbox.splitting.commands import COMMANDS, Command, Reconcile
 from signalbox.splitting.control import ControlDesk
 from signalbox.splitting.control_ports import ControlPorts, Store
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.message import Message
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.split import Split
 from signalbox.splitting.target import Target, TargetKind
 from signalbox.splitting.world import Patience
 from tests.splitting_memory import (
+    MemoryAudits,
     MemoryForwarders,
     MemoryQueueSender,
     MemorySplitQueues,
@@ -63,6 +65,7 @@ class ControlStage:
         self.queues = MemorySplitQueues(self.time)
         self.forwarders = MemoryForwarders(self.time)
         self.targets = MemoryTargets()
+        self.audits = MemoryAudits()
         self.control_queue = MemoryControlQueue(self.time)
         self.events: list[HistoryEvent] = []
         self.numbers = itertools.count()
@@ -80,6 +83,7 @@ class ControlStage:
             forwarders=self.forwarders,
             targets={TargetKind.LAMBDA: self.targets},
             discovery=MemoryDiscovery(),
+            audits=self.audits,
             control_queue=self.control_queue,
             compiler=PlainLanguages(),
             clock=self.time,
@@ -103,7 +107,7 @@ class ControlStage:
 
     def ask(self, command: str, **fields: object) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **fields})
-        return self.obey(envelope.command())
+        return self.obey(envelope.command(COMMANDS))
 
     def obey(self, command: Command) -> Any:
         return self.desk.answer(command)

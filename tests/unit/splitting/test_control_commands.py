@@ -1,17 +1,19 @@
 """Commands of the control queue: how they are read, and what is answered to those that only ask."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
-from signalbox.errors import RejectedError
+from signalbox.control.envelope import Envelope, InvalidCommand, InvalidEnvelope
+from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.commands import Envelope, InvalidCommand, InvalidEnvelope, Reconcile, reconcile_body
+from signalbox.splitting.commands import COMMANDS, Reconcile, reconcile_body
 from signalbox.splitting.control import NoSplit, RegistryTooLarge, TooManyMessages
 from signalbox.splitting.control_ports import NoRegistry
 from signalbox.splitting.joining import SessionRejected
 from signalbox.splitting.keeping import RecordBusy
-from signalbox.splitting.ports import EffectFailed, UnreadableSplit
+from signalbox.splitting.ports import UnreadableSplit
 from signalbox.splitting.starting import ConfigTooLarge
 from tests.unit.splitting.control_stage import APP, DISCOVERED, MEMES, OTHER_APP, ControlStage, config
 from tests.unit.splitting.registries import new, new_queue, old, old_queue, property_list
@@ -25,7 +27,7 @@ def envelope(**fields: object) -> Envelope:
 
 def problems(**fields: object) -> list[str]:
     with pytest.raises(InvalidCommand) as refusal:
-        envelope(**fields).command()
+        envelope(**fields).command(COMMANDS)
     return str(refusal.value).splitlines()
 
 
@@ -69,6 +71,11 @@ def test_all_problems_of_a_command_are_told_at_once():
         ({"command": "stop", "target": "lambda/x", "session": "x" * 65}, "session: has 65 characters"),
         ({"command": "start", "target": "lambda/x", "session": "x"}, "owner: is missing or empty"),
         ({"command": "reconcile", "target": "lambda/x"}, "holder: is missing or empty"),
+        ({"command": "audit"}, "message_id: is missing or empty"),
+        ({"command": "audit", "message_id": "x" * 101}, "message_id: has 101 characters; at most 100"),
+        ({"command": "audit", "message_id": "x", "days": 0}, "days: expected 1 to 3653, not 0"),
+        ({"command": "audit", "message_id": "x", "days": 3654}, "days: expected 1 to 3653, not 3654"),
+        ({"command": "audit", "message_id": "x", "days": "7"}, "days: expected a whole number"),
     ],
 )
 def test_what_is_wrong_with_a_command_is_told(fields, problem):
@@ -78,7 +85,7 @@ def test_what_is_wrong_with_a_command_is_told(fields, problem):
 def test_a_round_is_asked_for_in_the_same_words():
     command = Reconcile(APP, "holder")
 
-    assert Envelope.parse(reconcile_body(command), reply_prefix=REPLIES).command() == command
+    assert Envelope.parse(reconcile_body(command), reply_prefix=REPLIES).command(COMMANDS) == command
 
 
 def test_a_file_of_registries_is_kept_by_target_with_its_lists_of_properties():
@@ -258,3 +265,15 @@ def test_two_queues_of_one_target_are_told_apart():
 
     assert [queue["queue_id"] for queue in told["queues"]] == ["memes", "cats"]
     assert set(told["environment"]) == {"MEMES_QUEUE", "CATS_QUEUE"}
+
+
+def test_an_audit_tells_what_happened_to_a_message_in_the_last_days():
+    stage = ControlStage()
+    at = [(stage.time.now() - timedelta(days=days)).isoformat() for days in (20, 8, 7, 0)]
+    routed = [{"occurred_at": moment, "kind": "routed"} for moment in at]
+    stage.audits.events = {"1": routed}
+
+    assert stage.ask("audit", message_id="1") == {"events": routed[2:]}
+    assert stage.ask("audit", message_id="1", days=1) == {"events": routed[3:]}
+    assert stage.ask("audit", message_id="1", days=8) == {"events": routed[1:]}
+    assert stage.ask("audit", message_id="2") == {"events": []}

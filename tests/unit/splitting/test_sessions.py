@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.splitting.client import NoControlReply
-from signalbox.splitting.protocol import CommandRejected, CommandUnavailable, SessionState
+from signalbox.control.client import NoControlReply
+from signalbox.control.protocol import CommandRejected, CommandUnavailable
+from signalbox.splitting.protocol import SessionState
 from signalbox.splitting.sessions import SessionClient, SessionEnded, SessionNotReady, SessionRequest, mirrored
 
 REQUEST = SessionRequest("lambda/app", "ann-1", "ann@desk", {"feature": {}})

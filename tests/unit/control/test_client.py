@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from signalbox.splitting.client import ControlClient, NoControlReply
-from signalbox.splitting.protocol import CommandRejected
+from signalbox.control.client import ControlClient, NoControlReply
+from signalbox.control.protocol import CommandRejected
 
 PREFIX = "signalbox-split-reply-"
 CONTROL_URL = "https://sqs/1/signalbox-split-control"
@@ -49,7 +49,13 @@ class Queues:
 
     def client(self, *, seconds: int = 45) -> ControlClient:
         return ControlClient(
-            self, CONTROL_URL, PREFIX, reply_timeout=timedelta(seconds=seconds), clock=lambda: float(sum(self.waits))
+            self,
+            CONTROL_URL,
+            PREFIX,
+            stage="signalbox",
+            capability="splitting",
+            reply_timeout=timedelta(seconds=seconds),
+            clock=lambda: float(sum(self.waits)),
         )
 
 

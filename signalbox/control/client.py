@@ -1,4 +1,4 @@
-"""The control queue's other side: sends commands and waits for their replies in a queue of its own.
+"""A control queue's other side: sends commands and waits for their replies in a queue of its own.
 
 Needs these permissions: sqs:SendMessage on the control queue; sqs:CreateQueue, sqs:TagQueue, sqs:ReceiveMessage,
 sqs:DeleteMessage and sqs:DeleteQueue on queues whose names begin with the reply queue prefix.
@@ -12,14 +12,9 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from signalbox.control.protocol import ControlReply, command_body
 from signalbox.errors import UnavailableError
 from signalbox.queues import lease_tags
-from signalbox.splitting.protocol import (
-    CAPABILITY,
-    ControlReply,
-    command_body,
-    stage_of,
-)
 
 LONG_POLL_SECONDS = 20
 REPLY_TIMEOUT = timedelta(seconds=60)
@@ -66,13 +61,15 @@ class SqsClient(Protocol):
 class ControlClient:
     """Asks a stage for things; `with` it there is a reply queue. Threads must take turns.
 
-    `queues` is `boto3.client("sqs")`; the other two are the outputs `SplitControlQueueUrl` and
-    `SplitReplyQueuePrefix` of the stage.
+    `queues` is `boto3.client("sqs")`; the control queue and the reply queue prefix are outputs of the stage, such as
+    `SplitControlQueueUrl` and `SplitReplyQueuePrefix`; by `stage` and `capability` what a crash leaves is swept away.
     """
 
     queues: SqsClient
     control_queue_url: str
     reply_queue_prefix: str
+    stage: str = field(kw_only=True)
+    capability: str = field(kw_only=True)
     reply_timeout: timedelta = REPLY_TIMEOUT
     clock: Callable[[], float] = time.monotonic
     _reply_queue_url: str = field(default="", init=False)
@@ -82,7 +79,7 @@ class ControlClient:
         made: Mapping[str, Any] = self.queues.create_queue(
             QueueName=self.reply_queue_prefix + secrets.token_hex(8),
             Attributes={"MessageRetentionPeriod": str(RETENTION_SECONDS)},
-            tags=lease_tags(stage=stage_of(self.reply_queue_prefix), capability=CAPABILITY, due_at=due_at),
+            tags=lease_tags(stage=self.stage, capability=self.capability, due_at=due_at),
         )
         self._reply_queue_url = str(made["QueueUrl"])
         return self

@@ -1,0 +1,54 @@
+"""Commands and replies of control queues, as clients know them."""
+
+import json
+
+import pytest
+
+from signalbox.control.protocol import (
+    CommandRejected,
+    CommandUnavailable,
+    ControlReply,
+    InvalidControlReply,
+    command_body,
+)
+
+
+def test_a_reply_has_its_result():
+    reply = ControlReply.parse('{"id": "1", "ok": true, "result": {"targets": []}}')
+
+    assert reply.request_id == "1"
+    assert reply.value() == {"targets": []}
+
+
+@pytest.mark.parametrize(("code", "error"), [("rejected", CommandRejected), ("unavailable", CommandUnavailable)])
+def test_a_refusal_is_raised_with_its_text(code, error):
+    reply = ControlReply.parse(json.dumps({"id": "1", "ok": False, "error": "no such target", "code": code}))
+
+    with pytest.raises(error, match=r"^no such target$"):
+        reply.value()
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("{", "not JSON"),
+        ("[]", "reply: expected an object"),
+        ('{"ok": true}', "reply.id: is missing"),
+        ('{"id": "1", "ok": false, "error": "x", "code": "odd"}', "reply.code: expected rejected or unavailable"),
+        ('{"id": "1", "ok": false}', "reply.error: is missing"),
+    ],
+)
+def test_what_is_no_reply_is_refused(body, problem):
+    with pytest.raises(InvalidControlReply, match=problem):
+        ControlReply.parse(body)
+
+
+def test_a_command_is_one_document():
+    body = command_body("status", request_id="1", reply_queue_url="https://sqs/1/r", fields={"target": "lambda/app"})
+
+    assert json.loads(body) == {
+        "command": "status",
+        "id": "1",
+        "reply_queue_url": "https://sqs/1/r",
+        "target": "lambda/app",
+    }
