@@ -22,7 +22,7 @@ from signalbox.exchange.records import (
     User,
     WantedQueue,
 )
-from signalbox.exchange.sending import Publication, Replayed
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.names import ExchangeName, UserName
 
@@ -181,10 +181,10 @@ class Counters(Protocol):
 class Sender(Protocol):
     """Sends messages for others."""
 
-    def publish(self, publication: Publication) -> str:
-        """Send a message to the queue behind its exchange, and return the message's id."""
+    def send(self, queue: QueueName, message: Message) -> MessageId:
+        """Send a message to a queue in SQS, and return the id that it has there."""
         ...
 
-    def replay(self, queue: DeclaredQueue, messages: Sequence[Replayed]) -> Sequence[Replayed]:
-        """Deliver messages into a queue as if they were routed there; return those that were not taken."""
+    def deliver(self, queue: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
+        """Send messages to a queue in SQS, in order; return those that were not taken."""
         ...
