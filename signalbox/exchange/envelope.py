@@ -215,7 +215,8 @@ def _check_size(envelope: Envelope, problems: Problems) -> None:
     headers = len(json.dumps(headers_text(envelope.headers))) if envelope.headers else 0
     size = len(envelope.body.encode(errors="replace")) + headers
     if size > MAXIMUM_BYTES - ROOM_BYTES:
-        problems.add("body", f"has {size} bytes with its headers; at most {MAXIMUM_BYTES - ROOM_BYTES} are allowed")
+        room = f"SQS takes {MAXIMUM_BYTES} (1 MiB), and {ROOM_BYTES} of them are for what the exchange adds"
+        problems.add("body", f"has {size} bytes with its headers; {room}")
 
 
 def _text(told: Mapping[str, Attribute], name: str, problems: Problems) -> str:

@@ -204,7 +204,8 @@ def test_a_body_that_sqs_would_refuse_is_refused() -> None:
     ("body", "headers"), [("x" * 1_044_481, {}), ("é" * 522_241, {}), ("x", {"header": '"' * 300_000})]
 )
 def test_a_message_that_would_leave_no_room_is_refused_with_the_limit(body, headers) -> None:
-    with pytest.raises(InvalidPublication, match=r"body: has \d+ bytes with its headers; at most 1044480 are allowed"):
+    limit = r"SQS takes 1048576 \(1 MiB\), and 4096 of them are for what the exchange adds"
+    with pytest.raises(InvalidPublication, match=rf"body: has \d+ bytes with its headers; {limit}"):
         Envelope.of_publication("a", body, headers)
 
 

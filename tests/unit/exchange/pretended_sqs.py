@@ -1,0 +1,145 @@
+"""SQS in memory, as far as clients of the exchange use it; time passes by the test's hand alone."""
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+URL_PREFIX = "https://sqs/1/"
+SENT_AT = 1_700_000_000_000  # milliseconds
+
+Answer = Callable[[dict[str, Any]], object]
+
+
+class QueueDoesNotExist(ClientError):
+    pass
+
+
+class Exceptions:
+    ClientError = ClientError
+    QueueDoesNotExist = QueueDoesNotExist
+
+
+class Refusal(Exception):
+    """What a stage replies when it does not do what it was asked."""
+
+
+@dataclass
+class Kept:
+    """A message in a queue; `hidden` is for how long others do not get it."""
+
+    message: dict[str, Any]
+    receipt: str
+    hidden: int = 0
+
+
+@dataclass
+class PretendedSqs:
+    """Queues by their names, and a stage that answers what is sent to control queues."""
+
+    queues: dict[str, list[Kept]] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    users: set[str] = field(default_factory=lambda: {"", "-alice"})
+    denied: set[str] = field(default_factory=set)
+    failing: set[str] = field(default_factory=set)
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    exceptions = Exceptions
+    _numbers: itertools.count = field(default_factory=lambda: itertools.count(1))
+
+    def named(self, operation: str) -> list[dict[str, Any]]:
+        return [request for name, request in self.calls if name == operation]
+
+    def put(self, queue: str, message: dict[str, Any]) -> str:
+        number = str(next(self._numbers))
+        told = {"MessageId": f"m{number}", "ReceiptHandle": f"r{number}", "Body": message["MessageBody"]}
+        told["MessageAttributes"] = message.get("MessageAttributes", {})
+        told["Attributes"] = {"SentTimestamp": str(SENT_AT), "ApproximateReceiveCount": "1"}
+        self.queues[queue].append(Kept(told, f"r{number}"))
+        return f"m{number}"
+
+    def create_queue(self, **request: Any) -> dict[str, str]:
+        name = request["QueueName"]
+        self.queues[name] = []
+        self.tags[name] = request["tags"]
+        return {"QueueUrl": URL_PREFIX + name}
+
+    def delete_queue(self, **request: Any) -> None:
+        del self.queues[_name(request)]
+
+    def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803 (boto3's name)
+        self._queue("GetQueueUrl", {"QueueUrl": URL_PREFIX + QueueName})
+        return {"QueueUrl": URL_PREFIX + QueueName}
+
+    def send_message(self, **request: Any) -> dict[str, str]:
+        self._queue("SendMessage", request)
+        if "-exchange-control" in request["QueueUrl"]:
+            self._answer(json.loads(request["MessageBody"]))
+            return {"MessageId": "command"}
+        return {"MessageId": self.put(_name(request), request)}
+
+    def send_message_batch(self, **request: Any) -> dict[str, Any]:
+        self._queue("SendMessageBatch", request)
+        taken = [one for one in request["Entries"] if one["MessageBody"] not in self.failing]
+        failed = [one for one in request["Entries"] if one["MessageBody"] in self.failing]
+        return {
+            "Successful": [{"Id": one["Id"], "MessageId": self.put(_name(request), one)} for one in taken],
+            "Failed": [{"Id": one["Id"], "Code": "InternalError", "SenderFault": False} for one in failed],
+        }
+
+    def receive_message(self, **request: Any) -> dict[str, Any]:
+        queue = self._queue("ReceiveMessage", request)
+        found = [one for one in queue if not one.hidden][: request["MaxNumberOfMessages"]]
+        for one in found:
+            one.hidden = request.get("VisibilityTimeout", 30)
+        return {"Messages": [one.message for one in found]} if found else {}
+
+    def delete_message(self, **request: Any) -> None:
+        self._delete(self._queue("DeleteMessage", request), request["ReceiptHandle"])
+
+    def delete_message_batch(self, **request: Any) -> dict[str, Any]:
+        queue = self._queue("DeleteMessageBatch", request)
+        failed = [one for one in request["Entries"] if one["ReceiptHandle"] in self.failing]
+        for one in request["Entries"]:
+            if one not in failed:
+                self._delete(queue, one["ReceiptHandle"])
+        return {"Failed": [{"Id": one["Id"], "Message": "not now"} for one in failed]}
+
+    def change_message_visibility_batch(self, **request: Any) -> None:
+        queue = self._queue("ChangeMessageVisibilityBatch", request)
+        for entry in request["Entries"]:
+            for one in queue:
+                if one.receipt == entry["ReceiptHandle"]:
+                    one.hidden = entry["VisibilityTimeout"]
+
+    def _queue(self, operation: str, request: dict[str, Any]) -> list[Kept]:
+        self.calls.append((operation, request))
+        if _name(request) in self.denied:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+        if _name(request).removeprefix("dev-exchange-control") in self.users:
+            return []
+        if _name(request) not in self.queues:
+            raise QueueDoesNotExist({"Error": {"Code": "QueueDoesNotExist", "Message": "none"}}, operation)
+        return self.queues[_name(request)]
+
+    def _answer(self, command: dict[str, Any]) -> None:
+        self.asked.append(command)
+        try:
+            answer = {"ok": True, "result": self.answers[command["command"]](command)}
+        except Refusal as refusal:
+            answer = {"ok": False, "error": str(refusal), "code": "rejected"}
+        if "reply_queue_url" in command:
+            reply = json.dumps({"id": command["id"], **answer})
+            self.put(_name({"QueueUrl": command["reply_queue_url"]}), {"MessageBody": reply})
+
+    @staticmethod
+    def _delete(queue: list[Kept], receipt: str) -> None:
+        queue[:] = [one for one in queue if one.receipt != receipt]
+
+
+def _name(request: dict[str, Any]) -> str:
+    return request["QueueUrl"].removeprefix(URL_PREFIX)
