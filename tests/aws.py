@@ -38,12 +38,21 @@ def lease_table(aws: None):
 
 @pytest.fixture
 def split_table(aws: None):
-    return _table("Splits", {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None))
+    return _table_of_kinds("Splits")
+
+
+@pytest.fixture
+def exchange_table(aws: None):
+    return _table_of_kinds("Exchanges")
 
 
 @pytest.fixture
 def sqs(aws: None):
     return boto3.client("sqs")
+
+
+def _table_of_kinds(name: str):
+    return _table(name, {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None))
 
 
 def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...] | None]):

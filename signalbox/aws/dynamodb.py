@@ -1,16 +1,23 @@
 """DynamoDB: items to values and back, and conditional writes that answer yes or no."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
+from signalbox.errors import UnavailableError
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
+
+
+class ItemBusy(UnavailableError):
+    """Raised when two write to the same records at the same moment, and DynamoDB lets neither wait."""
 
 
 def milliseconds(moment: datetime) -> int:
@@ -53,3 +60,22 @@ def every_item(query: Callable[..., Mapping[str, Any]], arguments: Mapping[str, 
         start = page.get("LastEvaluatedKey")
         if not start:
             return
+
+
+def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> Sequence[bool]:
+    """Carry out all writes or none; return of which the conditions held, in their order.
+
+    Raises `ItemBusy`.
+    """
+    try:
+        table.meta.client.transact_write_items(TransactItems=writes)
+    except ClientError as error:
+        # Typed for one call only.
+        reasons = cast("list[dict[str, str]]", error.response.get("CancellationReasons", []))
+        codes = [reason.get("Code", "") for reason in reasons]
+        if "TransactionConflict" in codes:
+            raise ItemBusy(f"somebody else writes to the same records of {table.name} at this moment") from error
+        if "ConditionalCheckFailed" not in codes:
+            raise
+        return [code != "ConditionalCheckFailed" for code in codes]
+    return [True] * len(writes)
