@@ -107,8 +107,9 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:
     objects = "The objects of one prefix of one bucket: services name them, after the hour, the day or the question."
     for prefix in ("raw", "errors"):
         _accept_resource(stack.lake.delivery_role, f"{bucket}/{prefix}/*", objects)
-    for prefix in ("raw", "queries"):
-        _accept_resource(stack.splitting.user_policy, f"{bucket}/{prefix}/*", objects)
+    for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
+        for prefix in ("raw", "queries"):
+            _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
     for report in stack.reports.values():
         for prefix in ("raw", "reports"):
             _accept_resource(report.role, f"{bucket}/{prefix}/*", objects)

@@ -29,7 +29,7 @@ class SignalboxStack(Stack):
         self.lake = HistoryLake(self, "HistoryLake", bucket=state.history_bucket, key=key, config=config)
         built, stream = program(self, config), self.lake.stream.delivery_stream_name
         self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
-        self.splitting = Splitting(self, "Splitting", state=state, stream_name=stream, program=built, config=config)
+        self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
         self.reports = {
             name: ReportJob(self, name, report=report, bucket=state.history_bucket, key=key, config=config)
             for name, report in REPORTS.items()

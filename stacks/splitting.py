@@ -10,6 +10,7 @@ from constructs import Construct
 
 from stacks.config import Config
 from stacks.function import Function, Program
+from stacks.history_lake import HistoryLake
 from stacks.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.splitting_environment import Resources, control_environment, split_environment
 from stacks.state_stack import StateStack
@@ -36,7 +37,7 @@ class Splitting(Construct):
     """Lets several people consume a queue side by side; permissions are in `splitting_grants.py`."""
 
     def __init__(
-        self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
+        self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, program: Program, config: Config
     ) -> None:
         super().__init__(scope, name)
         self.dead_letters = DeadLetterQueue(
@@ -46,7 +47,7 @@ class Splitting(Construct):
         self.age_alarm = age_alarm(self, self.control_queue, oldest=_visibility(), config=config)
         resources = Resources(
             table_name=state.split_table.table_name,
-            stream_name=stream_name,
+            lake=lake,
             control_queue_url=self.control_queue.queue_url,
             dead_letter_queue_url=self.dead_letters.queue_url,
         )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from aws_cdk import Aws
 
 from stacks.config import Config
+from stacks.history_lake import TABLE, HistoryLake
+from stacks.state_stack import QUERY_PREFIX
 
 COMMON = ("STAGE", "SPLIT_TABLE", "HISTORY_STREAM", "SPLIT_DEAD_LETTER_QUEUE_URL", "SPLIT_TIMEOUT_SECONDS")
 NEEDS = {
@@ -18,6 +20,9 @@ NEEDS = {
         "TEMPORARY_QUEUE_ARN_PREFIX",
         "SPLIT_EMPTY_SECONDS",
         "SPLIT_HEARTBEAT_SECONDS",
+        "HISTORY_DATABASE",
+        "HISTORY_TABLE",
+        "QUERY_RESULTS",
     ),
 }
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
@@ -25,10 +30,10 @@ POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESP
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The names of what both functions use."""
+    """What both functions use."""
 
     table_name: str
-    stream_name: str
+    lake: HistoryLake
     control_queue_url: str
     dead_letter_queue_url: str
 
@@ -61,7 +66,10 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
     return {
         "STAGE": config.stage,
         "SPLIT_TABLE": resources.table_name,
-        "HISTORY_STREAM": resources.stream_name,
+        "HISTORY_STREAM": resources.lake.stream.delivery_stream_name,
+        "HISTORY_DATABASE": resources.lake.database.database_name,
+        "HISTORY_TABLE": TABLE,
+        "QUERY_RESULTS": f"s3://{resources.lake.bucket.bucket_name}/{QUERY_PREFIX}",
         "CONTROL_QUEUE_URL": resources.control_queue_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
         "TEMPORARY_QUEUE_PREFIX": config.temporary_queue_prefix,

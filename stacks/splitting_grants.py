@@ -57,7 +57,8 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
         _allow_queue_keys(function, config)
 
     _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
-    _grant_audit(splitting.user_policy, state=state, lake=lake)
+    for grantee in (control, splitting.user_policy):  # who asks by message has no more than the control queue
+        _grant_audit(grantee, state=state, lake=lake)
 
 
 def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
@@ -72,16 +73,16 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateS
     allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
 
 
-def _grant_audit(person: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
-    """Let people ask history who got a message; it holds no message."""
+def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
+    """Let somebody ask history who got a message; it holds no message."""
     bucket = state.history_bucket
     asking = ["athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults"]
-    allow(person, asking, [arn("athena", "workgroup/primary")])
-    allow(person, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
-    allow(person, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
-    allow(person, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, QUERY_PREFIX)])
-    allow(person, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{QUERY_PREFIX}*")])
-    allow_key(person, state.state_key, service="s3")
+    allow(grantee, asking, [arn("athena", "workgroup/primary")])
+    allow(grantee, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
+    allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
+    allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, QUERY_PREFIX)])
+    allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{QUERY_PREFIX}*")])
+    allow_key(grantee, state.state_key, service="s3")
 
 
 def settings_arns(config: Config) -> list[str]:

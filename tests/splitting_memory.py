@@ -6,14 +6,15 @@ The suite in tests/adapters/test_splits.py holds those of the store and the AWS 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding import MAXIMUM_ENTRIES, Batch, Delivery
+from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.joining import FoundQueue
 from signalbox.splitting.matching import SessionId
-from signalbox.splitting.message import Message
-from signalbox.splitting.ports import EffectFailed, EffectRefused, StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.registry import Registry
 from signalbox.splitting.split import Session, Split, SplitQueue
 from signalbox.splitting.target import Target
@@ -356,6 +357,16 @@ class MemoryTargets:
             self.states[target] = TargetState.CHANGING
             return
         self.states[target] = state
+
+
+@dataclass
+class MemoryAudits:
+    """History by message id; what happened before the day in question is not told."""
+
+    events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+
+    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        return [event for event in self.events.get(message_id, []) if event["occurred_at"] >= since.isoformat()]
 
 
 @dataclass

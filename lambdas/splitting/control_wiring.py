@@ -2,12 +2,15 @@
 
 import secrets
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
 
 from lambdas.splitting import wiring
+from signalbox.aws.athena import Athena
+from signalbox.aws.audits import AthenaAudits
 from signalbox.aws.discovery import AwsDiscovery
 from signalbox.aws.forwarders import LambdaForwarders
 from signalbox.aws.replies import SqsControlQueue, SqsReplies
@@ -31,6 +34,9 @@ from signalbox.splitting.world import Patience
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
+
+# An answer takes a second or two; a test holds that the function lives longer.
+AUDIT_TIMEOUT = timedelta(seconds=20)
 
 
 def stage() -> str:
@@ -94,6 +100,7 @@ def ports() -> ControlPorts:
         ),
         targets=_targets(Resolver(compiler)),
         discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix()),
+        audits=_audits(),
         control_queue=SqsControlQueue(wiring.sqs(), wiring.settings().text("CONTROL_QUEUE_URL")),
         compiler=compiler,
         clock=wiring.CLOCK,
@@ -115,6 +122,14 @@ def _store() -> Store:
         notes=DynamoNotes(table),
         ledger=wiring.ledger(),
     )
+
+
+def _audits() -> AthenaAudits:
+    settings = wiring.settings()
+    lake = Athena(
+        boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
+    )
+    return AthenaAudits(lake, settings.text("HISTORY_TABLE"))
 
 
 def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:

@@ -9,11 +9,11 @@ import typer
 from signalbox.cli.output import print_json, print_table
 from signalbox.cli.splitting_stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
+from signalbox.splitting.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.matching import DEPLOYED
 from signalbox.splitting.naming import DEFAULT_PREFIX
 
 QUERY_PREFIX = "queries/"
-DEFAULT_DAYS = 7
 ANY = "*"
 COLUMNS = ("UTC", "event", "who got it", "queue", "attempt", "ms since sent", "why")
 
@@ -21,7 +21,9 @@ COLUMNS = ("UTC", "event", "who got it", "queue", "attempt", "ms since sent", "w
 def audit(
     *,
     message_id: Annotated[str, typer.Argument(help="MessageId that the message has in its original queue.")],
-    days: Annotated[int, typer.Option(help="Days back to look through.", min=1)] = DEFAULT_DAYS,
+    days: Annotated[
+        int, typer.Option(help="Days back to look through.", min=1, max=MAXIMUM_AUDIT_DAYS)
+    ] = DEFAULT_AUDIT_DAYS,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from signalbox.errors import RejectedError
 from signalbox.splitting.commands import (
     Apply,
+    Audit,
     Command,
     Discover,
     Explain,
@@ -65,6 +67,7 @@ class ControlDesk:
             Stop: self._changed,
             Status: self._status,
             Explain: self._explain,
+            Audit: self._audit,
             Reconcile: RoundDesk(self.ports).run,
         }
         return answers[type(command)](command)
@@ -132,6 +135,10 @@ class ControlDesk:
         sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
         decisions = explained(messages, sessions, command.queue_id, sns=queue.sns)
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
+
+    def _audit(self, command: Audit) -> object:
+        since = (self.ports.now() - timedelta(days=command.days)).date()
+        return {"events": list(self.ports.audits.trail(command.message_id, since=since))}
 
 
 def _unreadable(split: UnreadableSplit) -> dict[str, str]:

@@ -17,6 +17,7 @@ from signalbox.errors import SignalboxError
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous import prometheus
 from signalbox.rendezvous.counters import LABELS, Metric
+from signalbox.splitting.commands import COMMANDS
 from stacks.config import settings
 from stacks.history_lake import COLUMNS
 from tests.docs.markdown import ROOT, entries, headings, rows, section
@@ -90,6 +91,15 @@ def _commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, set
         yield " ".join(path), {name for p in parameters for name in (*p.opts, *p.secondary_opts)} - {"--help"}
     for name, child in inner.items():
         yield from _commands(child, (*path, name))
+
+
+def test_every_command_of_the_control_queue_has_its_entry_and_fields():
+    documented = rows(section(DOCS / "splitting.md", "By messages"))
+
+    assert set(documented) == set(COMMANDS) - {"reconcile"}  # which the control plane sends itself
+    for name, cells in documented.items():
+        fields, _ = COMMANDS[name]
+        assert set(fields) <= set(re.findall(r"`(\w+)`", cells[0])), name
 
 
 def test_every_alarm_has_its_entry(stage):

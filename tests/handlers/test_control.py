@@ -15,9 +15,10 @@ from lambdas.splitting import control, control_wiring, wiring
 from lambdas.splitting.control import handler
 from signalbox.errors import RejectedError
 from signalbox.queues import lease_tags
+from tests.audits import EVENTS, answer_with
 from tests.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.surroundings import BUCKET, STREAM, cool, make_lake, written
 
 PREFIX = "mirrord-"
 APP = "lambda/meme-app"
@@ -125,6 +126,9 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "SPLIT_TIMEOUT_SECONDS": "20",
         "SPLIT_EMPTY_SECONDS": "60",
         "SPLIT_HEARTBEAT_SECONDS": "60",
+        "HISTORY_DATABASE": "signalbox_history",
+        "HISTORY_TABLE": "events_raw",
+        "QUERY_RESULTS": f"s3://{BUCKET}/queries/",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -187,6 +191,17 @@ def test_status_tells_what_is_there(stage):
     assert (split["target"], split["stage"], split["target_reads"]) == (APP, "starting", "original")
     assert split["queues"][0]["forwarding"] == "absent"
     assert [session["session"] for session in split["sessions"]] == ["ann"]
+
+
+def test_the_history_tells_who_got_a_message(stage):
+    answer_with(EVENTS)
+
+    told = stage.ask("audit", message_id="1", days=2)
+
+    assert [(event["outcome"], event["destination"]) for event in told["result"]["events"]] == [
+        ("session", "mirrord-1"),
+        ("deployed", "mirrord-0"),
+    ]
 
 
 def test_a_session_is_stopped(stage):

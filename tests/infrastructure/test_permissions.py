@@ -27,6 +27,18 @@ REPORT = {
     "*": "cloudwatch: PutMetricData",
     "StateKey": f"kms: {KEY_IN_USE}",
 }
+# Who may ask history who got a message.
+AUDIT = {
+    "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
+        "athena: GetQueryExecution GetQueryResults StartQueryExecution"
+    ),
+    f"{GLUE}:catalog": "glue: GetDatabase GetTable",
+    f"{GLUE}:database/HistoryLake/Database": "glue: GetDatabase GetTable",
+    f"{GLUE}:table/HistoryLake/Database/HistoryLake/EventsRaw": "glue: GetDatabase GetTable",
+    "History": "s3: GetBucketLocation ListBucket",
+    "History/raw/*": "s3: GetObject",
+    "History/queries/*": "s3: AbortMultipartUpload GetObject PutObject",
+}
 TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/OfferRole": {
         "Rendezvous/OfferLogs": "logs: CreateLogStream PutLogEvents",
@@ -119,6 +131,7 @@ TABLE: dict[str, dict[str, str]] = {
         "Splits": f"dynamodb: {ITEMS}",
         "Splits/index/by_kind": f"dynamodb: {ITEMS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
+        **AUDIT,
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
@@ -127,15 +140,7 @@ TABLE: dict[str, dict[str, str]] = {
         REPLIES: "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueUrl ReceiveMessage TagQueue",
         TEMPORARY: "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage",
         "arn:<Partition>:cloudformation:<Region>:<AccountId>:stack/signalbox/*": "cloudformation: DescribeStacks",
-        "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
-            "athena: GetQueryExecution GetQueryResults StartQueryExecution"
-        ),
-        f"{GLUE}:catalog": "glue: GetDatabase GetTable",
-        f"{GLUE}:database/HistoryLake/Database": "glue: GetDatabase GetTable",
-        f"{GLUE}:table/HistoryLake/Database/HistoryLake/EventsRaw": "glue: GetDatabase GetTable",
-        "History": "s3: GetBucketLocation ListBucket",
-        "History/raw/*": "s3: GetObject",
-        "History/queries/*": "s3: AbortMultipartUpload GetObject PutObject",
+        **AUDIT,
         "QueueKey": f"kms: {KEY_IN_USE}",
         "StateKey": f"kms: {KEY_IN_USE}",
     },

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from lambdas.splitting import control_wiring
 from signalbox.aws import splits
 from signalbox.cli import splitting_history
 from signalbox.queues import QueueName
+from signalbox.splitting import commands
 from signalbox.splitting.policy import Splittable, policy_document
-from stacks import state_stack, tables
+from stacks import splitting, state_stack, tables
+from stacks.config import settings
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
 
@@ -67,8 +70,21 @@ def test_the_index_has_the_name_that_the_adapter_asks_for(stage):
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
-def test_answers_of_audits_go_where_people_may_write(stage):
+def test_answers_of_audits_go_where_who_asks_may_write(stage):
+    function = stage.every("AWS::Lambda::Function")["Splitting/Control"]["Properties"]
+
+    assert stage.text(function["Environment"]["Variables"]["QUERY_RESULTS"]) == "s3://History/queries/"
     assert state_stack.QUERY_PREFIX == splitting_history.QUERY_PREFIX
+
+
+def test_the_function_lives_longer_than_an_answer_of_the_history_takes():
+    assert control_wiring.AUDIT_TIMEOUT.total_seconds() < splitting.CONTROL_TIMEOUT_SECONDS
+
+
+def test_an_audit_can_go_back_as_far_as_any_stage_keeps_its_history():
+    (retention,) = (setting for setting in settings() if setting.name == "history_retention_days")
+
+    assert retention.maximum == commands.MAXIMUM_AUDIT_DAYS
 
 
 def test_without_settings_nothing_can_be_split(stage):
