@@ -36,6 +36,10 @@ DELIVERY_SECONDS = 3.0  # how long Firehose gathers records here; on AWS the del
 BATCHES = {
     f"sqs:{action}Batch": f"sqs:{action}" for action in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")
 }
+# What AWS allows for the workgroup of the query in question. MiniStack does not look the query up, and asks for the
+# permission for any; all of ours are in this workgroup.
+ABOUT_QUERIES = ("athena:GetQueryExecution", "athena:GetQueryResults")
+WORK_GROUP = "primary"
 # After every invocation MiniStack waits so long for a first line on stderr, 50 ms by itself, before it answers.
 LOG_WAIT_SECONDS = 0.005
 
@@ -216,12 +220,12 @@ def _end_with(lifeline: int) -> None:
 
 
 def _ministack(root_access_key_id: str) -> Application:
-    from ministack.core import iam_evaluator  # noqa: PLC0415 - only the emulator's environment has it
+    from ministack.core import iam_evaluator, responses  # noqa: PLC0415 - only the emulator's environment has it
 
     # MiniStack takes `test`, any twelve digits and no key at all for root, without looking at the signature: with
     # that, enforcement would mean nothing. Root is one random key that never leaves the process which started us.
     iam_evaluator.is_root_access_key = lambda access_key_id: access_key_id == root_access_key_id
-    iam_evaluator.enforce = with_batches_allowed(iam_evaluator.enforce)
+    iam_evaluator.enforce = as_aws_asks(iam_evaluator.enforce, responses.get_account_id)
     from ministack.app import app  # noqa: PLC0415 - after the changes above, since services copy the functions
 
     _buffer_deliveries()
@@ -230,11 +234,15 @@ def _ministack(root_access_key_id: str) -> Application:
     return application
 
 
-def with_batches_allowed(enforce: Callable[..., object]) -> Callable[..., object]:
-    """Return an `enforce` that asks for the permission that AWS asks for: SQS has none for calls that make batches."""
+def as_aws_asks(enforce: Callable[..., object], account_id: Callable[[], str]) -> Callable[..., object]:
+    """Return an `enforce` that asks for the permission that AWS asks for, where MiniStack asks for another."""
 
-    def enforced(access_key_id: str, iam_action: str, *others: object, **named: object) -> object:
-        return enforce(access_key_id, BATCHES.get(iam_action, iam_action), *others, **named)
+    def enforced(
+        access_key_id: str, iam_action: str, service: str, region: str, *others: object, **named: object
+    ) -> object:
+        if iam_action in ABOUT_QUERIES:
+            named["resource_arn"] = f"arn:aws:athena:{region}:{account_id()}:workgroup/{WORK_GROUP}"
+        return enforce(access_key_id, BATCHES.get(iam_action, iam_action), service, region, *others, **named)
 
     return enforced
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.gateway import DeliveryBuffer, Gateway, Routes, with_batches_allowed
+from signalbox.local.gateway import DeliveryBuffer, Gateway, Routes, as_aws_asks
 from signalbox.local.state import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
@@ -178,17 +178,33 @@ def test_records_are_delivered_together_for_each_destination_as_the_first_caller
     ]
 
 
+def asked_of_aws(action: str, resource: str) -> tuple[str, str]:
+    """Return the action and the resource for which the emulator asks instead."""
+
+    def enforce(key, action, service, region, *, resource_arn, service_context):
+        assert (key, region, service_context) == ("key", "us-east-1", {"some": "context"})
+        return action, resource_arn
+
+    enforced = as_aws_asks(enforce, lambda: "123456789012")
+    service = action.partition(":")[0]
+    return enforced("key", action, service, "us-east-1", resource_arn=resource, service_context={"some": "context"})
+
+
 @pytest.mark.parametrize(
     ("action", "asked"),
     [("sqs:SendMessageBatch", "sqs:SendMessage"), ("sqs:DeleteQueue", "sqs:DeleteQueue")],
 )
 def test_a_batch_needs_the_permission_for_one_message_as_on_aws(action, asked):
-    def enforce(key, action, service, **more):
-        return key, action, service, more
+    assert asked_of_aws(action, "arn:q") == (asked, "arn:q")
 
-    assert with_batches_allowed(enforce)("key", action, "sqs", resource_arn="*") == (
-        "key",
-        asked,
-        "sqs",
-        {"resource_arn": "*"},
-    )
+
+@pytest.mark.parametrize(
+    ("action", "asked"),
+    [
+        ("athena:GetQueryExecution", "arn:aws:athena:us-east-1:123456789012:workgroup/primary"),
+        ("athena:GetQueryResults", "arn:aws:athena:us-east-1:123456789012:workgroup/primary"),
+        ("athena:ListQueryExecutions", "*"),
+    ],
+)
+def test_what_is_asked_about_a_query_needs_the_permission_for_its_workgroup_as_on_aws(action, asked):
+    assert asked_of_aws(action, "*") == (action, asked)
