@@ -10,7 +10,8 @@ import typer
 from signalbox.cli import splitting_history, splitting_registry, splitting_sessions, splitting_status
 from signalbox.cli.files import read_json
 from signalbox.cli.output import print_line, print_table
-from signalbox.cli.splitting_stage import Aws, Stage, control, say_what_is_not_split
+from signalbox.cli.splitting_stage import control, say_what_is_not_split
+from signalbox.cli.stage import Aws, Stage
 from signalbox.errors import RejectedError
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from signalbox.cli.splitting_stage import say
+from signalbox.cli.stage import say
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.splitting.protocol import GONE

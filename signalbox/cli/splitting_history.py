@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from signalbox.cli.output import print_json, print_table
-from signalbox.cli.splitting_stage import Aws, Json, Stage, output, say
+from signalbox.cli.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
 from signalbox.splitting.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.matching import DEPLOYED

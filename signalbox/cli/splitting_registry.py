@@ -9,7 +9,8 @@ import typer
 
 from signalbox.cli.files import read_text
 from signalbox.cli.output import print_json, print_line, print_table
-from signalbox.cli.splitting_stage import Aws, Json, Stage, TargetName, control, control_of, output, say
+from signalbox.cli.splitting_stage import TargetName, control, control_of
+from signalbox.cli.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
 
 app = typer.Typer(help="What is known of the deployed consumers, in mirrord's own form.", no_args_is_help=True)

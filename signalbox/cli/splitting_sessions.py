@@ -14,18 +14,15 @@ import typer
 from signalbox.cli.files import read_json
 from signalbox.cli.output import print_json, print_line
 from signalbox.cli.splitting_stage import (
-    Aws,
-    Json,
     Owner,
     SessionName,
-    Stage,
     TargetName,
     control_of,
     default_owner,
     new_session_name,
-    say,
     say_what_is_not_split,
 )
+from signalbox.cli.stage import Aws, Json, Stage, say
 from signalbox.splitting.protocol import GONE, READY
 from signalbox.splitting.sessions import SECONDS_BETWEEN_LOOKS, mirrored
 

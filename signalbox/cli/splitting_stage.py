@@ -3,23 +3,18 @@
 import getpass
 import secrets
 import socket
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.errors import RejectedError
+from signalbox.cli.stage import output, say
 
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment
     from signalbox.control.client import ControlClient
 
-Aws = Annotated[bool, typer.Option("--aws", help="A stage in AWS, by your standard credentials, not the local one.")]
-Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TargetName = Annotated[
     str, typer.Option("--target", help="Deployed consumer, such as lambda/meme-app.", metavar="KIND/NAME")
 ]
@@ -52,14 +47,6 @@ def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
         yield client
 
 
-def output(deployment: "Deployment", name: str) -> str:
-    """Return an output of a stage; one that was deployed before there was splitting has none of these."""
-    try:
-        return deployment.outputs[name]
-    except KeyError as error:
-        raise RejectedError(f"the stage has no output {name!r}: bring it up to date by deploying it again") from error
-
-
 def new_session_name() -> str:
     """Return a name that nobody else's session has."""
     return f"{_plain(getpass.getuser(), '-_.')}-{secrets.token_hex(3)}"
@@ -75,26 +62,7 @@ def _plain(name: str, others: str) -> str:
     return "".join(c if (c.isascii() and c.isalnum()) or c in others else "-" for c in name)[:48]
 
 
-def say(text: str) -> None:
-    """Tell of progress."""
-    sys.stderr.write(f"· {text}\n")
-    sys.stderr.flush()
-
-
 def say_what_is_not_split(names: Iterable[str]) -> None:
     """Tell which queues of a session are not on SQS."""
     if found := ", ".join(names):
         say(f"not on SQS, so not split: {found}")
-
-
-def age(moment: object) -> str:
-    """Return how long ago a moment of a document was, for people."""
-    try:
-        then = datetime.fromisoformat(str(moment))
-    except ValueError:
-        return ""
-    seconds = int((datetime.now(UTC) - then).total_seconds())
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{max(seconds, 0)} s"

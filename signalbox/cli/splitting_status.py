@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from signalbox.cli.output import print_json, print_line, print_table
-from signalbox.cli.splitting_stage import Aws, Json, Stage, age, control
+from signalbox.cli.splitting_stage import control
+from signalbox.cli.stage import Aws, Json, Stage, age
 from signalbox.splitting.target import Target
 
 TargetFilter = Annotated[str | None, typer.Option("--target", help="Only this deployed consumer.", metavar="KIND/NAME")]
