@@ -3,10 +3,11 @@
 from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from constructs import IConstruct
 
+from stacks.arns import arn, queue_arn
 from stacks.config import Config
+from stacks.grants import EVENT_SOURCE_MAPPINGS
 from stacks.signalbox_stack import SignalboxStack
-from stacks.splitting_environment import arn, queue_arn
-from stacks.splitting_grants import EVENT_SOURCE_MAPPINGS, settings_arns
+from stacks.splitting_grants import settings_arns
 from stacks.state_stack import StateStack
 
 TRACING = "X-Ray's two write actions know no resources; the other actions of the role name theirs."

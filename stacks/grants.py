@@ -8,6 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 
+from stacks.arns import arn
 from stacks.config import Config
 from stacks.history_lake import HistoryLake
 from stacks.keys import through
@@ -20,6 +21,7 @@ from stacks.tables import BY_EXPIRY, OPEN_OFFERS
 
 READ_ITEMS = ("dynamodb:GetItem", "dynamodb:Query")
 WRITE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
+EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
 USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
 
 
@@ -132,6 +134,18 @@ def allow_items(
 def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
     """Let somebody use a key, but only through a service."""
     allow(grantee, USE_KEY, [key.key_arn], through(service))
+
+
+def allow_mappings(control: iam.IGrantable, functions: Sequence[str], config: Config) -> None:
+    """Let somebody make, change and remove event source mappings of these functions."""
+    # The emulator does not know the key, and would refuse everything.
+    operator = "ArnLikeIfExists" if config.local else "ArnLike"
+    of_functions: Conditions = {operator: {"lambda:FunctionArn": functions}}
+    allow(control, ["lambda:ListEventSourceMappings"], ["*"])  # knows no resources
+    allow(control, ["lambda:CreateEventSourceMapping"], ["*"], of_functions)  # what is made has no name yet
+    change = ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
+    allow(control, change, [EVENT_SOURCE_MAPPINGS], of_functions)
+    allow(control, ["lambda:ListTags", "lambda:TagResource"], [EVENT_SOURCE_MAPPINGS])
 
 
 def table_arns(lake: HistoryLake) -> list[str]:

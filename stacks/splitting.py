@@ -8,23 +8,14 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from stacks.commands import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
 from stacks.config import Config
 from stacks.function import Function, Program
 from stacks.history_lake import HistoryLake
-from stacks.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.queue import DeadLetterQueue, age_alarm
 from stacks.splitting_environment import Resources, control_environment, split_environment
 from stacks.state_stack import StateStack
 
-# A command is a few calls to AWS; what takes longer is carried on by the next one.
-CONTROL_TIMEOUT_SECONDS = 30
-# A command whose function was killed comes again after this; its client waits for a minute before it asks again.
-CONTROL_VISIBILITY_SECONDS = 40
-# One command is one call, so that a slow one delays nobody's; a target is worked on by one at a time anyway.
-CONTROL_BATCH = 1
-CONTROL_CONCURRENCY = 10
-CONTROL_RECEIVES = 5
-# Nobody waits that long for a reply, and the schedule brings every split to its end without commands.
-COMMAND_RETENTION = Duration.hours(1)
 # Processor time comes with memory, and filters are nothing else; a process of jq beside may take half of it.
 MEMORY_MEGABYTES = 1024
 DESCRIPTIONS = {
@@ -43,8 +34,10 @@ class Splitting(Construct):
         self.dead_letters = DeadLetterQueue(
             self, "DeadLetters", key=state.queue_key, config=config, holds="Messages or commands that nobody could take"
         )
-        self.control_queue = _control_queue(self, self.dead_letters, key=state.queue_key, config=config)
-        self.age_alarm = age_alarm(self, self.control_queue, oldest=_visibility(), config=config)
+        self.control_queue = command_queue(
+            self, queue_name=config.control_queue, dead_letters=self.dead_letters, key=state.queue_key
+        )
+        self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
         resources = Resources(
             table_name=state.split_table.table_name,
             lake=lake,
@@ -54,18 +47,12 @@ class Splitting(Construct):
         make = partial(self._function, program=program, key=state.state_key, config=config)
         split = make("split", config.split_timeout_seconds, environment=split_environment(resources, config))
         told = control_environment(resources, config, split_arn=split.function_arn)
-        self.functions = {"split": split, "control": make("control", CONTROL_TIMEOUT_SECONDS, environment=told)}
+        self.functions = {"split": split, "control": make("control", TIMEOUT_SECONDS, environment=told)}
         self.user_policy = iam.ManagedPolicy(
             self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
         )
         # What forwards messages to `split` is made with a split and goes with it.
-        self.functions["control"].add_event_source_mapping(
-            "Commands",
-            event_source_arn=self.control_queue.queue_arn,
-            batch_size=CONTROL_BATCH,
-            report_batch_item_failures=True,
-            max_concurrency=CONTROL_CONCURRENCY,
-        )
+        obey(self.functions["control"], self.control_queue)
 
     def _function(
         self,
@@ -89,19 +76,3 @@ class Splitting(Construct):
             config=config,
             memory_megabytes=MEMORY_MEGABYTES,
         )
-
-
-def _visibility() -> Duration:
-    return Duration.seconds(CONTROL_VISIBILITY_SECONDS)
-
-
-def _control_queue(scope: Construct, dead_letters: DeadLetterQueue, *, key: kms.IKey, config: Config) -> Queue:
-    return Queue(
-        scope,
-        "Commands",
-        queue_name=config.control_queue,
-        key=key,
-        visibility=_visibility(),
-        retention=COMMAND_RETENTION,
-        redrive=Redrive(queue=dead_letters, maximum_receives=CONTROL_RECEIVES),
-    )

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from aws_cdk import Aws
-
+from stacks.arns import queue_arn
 from stacks.config import Config
 from stacks.history_lake import TABLE, HistoryLake
 from stacks.state_stack import QUERY_PREFIX
@@ -46,16 +45,6 @@ def split_environment(resources: Resources, config: Config) -> dict[str, str]:
 def control_environment(resources: Resources, config: Config, *, split_arn: str) -> dict[str, str]:
     """Return the environment of the function `control`."""
     return _chosen("control", _everything(resources, config) | {"SPLIT_FUNCTION_ARN": split_arn})
-
-
-def queue_arn(name: str) -> str:
-    """Return the ARN of a queue of the stage's own account and region, or of those that a pattern names."""
-    return arn("sqs", name)
-
-
-def arn(service: str, resource: str) -> str:
-    """Return the ARN of something in the stage's own account and region."""
-    return f"arn:{Aws.PARTITION}:{service}:{Aws.REGION}:{Aws.ACCOUNT_ID}:{resource}"
 
 
 def _chosen(function: str, everything: dict[str, str]) -> dict[str, str]:

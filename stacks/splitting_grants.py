@@ -5,19 +5,18 @@ from collections.abc import Sequence
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
+from stacks.arns import arn, queue_arn
 from stacks.config import Config
-from stacks.grants import READ_ITEMS, WRITE_ITEMS, Conditions, allow, allow_items, allow_key, table_arns
+from stacks.grants import READ_ITEMS, WRITE_ITEMS, Conditions, allow, allow_items, allow_key, allow_mappings, table_arns
 from stacks.history_lake import HistoryLake
 from stacks.keys import through
 from stacks.splitting import Splitting
-from stacks.splitting_environment import arn, queue_arn
 from stacks.state_stack import QUERY_PREFIX, RAW_PREFIX, StateStack
 from stacks.tables import BY_KIND
 
 # mirrord's documentation gives its operator the same, and SQS asks for two of them.
 USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 ECS_SERVICE, LAMBDA, PARAMETER = "ecs/", "lambda/", "ssm/"
-EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
 TASK_DEFINITIONS = arn("ecs", "task-definition/*")
 POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.ACCOUNT_ID, "aws"))
 
@@ -45,7 +44,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
     allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
     allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
-    _allow_mappings(control, [split.function_arn, *_function_arns(config)], config)
+    allow_mappings(control, [split.function_arn, *_function_arns(config)], config)
     _allow_targets(control, config)
 
     allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))
@@ -105,18 +104,6 @@ def _allow_originals(grantee: iam.IGrantable, actions: Sequence[str], config: Co
 def _allow_queue_keys(grantee: iam.IGrantable, config: Config) -> None:
     if config.queue_keys_to_use:
         allow(grantee, USE_QUEUE_KEY, config.queue_keys_to_use, through("sqs"))
-
-
-def _allow_mappings(control: iam.IGrantable, functions: Sequence[str], config: Config) -> None:
-    """Let it make, change and remove event source mappings of these functions."""
-    # The emulator does not know the key, and would refuse everything.
-    operator = "ArnLikeIfExists" if config.local else "ArnLike"
-    of_functions: Conditions = {operator: {"lambda:FunctionArn": functions}}
-    allow(control, ["lambda:ListEventSourceMappings"], ["*"])  # knows no resources
-    allow(control, ["lambda:CreateEventSourceMapping"], ["*"], of_functions)  # what is made has no name yet
-    change = ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
-    allow(control, change, [EVENT_SOURCE_MAPPINGS], of_functions)
-    allow(control, ["lambda:ListTags", "lambda:TagResource"], [EVENT_SOURCE_MAPPINGS])
 
 
 def _allow_targets(control: iam.IGrantable, config: Config) -> None:
