@@ -1,6 +1,6 @@
 """Questions to the history lake."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,9 +33,9 @@ class Client:
         return {"ResultSet": {"Rows": rows}, **more}
 
 
-def athena_of(client: Client, timeout: timedelta = timedelta(minutes=5)) -> Athena:
+def athena_of(client: Client) -> Athena:
     slept: list[float] = []
-    return Athena(client, "lake", "s3://bucket/queries/", timeout, sleep=slept.append, clock=lambda: sum(slept))
+    return Athena(client, "lake", "s3://bucket/queries/", sleep=slept.append, clock=lambda: sum(slept))
 
 
 def test_rows_of_all_pages_have_the_names_of_their_columns():
@@ -68,8 +68,11 @@ def test_a_query_that_fails_says_why(status, text):
 
 
 def test_a_query_is_not_waited_for_for_ever():
+    athena = replace(athena_of(Client([{"State": "RUNNING"}])), timeout=timedelta(seconds=20))
+
     with pytest.raises(QueryTooSlow, match="'1' in 0:00:20"):
-        athena_of(Client([{"State": "RUNNING"}]), timedelta(seconds=20)).rows("SELECT 1")
+        athena.rows("SELECT 1")
+    assert athena.clock() == 20
 
 
 THROTTLED = {"Error": {"Code": "TooManyRequestsException", "Message": "Rate exceeded"}}
