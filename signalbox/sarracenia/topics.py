@@ -16,15 +16,20 @@ class InvalidTopic(RejectedError):
 
 def topic_of(path: str, *, prefix: str = V03_PREFIX) -> str:
     """Return the topic under which a path is announced: its directories. Raises `InvalidTopic`."""
-    topic = ".".join((prefix, *path.split("/")[:-1]))
+    return escaped(".".join((prefix, *path.split("/")[:-1])))
+
+
+def escaped(words: str) -> str:
+    """Return the topic that sr3 makes of words with dots between them. Raises `InvalidTopic`."""
+    topic = words
     for character, escape in ESCAPES:
         topic = topic.replace(character, escape)
     try:
         encoded = _shortened(topic).encode()
     except UnicodeError as error:
-        raise InvalidTopic(f"the topic of {path[:80]!r} is not UTF-8, or is where its length has it cut") from error
+        raise InvalidTopic(f"the topic {words[:80]!r} is not UTF-8, or is where its length has it cut") from error
     if len(encoded) > MAXIMUM_TOPIC_LENGTH:
-        raise InvalidTopic(f"the topic of {path[:80]!r} has {len(encoded)} bytes; at most {MAXIMUM_TOPIC_LENGTH} fit")
+        raise InvalidTopic(f"the topic {words[:80]!r} has {len(encoded)} bytes; at most {MAXIMUM_TOPIC_LENGTH} fit")
     return encoded.decode()
 
 

@@ -10,7 +10,8 @@ from signalbox.cli import splitting_history
 from signalbox.queues import QueueName
 from signalbox.splitting import commands
 from signalbox.splitting.policy import Splittable, policy_document
-from stacks import commands, state_stack, tables
+from stacks import state_stack, tables
+from stacks.commands import TIMEOUT_SECONDS
 from stacks.config import settings
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
@@ -78,7 +79,7 @@ def test_answers_of_audits_go_where_who_asks_may_write(stage):
 
 
 def test_the_function_lives_longer_than_an_answer_of_the_history_takes():
-    assert control_wiring.AUDIT_TIMEOUT.total_seconds() < commands.TIMEOUT_SECONDS
+    assert control_wiring.AUDIT_TIMEOUT.total_seconds() < TIMEOUT_SECONDS
 
 
 def test_an_audit_can_go_back_as_far_as_any_stage_keeps_its_history():
