@@ -55,6 +55,15 @@ def compile_pattern(text: str, *, case_sensitive: bool, time_limit: timedelta = 
     return _bounded(text, case_sensitive=case_sensitive, time_limit=time_limit)
 
 
+def compile_start(text: str) -> Pattern:
+    """Return a pattern that must match from the start of a text on, as with Python's `re.match`.
+
+    Raises `InvalidExpression`.
+    """
+    compile_pattern(text, case_sensitive=True)  # alone, or `a)|(b` would pass
+    return compile_pattern(rf"\A(?:{text})", case_sensitive=True)
+
+
 def _bounded(text: str, *, case_sensitive: bool, time_limit: timedelta) -> Pattern:
     import regex  # noqa: PLC0415 - hardly a pattern needs it, and it takes as long to load as all else together
 
