@@ -1,4 +1,4 @@
-"""What CloudWatch measured of queues: when somebody received from them last, and how much was deleted."""
+"""What CloudWatch measured of queues: when somebody received last, what was deleted, and how old the oldest is."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from signalbox.queues import QueueName
 
 # Every receive is counted by one of the first two, those that found nothing too.
 RECEIVES = ("NumberOfMessagesReceived", "NumberOfEmptyReceives")
-REMOVED = "NumberOfMessagesDeleted"
+REMOVED, OLDEST = "NumberOfMessagesDeleted", "ApproximateAgeOfOldestMessage"
+METRICS = {**dict.fromkeys((*RECEIVES, REMOVED), "Sum"), OLDEST: "Maximum"}
 # SQS measures each minute; CloudWatch keeps that for 15 days, and five minutes for 63.
 FINE, COARSE = timedelta(minutes=1), timedelta(minutes=5)
 FINE_WINDOW = timedelta(days=1)
@@ -36,7 +37,7 @@ class CloudWatchQueueMetrics:
     def activity(self, name: QueueName, *, since: datetime) -> QueueActivity:
         """Return what consumers did since then: the last receive that was seen, of nothing too, and the deletions.
 
-        Raises `EffectFailed`.
+        The age of the oldest message is the newest that was measured. Raises `EffectFailed`.
         """
         now = self.now()
         period = FINE if now - since <= FINE_WINDOW else COARSE
@@ -45,12 +46,13 @@ class CloudWatchQueueMetrics:
         # A minute is told by its beginning: it may have been as late as its end.
         received_at = min(now, max(received) + period) if received else None
         removed = round(sum(found[REMOVED].values())) if found[REMOVED] else None
-        return QueueActivity(received_at, removed)
+        oldest = timedelta(seconds=found[OLDEST][max(found[OLDEST])]) if found[OLDEST] else None
+        return QueueActivity(received_at, removed, oldest)
 
     def _values(
         self, name: QueueName, *, since: datetime, until: datetime, period: timedelta
     ) -> Mapping[str, Mapping[datetime, float]]:
-        metrics = (*RECEIVES, REMOVED)
+        metrics = list(METRICS)
         queries = [_query(f"m{number}", metric, name, period) for number, metric in enumerate(metrics)]
         found: dict[str, dict[datetime, float]] = {metric: {} for metric in metrics}
         with look(f"metrics of queue {name!r}"):
@@ -73,4 +75,4 @@ def _query(query_id: str, metric: str, name: QueueName, period: timedelta) -> di
     dimensions = [{"Name": "QueueName", "Value": name}]
     measured = {"Namespace": "AWS/SQS", "MetricName": metric, "Dimensions": dimensions}
     seconds = round(period.total_seconds())
-    return {"Id": query_id, "MetricStat": {"Metric": measured, "Period": seconds, "Stat": "Sum"}}
+    return {"Id": query_id, "MetricStat": {"Metric": measured, "Period": seconds, "Stat": METRICS[metric]}}

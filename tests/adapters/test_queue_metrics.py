@@ -33,7 +33,7 @@ class CloudWatch:
             "Timestamps": [minute - ago * MINUTE for ago in found],
             "Values": list(found.values()),
         }
-        return {"MetricDataResults": [result], **({"NextToken": str(page + 1)} if page < 2 else {})}
+        return {"MetricDataResults": [result], **({"NextToken": str(page + 1)} if page < 3 else {})}
 
 
 def activity(values: dict[str, dict[int, float]], *, since: timedelta = timedelta(hours=1)) -> QueueActivity:
@@ -51,15 +51,20 @@ def activity(values: dict[str, dict[int, float]], *, since: timedelta = timedelt
         pytest.param({"NumberOfEmptyReceives": {1: 0.0, 9: 1.0}}, QueueActivity(8), id="zeros-are-no-receives"),
         pytest.param({"NumberOfMessagesDeleted": {1: 2.0, 3: 3.0}}, QueueActivity(None, 5), id="deleted"),
         pytest.param({"NumberOfMessagesDeleted": {1: 0.0}}, QueueActivity(None, 0), id="nothing-deleted"),
+        pytest.param(
+            {"ApproximateAgeOfOldestMessage": {1: 30.0, 3: 90.0}},
+            QueueActivity(oldest=timedelta(seconds=30)),
+            id="oldest",
+        ),
     ],
 )
-def test_the_last_receive_and_the_deletions_are_told(values: dict, expected: QueueActivity) -> None:
+def test_the_last_receive_the_deletions_and_the_age_are_told(values: dict, expected: QueueActivity) -> None:
     """`received_at` here is how many minutes ago the minute ended in which there was a receive."""
     told = activity(values)
 
     received_at = expected.received_at
     at = None if received_at is None else NOW.replace(second=0) - received_at * MINUTE
-    assert told == QueueActivity(at, expected.removed)
+    assert told == QueueActivity(at, expected.removed, expected.oldest)
 
 
 def test_a_receive_in_this_minute_was_not_later_than_now() -> None:
@@ -78,7 +83,7 @@ def test_a_long_time_is_looked_at_less_closely(since: timedelta, seconds: int) -
     assert (first["StartTime"], first["EndTime"]) == (NOW - since, NOW)
     assert {query["MetricStat"]["Period"] for query in first["MetricDataQueries"]} == {seconds}
     dimensions = [query["MetricStat"]["Metric"]["Dimensions"] for query in first["MetricDataQueries"]]
-    assert dimensions == [[{"Name": "QueueName", "Value": NAME}]] * 3
+    assert dimensions == [[{"Name": "QueueName", "Value": NAME}]] * 4
 
 
 def test_cloudwatch_takes_the_question(aws) -> None:
