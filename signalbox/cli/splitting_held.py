@@ -11,6 +11,7 @@ from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from signalbox.cli.signals import STATUS_OF_SIGNALS, handling
 from signalbox.cli.stage import say
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
@@ -22,31 +23,6 @@ if TYPE_CHECKING:
     from signalbox.splitting.sessions import SessionClient
 
 SECONDS_BETWEEN_BEATS = 10.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STATUS_OF_SIGNALS = 128  # what shells add to a signal's number
-
-
-class Interrupted(BaseException):
-    """Raised where a signal came, so that whatever is held is let go; no error of ours, hence no `Exception`."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.status = STATUS_OF_SIGNALS + number
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise `Interrupted` for each signal that would end us otherwise."""
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        raise Interrupted(number)
-
-    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @dataclass(slots=True)
@@ -134,12 +110,8 @@ class Command:
 
     def run(self) -> int:
         """Run to its end and return its status as a shell would. Raises `RejectedError` if it does not start."""
-        before = {number: signal.signal(number, self._pass_on) for number in SIGNALS}
-        try:
+        with handling(self._pass_on):
             return self._run()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def end(self) -> None:
         """Ask it to end, even before it began."""

@@ -99,7 +99,8 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Start a session, print the environment for its consumer, and keep it alive until interrupted."""
-    from signalbox.cli.splitting_held import Interrupted, Pulse, held, interruptible
+    from signalbox.cli.signals import Interrupted, interruptible
+    from signalbox.cli.splitting_held import Pulse, held
 
     wanted = wish(target=target, session=session, owner=owner, config=read_json(config))
     try:
@@ -125,7 +126,7 @@ def _print_session(state: "SessionState", *, as_json: bool) -> None:
 
 
 def _wait(pulse: "Pulse") -> None:
-    from signalbox.cli.splitting_held import Interrupted
+    from signalbox.cli.signals import Interrupted
 
     try:
         pulse.ended.wait()
@@ -146,7 +147,8 @@ def run(
     stage: Stage = "signalbox",
 ) -> None:
     """Run a command with a session of its own: it starts before, and ends whenever and however the command does."""
-    from signalbox.cli.splitting_held import Command, Interrupted, Pulse, held, interruptible
+    from signalbox.cli.signals import Interrupted, interruptible
+    from signalbox.cli.splitting_held import Command, Pulse, held
 
     wanted = wish(target=target, session=session, owner=owner, config=read_json(config))
     try:
@@ -210,7 +212,8 @@ def tail(
 ) -> None:
     """Print matching messages as they come, without taking them: a session that gets copies."""
     from signalbox.cli.deployment import find_deployment
-    from signalbox.cli.splitting_held import Interrupted, Pulse, held, interruptible
+    from signalbox.cli.signals import Interrupted, interruptible
+    from signalbox.cli.splitting_held import Pulse, held
     from signalbox.cli.splitting_tail import Tail, asked_for
 
     document = asked_for(queue, message_filter or [], jq_filter) if config is None else mirrored(read_json(config))
