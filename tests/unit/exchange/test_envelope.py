@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -18,11 +18,12 @@ from signalbox.exchange.envelope import (
     group_of,
 )
 from signalbox.exchange.topics import RoutingKey
-from signalbox.messages import MAXIMUM_BYTES, Attribute, Message, MessageId, outgoing, size_bytes
+from signalbox.messages import MAXIMUM_BYTES, Attribute, Message, MessageId, outgoing
 from signalbox.sarracenia.names import ExchangeName
+from tests.unit.exchange.naive_sqs import START as SENT_AT
+from tests.unit.exchange.naive_sqs import as_received
 
 EXCHANGE = ExchangeName("xs_alice")
-SENT_AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANY_TEXT = st.text(st.characters())  # halves of surrogate pairs, too
 KEYS = st.text(max_size=60).map(RoutingKey)
 BODIES = st.text("ab é\n😀", min_size=1)
@@ -38,38 +39,6 @@ TYPED = st.sampled_from(
         Attribute("Binary.image", None, "AP8="),
     ]
 )
-
-
-def as_received(message: Message, *, message_id: str = "id-1", attempt: int = 1) -> Message:
-    """Return a message as it comes out of SQS, which must have taken it."""
-    refuse_what_sqs_refuses(message)
-    system = {"SentTimestamp": str(round(SENT_AT.timestamp() * 1000)), "SenderId": "AIDA"}
-    document = {
-        "MessageId": message_id,
-        "Body": message.body,
-        "Attributes": {**message.system_attributes, **system, "ApproximateReceiveCount": str(attempt)},
-        "MessageAttributes": {name: one.value for name, one in message.attributes.items()},
-    }
-    return Message.parse(json.loads(json.dumps(document)))
-
-
-def refuse_what_sqs_refuses(message: Message) -> None:
-    assert len(message.attributes) <= 10
-    assert size_bytes(message) <= MAXIMUM_BYTES
-    for name, one in message.attributes.items():
-        assert re.fullmatch(r"(?!aws\.|amazon\.)[\w-]+(\.[\w-]+)*", name, re.ASCII | re.IGNORECASE), name
-        assert len(name) <= 256
-        assert (one.text is None) != (one.base64 is None)
-        assert one.text is None or is_xml(one.text)
-    assert is_xml(message.body)
-    for text in (message.group_id, message.deduplication_id):
-        assert text is None or re.fullmatch(r"[!-~]{1,128}", text)
-
-
-def is_xml(text: str) -> bool:
-    """The sentence of SQS's reference on SendMessage, MessageBody."""
-    ranges = [(0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF)]
-    return text != "" and all(any(low <= ord(c) <= high for low, high in ranges) for c in text)
 
 
 def delivered(envelope: Envelope, published: Message, **changes) -> Message:

@@ -1,0 +1,83 @@
+"""The account of a batch: what became of its messages and copies, as events and as numbers."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from signalbox.exchange import routing_events as events
+from signalbox.exchange.bindings import DeclaredName
+from signalbox.exchange.copies import Copy
+from signalbox.exchange.delivering import Outcome
+from signalbox.exchange.publications import Publication, Rejection, attempt
+from signalbox.exchange.records import Kind, Place
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, size_bytes
+from signalbox.sarracenia.names import ExchangeName
+
+
+@dataclass(slots=True)
+class Account:
+    """Counts for exchanges and queues, and the events of history, of all that happened at one moment.
+
+    An exchange has `received` messages, some of them `redelivered`, that were `rejected`, `dropped`, or passed to an
+    `alternate`; of their copies it has `routed` some, `retried` others later, and buried the `dead`. What a queue has
+    `received` is copies.
+    """
+
+    at: datetime
+    events: list[HistoryEvent] = field(default_factory=list)
+    _counts: dict[Place, Counter[str]] = field(default_factory=dict)
+
+    def receive(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
+        """Count messages that came."""
+        counted = self._of(Place(Kind.EXCHANGE, exchange))
+        counted["received"] += len(messages)
+        counted["redelivered"] += sum(1 for message in messages if attempt(message) > 1)
+        counted["bytes"] += sum(size_bytes(message) for message in messages)
+
+    def reject(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
+        """Note a message that is buried, because no exchange takes it, or because it is no copy to be tried again."""
+        if exchange is not None:
+            self._of(Place(Kind.EXCHANGE, exchange))["rejected"] += 1
+        self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
+
+    def publish(self, publication: Publication, exchange: ExchangeName, *, sequence: int | None) -> None:
+        """Note a publication that no binding matched."""
+        if publication.routes.queues and not publication.routes.by_alternate:
+            return
+        outcome = "alternate" if publication.routes.queues else "dropped"
+        self._of(Place(Kind.EXCHANGE, exchange))[outcome] += 1
+        key = publication.envelope.key
+        self.events.append(
+            events.unrouted(publication.message, outcome, exchange=exchange, key=key, sequence=sequence, at=self.at)
+        )
+
+    def settle(self, outcome: Outcome) -> None:
+        """Note what became of copies."""
+        for copy in outcome.taken:
+            self._count(copy, exchange="routed", queue="received")
+            self._of(_queue(copy.queue))["bytes"] += size_bytes(copy.message)
+            self.events.append(events.routed(copy, "delivered", at=self.at))
+        for copy in outcome.retried:
+            self._count(copy, exchange="retried", queue="retried")
+            self.events.append(events.routed(copy, "retried", at=self.at))
+        for dead in outcome.dead:
+            self._count(dead.copy, exchange="dead", queue="dead")
+            self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))
+
+    def counts(self) -> Iterator[tuple[Place, Mapping[str, int]]]:
+        """Yield what is to be added to the counters of each exchange and queue."""
+        for place, counted in self._counts.items():
+            yield place, {name: number for name, number in counted.items() if number}
+
+    def _count(self, copy: Copy, *, exchange: str, queue: str) -> None:
+        self._of(Place(Kind.EXCHANGE, copy.exchange))[exchange] += 1
+        self._of(_queue(copy.queue))[queue] += 1
+
+    def _of(self, place: Place) -> Counter[str]:
+        return self._counts.setdefault(place, Counter())
+
+
+def _queue(name: DeclaredName) -> Place:
+    return Place(Kind.QUEUE, name)

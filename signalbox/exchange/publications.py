@@ -1,0 +1,96 @@
+"""What came of an exchange's queue: publications with their copies, and messages that are none."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from signalbox.exchange.bindings import DeclaredName
+from signalbox.exchange.copies import Copy, is_fifo
+from signalbox.exchange.envelope import Envelope, InvalidPublication
+from signalbox.exchange.graph import Graph, Routes
+from signalbox.exchange.naming import StageNames
+from signalbox.messages import Message
+from signalbox.sarracenia.names import ExchangeName, UserName
+
+NOBODY = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A message that was published to an exchange, and where it goes."""
+
+    message: Message
+    envelope: Envelope
+    routes: Routes
+    publisher: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A message that no exchange takes, and why."""
+
+    message: Message
+    reason: str
+
+
+def read(
+    message: Message, exchange: ExchangeName, graph: Graph, *, users: Mapping[str, UserName]
+) -> Publication | Rejection:
+    """Return what a message of an exchange's queue is."""
+    try:
+        envelope = Envelope.from_published(message, is_ordered=is_fifo(exchange))
+    except InvalidPublication as error:
+        return Rejection(message, str(error))
+    publisher = users.get(user_id(message)) or message.system_attributes.get("SenderId") or NOBODY
+    return Publication(message, envelope, graph.routes(exchange, envelope.key), publisher)
+
+
+def user_id(message: Message) -> str:
+    """Return by which id IAM knows who sent a message: what is behind the colon names a session of a role."""
+    return message.system_attributes.get("SenderId", "").partition(":")[0]
+
+
+def copies(
+    publication: Publication,
+    *,
+    exchange: ExchangeName,
+    names: StageNames,
+    lifetimes: Mapping[DeclaredName, timedelta],
+    sequence: int | None,
+    now: datetime,
+) -> Iterator[Copy]:
+    """Yield the copy for each queue. Copies that say the same share their message."""
+    message, envelope = publication.message, publication.envelope
+    shared: dict[tuple[bool, timedelta | None], Message] = {}
+    for queue in publication.routes.queues:
+        destination, lifetime = names.queue(queue), lifetimes.get(queue)
+        variant = is_fifo(destination), lifetime
+        if variant not in shared:
+            shared[variant] = envelope.delivered(
+                message,
+                exchange=exchange,
+                publisher=publication.publisher,
+                sequence=sequence,
+                expires_at=None if lifetime is None else now + lifetime,
+                is_fifo=is_fifo(destination),
+            )
+        yield Copy(
+            queue=queue,
+            destination=destination,
+            message=shared[variant],
+            exchange=exchange,
+            key=envelope.key,
+            sequence=sequence,
+            published_at=sent_at(message),
+            attempt=attempt(message),
+        )
+
+
+def sent_at(message: Message) -> datetime:
+    """Return when a message was sent."""
+    return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
+
+
+def attempt(message: Message) -> int:
+    """Return how often a message was received, this time included."""
+    return int(message.system_attributes["ApproximateReceiveCount"])

@@ -1,0 +1,174 @@
+"""The router: what is published to an exchange reaches each queue with a binding that matches, or is accounted for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from signalbox.errors import UnavailableError
+from signalbox.exchange.accounts import Account
+from signalbox.exchange.copies import Copy, is_fifo
+from signalbox.exchange.delivering import Carrier, Outcome
+from signalbox.exchange.graph import Graph
+from signalbox.exchange.lifetimes import Lifetimes
+from signalbox.exchange.naming import StageNames
+from signalbox.exchange.publications import Publication, Rejection, copies, read, user_id
+from signalbox.exchange.rounds import Rounds
+from signalbox.exchange.routing_ports import Heads, RoutingTable, Tally
+from signalbox.exchange.sequences import Head, numbered
+from signalbox.exchange.topics import RoutingKey
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sarracenia.names import ExchangeName, UserName
+
+Entry = Publication | Rejection
+
+
+class ExchangeUnknown(UnavailableError):
+    """Raised when messages come of a queue behind which there is no exchange: they are left where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What became of a batch: the messages that must come again, and what happened."""
+
+    not_done: tuple[MessageId, ...]
+    events: tuple[HistoryEvent, ...]
+
+
+@dataclass(slots=True)
+class _Work:
+    """One batch on its way; the copies of a publication are made when it is its turn."""
+
+    exchange: ExchangeName
+    entries: Sequence[Entry]
+    rounds: Rounds[Entry]
+    account: Account
+    sequences: dict[MessageId, int] = field(default_factory=dict)
+    detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Router:
+    """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only."""
+
+    table: RoutingTable
+    heads: Heads
+    carrier: Carrier
+    tally: Tally
+    names: StageNames
+    now: Callable[[], datetime]
+    _graph: Graph = field(default_factory=Graph)
+    _users: dict[str, UserName] = field(default_factory=dict)
+    _lifetimes: Lifetimes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lifetimes = Lifetimes(self.table)
+
+    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> Routed:
+        """Route messages of an exchange's queue. A message is done when each copy is delivered or accounted for.
+
+        Raises `ExchangeUnknown`.
+        """
+        self._refresh(exchange, messages)
+        entries = [read(message, exchange, self._graph, users=self._users) for message in messages]
+        rounds = Rounds([(entry.message, entry) for entry in entries], is_fifo(exchange))
+        work = _Work(exchange, entries, rounds, Account(self.now()))
+        work.account.receive(messages, exchange)
+        if rounds.is_ordered:
+            self._number(work)
+        while ready := rounds.next():
+            self._carry_out(ready, work)
+        for place, counts in work.account.counts():
+            self.tally.add(place, counts, at=work.account.at)
+        return Routed(rounds.not_done(), tuple(work.account.events))
+
+    def _refresh(self, root: ExchangeName, messages: Sequence[Message]) -> None:
+        """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
+        senders = {user_id(message) for message in messages} - self._users.keys() - {""}
+        seen: set[ExchangeName] = set()
+        while unseen := self._graph.reachable(root) - seen:
+            look = self.table.look(unseen, senders=() if seen else senders)
+            self._users.update(look.users)
+            for name in unseen:
+                found = look.exchanges.get(name)
+                if found is None:
+                    self._graph.forget(name)
+                elif not self._graph.knows(found):
+                    self._graph.put(found, self.table.bindings(name))
+            if not seen and root not in look.exchanges:
+                raise ExchangeUnknown(f"exchange {root!r} is not declared")
+            seen |= unseen
+
+    def _number(self, work: _Work) -> None:
+        """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
+        keys: dict[RoutingKey, list[MessageId]] = {}
+        for entry in work.entries:
+            if isinstance(entry, Publication):
+                keys.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+        heads = self.heads.read(work.exchange, keys)
+        for key, found in keys.items():
+            head = heads.get(key, Head())
+            counted = numbered(head, found)
+            if counted is head or self.heads.save(work.exchange, key, counted, replacing=head):
+                work.sequences |= {one: counted.recent[one] for one in found}
+                work.detours[key] = dict(head.detours)
+
+    def _carry_out(self, entries: Sequence[Entry], work: _Work) -> None:
+        chosen: list[Copy] = []
+        for entry in entries:
+            message_id = entry.message.message_id
+            if isinstance(entry, Rejection):
+                self._reject(entry, work)
+            elif work.rounds.is_ordered and message_id not in work.sequences:
+                work.rounds.fail(message_id)
+            else:
+                work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id))
+                chosen += self._copies(entry, work)
+        outcome = self._sent(chosen, work)
+        work.account.settle(outcome)
+        for copy in outcome.stuck:
+            work.rounds.fail(copy.message_id)
+
+    def _reject(self, rejection: Rejection, work: _Work) -> None:
+        queue = self.names.queue(work.exchange)
+        if self.carrier.bury(rejection.message, beside=queue, reason=rejection.reason):
+            work.account.reject(rejection, work.exchange)
+        else:
+            work.rounds.fail(rejection.message.message_id)
+
+    def _copies(self, publication: Publication, work: _Work) -> Iterator[Copy]:
+        return copies(
+            publication,
+            exchange=work.exchange,
+            names=self.names,
+            lifetimes=self._lifetimes.of(publication.routes.queues, now=work.account.at),
+            sequence=work.sequences.get(publication.message.message_id),
+            now=work.account.at,
+        )
+
+    def _sent(self, chosen: Sequence[Copy], work: _Work) -> Outcome:
+        """Deliver copies, and have those tried again later that failed, or must not overtake one that did."""
+        direct: list[Copy] = []
+        behind: list[Copy] = []
+        for copy in chosen:
+            (behind if self._is_detoured(copy, work) else direct).append(copy)
+        outcome = self.carrier.deliver(direct)
+        for copy in outcome.failed:
+            if copy.sequence is not None and copy.keeps_order:
+                self.heads.detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
+                work.detours[copy.key][copy.destination] = copy.sequence
+        self.carrier.retry_later([*outcome.failed, *behind], outcome)
+        return outcome
+
+    def _is_detoured(self, copy: Copy, work: _Work) -> bool:
+        """Say whether copies for a queue go by way of the retry queue, and make this one the last that does."""
+        detours = work.detours.get(copy.key, {})
+        if copy.sequence is None or copy.destination not in detours:
+            return False
+        last = max(copy.sequence, detours[copy.destination])
+        if not self.heads.prolong(work.exchange, copy.key, copy.destination, last=last):
+            del detours[copy.destination]  # all of it has been delivered since
+            return False
+        detours[copy.destination] = last
+        return True

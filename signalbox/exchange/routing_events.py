@@ -1,0 +1,77 @@
+"""The history events of routing: what went where, and never anything of a message's body or headers."""
+
+from datetime import datetime
+
+from signalbox.exchange.copies import Copy
+from signalbox.exchange.topics import RoutingKey
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, size_bytes
+from signalbox.sarracenia.names import ExchangeName
+
+CAPABILITY = "exchange"
+REASON_CHARACTERS = 1_000
+
+
+def routed(copy: Copy, outcome: str, *, at: datetime) -> HistoryEvent:
+    """Return the event of a copy that was `delivered`, or is to be `retried`; the same again is the same fact."""
+    return _of_copy(copy, "routed", outcome, at=at)
+
+
+def dead_copy(copy: Copy, *, reason: str, at: datetime) -> HistoryEvent:
+    """Return the event of a copy that its queue did not take."""
+    return _of_copy(copy, "dead_letter", "dead", at=at, reason=reason[:REASON_CHARACTERS])
+
+
+def rejected(message: Message, *, exchange: ExchangeName | None, reason: str, at: datetime) -> HistoryEvent:
+    """Return the event of a message that is no publication, or no copy to be tried again when `exchange` is None.
+
+    The reason quotes names and keys, never the body.
+    """
+    return HistoryEvent(
+        event_id=f"rejected:{message.message_id}:{exchange or 'retries'}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason=reason[:REASON_CHARACTERS],
+        message_id=message.message_id,
+        source=exchange,
+        size_bytes=size_bytes(message),
+    )
+
+
+def unrouted(
+    message: Message, outcome: str, *, exchange: ExchangeName, key: RoutingKey, sequence: int | None, at: datetime
+) -> HistoryEvent:
+    """Return the event of a message that no binding matched: it was `dropped`, or went on to an `alternate`."""
+    return HistoryEvent(
+        event_id=f"unrouted:{message.message_id}:{exchange}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="unrouted",
+        outcome=outcome,
+        message_id=message.message_id,
+        topic=key,
+        sequence=sequence,
+        source=exchange,
+        size_bytes=size_bytes(message),
+    )
+
+
+def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
+    return HistoryEvent(
+        event_id=f"{kind}:{copy.message_id}:{copy.destination}:{outcome}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome=outcome,
+        reason=reason,
+        message_id=copy.message_id,
+        topic=copy.key,
+        sequence=copy.sequence,
+        source=copy.exchange,
+        destination=copy.queue,
+        size_bytes=size_bytes(copy.message),
+        latency_ms=round((at - copy.published_at).total_seconds() * 1000),
+        attempt=copy.attempt,
+    )

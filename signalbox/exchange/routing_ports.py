@@ -1,0 +1,92 @@
+"""What routing asks of the world, as Protocols named for their roles.
+
+All of them let the world's errors through: a batch that ended with one comes again, and everything may happen twice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from signalbox.exchange.bindings import DeclaredName
+from signalbox.exchange.records import Bound, Exchange, Place
+from signalbox.exchange.sequences import Head
+from signalbox.exchange.topics import RoutingKey
+from signalbox.queues import QueueName
+from signalbox.sarracenia.names import ExchangeName, UserName
+from signalbox.sending import Batch, Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at the table tells: those of the exchanges that are there, and whose SenderIds are known."""
+
+    exchanges: Mapping[ExchangeName, Exchange]
+    users: Mapping[str, UserName]
+
+
+class RoutingTable(Protocol):
+    """The declarations, as routing reads them."""
+
+    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
+        """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
+        ...
+
+    def bindings(self, exchange: ExchangeName) -> Iterable[Bound]:
+        """Return the bindings from an exchange, none older than the last look."""
+        ...
+
+    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+        """Return how old messages become in those of the queues that say so; may be a moment old."""
+        ...
+
+
+class Heads(Protocol):
+    """The heads of routing keys on ordered exchanges. Only one router at a time works on a key."""
+
+    def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
+        """Return the head of each key; that of a new key has counted nothing."""
+        ...
+
+    def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
+        """Store what a head has counted; say whether it still stood as in `replacing`. Detours stay as they are."""
+        ...
+
+    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
+        ...
+
+    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+        """Note a later last message of a detour; say whether there still is one."""
+        ...
+
+    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        """End a detour, if this is its last message."""
+        ...
+
+
+class CopySender(Protocol):
+    """Delivers to targets of one kind. Queues are the only kind so far."""
+
+    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+        """Make one call; return the deliveries that failed, with the reason if they were refused for good.
+
+        Raises `EffectFailed` when it is not known what was taken.
+        """
+        ...
+
+
+class QueueFinder(Protocol):
+    """Knows which queues SQS has."""
+
+    def exists(self, name: QueueName) -> bool:
+        """Say whether there is a queue; yes when it cannot be known."""
+        ...
+
+
+class Tally(Protocol):
+    """Counts what became of messages, minute by minute."""
+
+    def add(self, place: Place, counts: Mapping[str, int], *, at: datetime) -> None:
+        """Add to the counters of an exchange or a queue. Never raises: counting must not stop a message."""
+        ...
