@@ -1,4 +1,8 @@
-"""The ports of `signalbox.exchange.ports` in memory, with the conditions of each write."""
+"""The ports of `signalbox.exchange.ports` in memory, with the conditions of each write.
+
+The suites in tests/adapters/test_exchanges.py and test_exchange_bindings.py hold those of the store and the AWS
+adapters to the same behaviour.
+"""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -11,9 +11,11 @@ from signalbox.aws.dynamodb import ItemBusy
 from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.patterns import Pattern
+from signalbox.exchange.ports import Bindings, Exchanges, Queues
 from signalbox.exchange.records import BindOutcome, Bound, Kind, Place
 from signalbox.sarracenia.names import ExchangeName
 from tests.adapters.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
+from tests.exchange_memory import MemoryBindings, MemoryExchanges, MemoryQueues
 
 MANY = Pattern.parse("v03.#")
 TO_QUEUE = Bound(PUBLIC, QUEUE.place, MANY)
@@ -22,10 +24,12 @@ OTHER = replace(EXCHANGE, name=OURS)
 
 
 class Stage:
-    """An empty stage with two exchanges and a queue."""
+    """A stage with two exchanges and a queue; without a table, in memory."""
 
-    def __init__(self, table) -> None:
-        self.exchanges, self.queues, self.bindings = DynamoExchanges(table), DynamoQueues(table), DynamoBindings(table)
+    def __init__(self, table=None) -> None:
+        self.exchanges: Exchanges = DynamoExchanges(table) if table else MemoryExchanges()
+        self.queues: Queues = DynamoQueues(table) if table else MemoryQueues()
+        self.bindings: Bindings = DynamoBindings(table) if table else MemoryBindings(self.exchanges, self.queues)
         self.exchanges.create(EXCHANGE)
         self.exchanges.create(OTHER)
         self.queues.create(QUEUE)
@@ -35,9 +39,9 @@ class Stage:
         return tuple(one.version if one else 0 for one in found)
 
 
-@pytest.fixture
-def stage(exchange_table) -> Stage:
-    return Stage(exchange_table)
+@pytest.fixture(params=["memory", "dynamodb"])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    return Stage(request.getfixturevalue("exchange_table") if request.param == "dynamodb" else None)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +49,6 @@ def stage(exchange_table) -> Stage:
     [
         pytest.param(TO_QUEUE, (2, 1, 1), id="queue"),
         pytest.param(TO_EXCHANGE, (2, 2, 1), id="exchange"),
-        pytest.param(Bound(PUBLIC, EXCHANGE.place, MANY), (2, 1, 1), id="itself"),
     ],
 )
 def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Bound, versions: tuple) -> None:
@@ -54,6 +57,17 @@ def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, boun
     assert stage.bindings.of(PUBLIC) == [bound]
     assert stage.bindings.to(bound.target) == [bound]
     assert stage.versions() == versions
+
+
+def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
+    itself = Bound(PUBLIC, EXCHANGE.place, MANY)
+
+    assert stage.bindings.bind(itself) is BindOutcome.MADE
+    assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.place) == [itself]
+    assert stage.bindings.unbind(itself)
+
+    assert stage.bindings.of(PUBLIC) == []
+    assert stage.versions()[0] > 2
 
 
 def test_what_is_bound_already_stays_and_changes_no_version(stage: Stage) -> None:
@@ -128,7 +142,8 @@ def test_who_was_about_to_delete_an_exchange_sees_that_it_was_bound(stage: Stage
     assert not stage.exchanges.forget(OTHER)
 
 
-def test_bindings_of_a_record_that_goes_at_this_moment_are_for_later(stage: Stage) -> None:
+def test_bindings_of_a_record_that_goes_at_this_moment_are_for_later(exchange_table) -> None:
+    stage = Stage(exchange_table)
     stage.bindings.bind(TO_EXCHANGE)
     found = stage.exchanges.find(OURS)
     assert found is not None
@@ -138,14 +153,14 @@ def test_bindings_of_a_record_that_goes_at_this_moment_are_for_later(stage: Stag
         stage.bindings.unbind(TO_EXCHANGE)
 
 
-def test_there_may_be_more_bindings_than_a_page_has(stage: Stage) -> None:
+def test_there_may_be_more_bindings_than_a_page_has(exchange_table) -> None:
     names = [f"{number:04}" + "x" * 240 for number in range(3000)]
-    with stage.bindings.table.batch_writer() as batch:
+    with exchange_table.batch_writer() as batch:
         for name in names:
             item = {"exchange": PUBLIC, "target": "q_a", "target_kind": "queue", "pattern": name}
             batch.put_item(Item={"pk": f"exchange#{PUBLIC}", "sk": f"binding#queue#q_a\n{name}", **item})
 
-    assert [str(bound.pattern) for bound in stage.bindings.of(PUBLIC)] == names
+    assert [str(bound.pattern) for bound in DynamoBindings(exchange_table).of(PUBLIC)] == names
 
 
 class Refusing:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -12,8 +12,8 @@ from signalbox.exchange.ports import Exchanges, Queues, Users
 from signalbox.exchange.records import DeclaredQueue, Exchange, QueueSettings, User
 from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
+from tests.exchange_memory import START, MemoryExchanges, MemoryQueues, MemoryUsers
 
-START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 PUBLIC, OURS = ExchangeName("xpublic"), ExchangeName("xs_alice.fifo")
 ALICE, BOB = UserName("alice"), UserName("bob")
@@ -22,15 +22,17 @@ QUEUE = DeclaredQueue(DeclaredName("q_alice.a#b"), owner=ALICE, created_at=START
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 
 
-def made(adapter: Callable[[object], object]) -> object:
-    @pytest.fixture
-    def port(exchange_table) -> object:
-        return adapter(exchange_table)
+def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> object:
+    @pytest.fixture(params=["memory", "dynamodb"])
+    def port(request: pytest.FixtureRequest) -> object:
+        return memory() if request.param == "memory" else adapter(request.getfixturevalue("exchange_table"))
 
     return port
 
 
-exchanges, queues, users = made(DynamoExchanges), made(DynamoQueues), made(DynamoUsers)
+exchanges = made(MemoryExchanges, DynamoExchanges)
+queues = made(MemoryQueues, DynamoQueues)
+users = made(MemoryUsers, DynamoUsers)
 
 
 class TestExchanges:
