@@ -26,6 +26,8 @@ from tests.infrastructure.templates import Templates, templates
 
 DOCS = ROOT / "docs"
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
+# These run in sr3's environment; the next test finds their errors in their text.
+WITH_SR3_ONLY = {"signalbox.sr3.driver", "signalbox.sr3.messages"}
 KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting"}
 
 
@@ -43,7 +45,8 @@ def test_the_table_of_settings_is_the_one_that_the_code_gives():
 
 def test_every_error_has_its_entry():
     for module in pkgutil.walk_packages(signalbox.__path__, "signalbox."):
-        importlib.import_module(module.name)
+        if module.name not in WITH_SR3_ONLY:
+            importlib.import_module(module.name)
 
     # Tests and benchmarks that ran before may have errors of their own.
     ours = {error.__name__ for error in _descendants(SignalboxError) if error.__module__.startswith("signalbox.")}

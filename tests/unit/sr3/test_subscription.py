@@ -1,0 +1,68 @@
+"""What sr3's options say of a queue; they are as sr3 3.3.1 makes them of a configuration."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from signalbox.sr3.subscription import Binding, Subscription
+
+
+def options(queue: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    subscription = {
+        "queue": {"name": "q_alice.subscribe.weather", "declare": True, "bind": True, "prefetch": 25, **(queue or {})},
+        "bindings": [{"exchange": "xs_alice", "topic": "v03.a.#"}],
+        "bindings_to_remove": [{"exchange": "xs_alice", "topic": "v03.b.#"}],
+    }
+    return {"subscriptions": [subscription], "subscription_index": 0, **more}
+
+
+def test_the_first_instance_declares_and_binds():
+    wanted = Subscription.of(options({"expire": 300.0}, no=1, messageAgeMax=60.0))
+
+    assert wanted == Subscription(
+        queue="q_alice.subscribe.weather",
+        expires=timedelta(minutes=5),
+        message_ttl=timedelta(minutes=1),
+        prefetch=25,
+        is_declared=True,
+        bindings=(Binding("xs_alice", "v03.a.#"),),
+        former_bindings=(Binding("xs_alice", "v03.b.#"),),
+    )
+
+
+def test_sr3_in_the_foreground_is_a_first_instance():
+    assert Subscription.of(options(no=0)).is_declared
+
+
+def test_the_commands_declare_and_cleanup_have_no_number_and_are_one_too():
+    assert Subscription.of(options()).is_declared
+
+
+def test_further_instances_only_consume():
+    wanted = Subscription.of(options(no=2))
+
+    assert (wanted.is_declared, wanted.bindings, wanted.former_bindings) == (False, (), ())
+
+
+def test_what_is_not_to_be_declared_or_bound_is_not():
+    wanted = Subscription.of(options({"declare": False, "bind": False}))
+
+    assert (wanted.is_declared, wanted.bindings) == (False, ())
+
+
+@pytest.mark.parametrize("expire", [None, 0, 0.0])
+def test_a_queue_without_expiry_is_told_never_so_that_it_loses_a_former_one(expire):
+    assert Subscription.of(options({"expire": expire})).expires == timedelta(0)
+
+
+def test_topics_of_former_versions_may_be_lists_of_words():
+    found = options()
+    found["subscriptions"][0]["bindings"] = [{"exchange": "xpublic", "topic": ["v03", "#"]}]
+
+    assert Subscription.of(found).bindings == (Binding("xpublic", "v03.#"),)
+
+
+@pytest.mark.parametrize(("prefetch", "batch", "expected"), [(25, 100, 25), (25, 10, 10), (0, 100, 100)])
+def test_no_more_is_taken_at_once_than_a_batch_and_the_prefetch(prefetch, batch, expected):
+    assert Subscription.of(options({"prefetch": prefetch})).at_once(batch) == expected
