@@ -50,7 +50,7 @@ class Condition:
     place: Place
     state: State
     size: QueueSize
-    lag: timedelta | None
+    lag: timedelta
     rate_in: float
     rate_out: float | None
     total: Minute
@@ -66,7 +66,7 @@ class Condition:
             "ordered": self.place.is_ordered,
             "queued": self.size.waiting + self.size.delayed,
             "in_flight": self.size.in_flight,
-            "lag_seconds": None if self.lag is None else round(self.lag.total_seconds(), 1),
+            "lag_seconds": round(self.lag.total_seconds(), 1),
             "rate_in": round(self.rate_in, 3),
             "rate_out": None if self.rate_out is None else round(self.rate_out, 3),
             "bytes_in": round(self.total.size_bytes / WINDOW.total_seconds(), 1),
@@ -84,12 +84,20 @@ class Condition:
 def exchange_condition(exchange: Exchange, seen: Observed, now: datetime) -> Condition:
     """Return how an exchange is: its messages are those that are still to be routed."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
-    lag = _routing_lag(seen, total, now)
+    lag = _routing_lag(exchange, seen, total, now)
     last_activity = _last_activity(seen.minutes)
-    is_hung = size.waiting > 0 and not size.in_flight and _is_over(lag, HUNG)
+    is_hung = size.waiting > 0 and not size.in_flight and lag > HUNG
     return Condition(
         place=exchange.place,
-        state=_state(exchange, seen, total, is_hung=is_hung, lag=lag, now=now),
+        state=_state(
+            exchange,
+            seen,
+            total,
+            is_hung=is_hung,
+            is_rejecting=_is_most(total.rejected, total.received),
+            lag=lag,
+            now=now,
+        ),
         size=size,
         lag=lag,
         rate_in=_rate(total.received),
@@ -107,10 +115,18 @@ def queue_condition(queue: DeclaredQueue, seen: Observed, now: datetime) -> Cond
     last_consumer = _latest(queue.consumed_at, seen.activity.received_at)
     since_consumer = now - (last_consumer or queue.declared_at)
     # A message in flight is a sign of life, too, and one that has just come may have met a consumer that says none.
-    is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and _is_over(lag, HUNG)
+    is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and lag > HUNG
     return Condition(
         place=queue.place,
-        state=_state(queue, seen, total, is_hung=is_hung, lag=lag, now=now),
+        state=_state(
+            queue,
+            seen,
+            total,
+            is_hung=is_hung,
+            is_rejecting=_is_most(total.dead, total.received + total.dead),
+            lag=lag,
+            now=now,
+        ),
         size=size,
         lag=lag,
         rate_in=_rate(total.received),
@@ -139,20 +155,18 @@ def backlog_lag(minutes: Sequence[Minute], waiting: int, now: datetime) -> timed
     return HISTORY
 
 
-def _routing_lag(seen: Observed, total: Minute, now: datetime) -> timedelta | None:
+def _routing_lag(exchange: Exchange, seen: Observed, total: Minute, now: datetime) -> timedelta:
     """Return how long the messages of an exchange wait: what is queued, at the rate of what is routed.
 
-    What waits to be routed was not counted yet, so it cannot be looked for in the minutes.
+    What waits to be routed was not counted yet, so it cannot be looked for in the minutes. If nothing is routed, it is
+    taken to have waited since something was.
     """
-    if seen.activity.oldest is not None:
-        return seen.activity.oldest
     waiting = seen.size.waiting if seen.size else 0
     if waiting == 0:
         return timedelta(0)
     if total.received:
         return waiting / total.received * WINDOW
-    last_activity = _last_activity(seen.minutes)
-    return None if last_activity is None else now - last_activity
+    return now - (_last_activity(seen.minutes) or exchange.created_at)
 
 
 def _state(
@@ -161,19 +175,19 @@ def _state(
     total: Minute,
     *,
     is_hung: bool,
-    lag: timedelta | None,
+    is_rejecting: bool,
+    lag: timedelta,
     now: datetime,
 ) -> State:
     """Return the first state that applies, in the order in which sr3 asks."""
-    rejected = total.rejected + total.dead
     last_activity = _last_activity(seen.minutes)
     applies = {
         State.SHUTDOWN: record.is_leaving,
         State.MISSING: seen.size is None,
         State.HUNG: is_hung,
         State.RETRY: total.retried > RETRIES,
-        State.LAGGING: _is_over(lag, LAGGING),
-        State.REJECT: rejected > 0 and rejected >= REJECTED_SHARE * total.received,
+        State.LAGGING: lag > LAGGING,
+        State.REJECT: is_rejecting,
         State.IDLE: last_activity is None or now - last_activity > IDLE,
     }
     return next((state for state, is_so in applies.items() if is_so), State.RUNNING)
@@ -207,8 +221,8 @@ def _latest(*moments: datetime | None) -> datetime | None:
     return max((moment for moment in moments if moment is not None), default=None)
 
 
-def _is_over(lag: timedelta | None, threshold: timedelta) -> bool:
-    return lag is not None and lag > threshold
+def _is_most(rejected: int, count: int) -> bool:
+    return rejected > 0 and rejected >= REJECTED_SHARE * count
 
 
 def _text(moment: datetime | None) -> str | None:
