@@ -18,7 +18,7 @@ LOCK = ROOT / "lambdas" / "requirements.lock"
 # Lambda's Amazon Linux 2023 has glibc 2.34, so wheels for 2.28 run on it.
 LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
 # The command's work, not the functions': neither ships.
-LEFT_OUT = ("signalbox/cli", "signalbox/local")
+LEFT_OUT = ("signalbox/cli", "signalbox/local", "signalbox/sr3")
 # A new way of building must not find the folders of the old one.
 RECIPE = "1"
 

@@ -35,7 +35,7 @@ def test_the_code_holds_handlers_and_core_but_neither_command_nor_emulator(code)
     names = contents(code)
 
     assert {"lambdas/rendezvous/offer.py", "signalbox/rendezvous/broker.py"} <= set(names)
-    assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/local"))]
+    assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/local", "signalbox/sr3"))]
     assert {Path(name).suffix for name in names} == {".py", ".pyc"}
     assert {name.split("/")[0] for name in names} == {"lambdas", "signalbox"}
 
