@@ -18,6 +18,8 @@ WORKING_SECONDS = 10
 VISIBILITY_PER_TIMEOUT = 6
 # A batch of ten offers is ten queue creations of about 50 ms, and once in a while a slow one.
 SHORTEST_OFFER_TIMEOUT_SECONDS = 2
+# Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
+EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
 QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
 
 
@@ -197,6 +199,34 @@ class Choices:
         unit="s",
         minimum=15,
         maximum=86_400,
+    )
+    exchange_prefix: str = setting(
+        "",
+        "What the names of the queues in SQS start with that are exchanges or bound to them, before `x` and `q_`.",
+        pattern=EXCHANGE_PREFIX,
+    )
+    exchange_retention_seconds: int = setting(
+        345_600,
+        "How long a message waits in an exchange, or in a queue without a time to live of its own.",
+        unit="s",
+        minimum=60,
+        maximum=1_209_600,
+    )
+    exchange_maximum_receives: int = setting(
+        5,
+        "Attempts to route or to deliver a message before it is a dead letter.",
+        unit="attempts",
+        minimum=2,
+        maximum=100,
+    )
+    route_concurrency: int = setting(
+        10, "Batches of one exchange that are routed at once.", unit="functions", minimum=2, maximum=1000
+    )
+    route_timeout_seconds: int = setting(
+        30, "The longest run of the function `route`.", unit="s", minimum=5, maximum=300
+    )
+    route_retry_seconds: int = setting(
+        30, "How long after it failed a delivery is tried again.", unit="s", minimum=5, maximum=43_200
     )
     report_hour_utc: int = setting(
         1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23

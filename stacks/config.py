@@ -61,6 +61,21 @@ class Config(Choices):
         return f"{self.stage}-split-reply-"
 
     @property
+    def exchange_control_queue(self) -> str:
+        """The name of the queue that takes administrators' commands about exchanges; users have queues of their own."""
+        return f"{self.stage}-exchange-control"
+
+    @property
+    def exchange_reply_prefix(self) -> str:
+        """What the names of the queues start with that take the replies to those commands."""
+        return f"{self.stage}-exchange-reply-"
+
+    @property
+    def exchange_retry_queue(self) -> str:
+        """The name of the queue in which deliveries wait that failed."""
+        return f"{self.stage}-exchange-retries"
+
+    @property
     def queues_to_split(self) -> tuple[str, ...]:
         """The names of the queues that may be split."""
         return self._or_demo(parts(self.splittable_queues), DEMO)

@@ -103,6 +103,7 @@ def _broken_relations(config: Config) -> Iterator[str]:
     yield from _broken_times(config)
     yield from _broken_names(config)
     yield from _broken_splitting(config)
+    yield from _broken_exchanges(config)
 
 
 def _broken_times(config: Config) -> Iterator[str]:
@@ -129,9 +130,7 @@ def _broken_names(config: Config) -> Iterator[str]:
     # The client's credentials are public and may receive from every queue whose name starts with the prefix.
     if config.broker_queue.startswith(config.client_queue_prefix):
         yield f"client_queue_prefix {config.client_queue_prefix!r} would open the broker queue {config.broker_queue!r}"
-    if re.match(f"{re.escape(config.stage)}-(?:$|[A-Z]|split-)", config.client_queue_prefix) or (
-        f"{config.stage}-".startswith(config.client_queue_prefix)
-    ):
+    if _opens_own(config.client_queue_prefix, config.stage):
         yield f"client_queue_prefix {config.client_queue_prefix!r} would open the queues of stage {config.stage!r}"
     if config.broker_queue_key_arn and not config.broker_queue_arn:
         yield "broker_queue_key_arn is only for an existing queue: set broker_queue_arn too"
@@ -154,6 +153,34 @@ def _broken_splitting(config: Config) -> Iterator[str]:
             yield f"splittable_queues: {queue!r} would open queues of the stage {config.stage!r} itself"
     if any(target.startswith("ecs/") for target in config.targets_to_switch) and not config.target_roles:
         yield "splittable_targets names ECS services: set splittable_target_roles too, to the roles of their tasks"
+
+
+def _broken_exchanges(config: Config) -> Iterator[str]:
+    if config.route_retry_seconds < config.route_timeout_seconds:
+        yield (
+            f"route_retry_seconds must be at least route_timeout_seconds ({config.route_timeout_seconds} s), "
+            f"or Lambda does not read the queue of retries; it is {config.route_retry_seconds}"
+        )
+    # Whoever may use exchanges and queues by their names could otherwise use these.
+    for family in (f"{config.exchange_prefix}x", f"{config.exchange_prefix}q_"):
+        for name, prefix in (
+            ("client_queue_prefix", config.client_queue_prefix),
+            ("temporary_queue_prefix", config.temporary_queue_prefix),
+            ("the broker queue", config.broker_queue),
+        ):
+            if _overlap(family, prefix):
+                yield f"exchange_prefix {config.exchange_prefix!r}: {family!r} overlaps with {name}: {prefix!r}"
+        if _opens_own(family, config.stage):
+            yield (
+                f"exchange_prefix {config.exchange_prefix!r}: {family!r} would open the queues of stage "
+                f"{config.stage!r} itself"
+            )
+
+
+def _opens_own(prefix: str, stage: str) -> bool:
+    """Tell whether queues of the stage itself start with this: those that people name, and those that CDK names."""
+    named = (f"{stage}-split-", f"{stage}-exchange-")
+    return any(_overlap(prefix, own) for own in named) or bool(re.match(f"{re.escape(stage)}-[A-Z]", prefix))
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -112,6 +112,8 @@ def test_a_value_that_cannot_be_is_refused(context, problem):
         ({"client_queue_prefix": "signalbox-"}, "would open the queues of stage 'signalbox'"),
         ({"client_queue_prefix": "signalbox-Rendezvous"}, "would open the queues of stage 'signalbox'"),
         ({"client_queue_prefix": "signalbox-split-reply-"}, "would open the queues of stage 'signalbox'"),
+        ({"client_queue_prefix": "signalbox-exchange-c"}, "would open the queues of stage 'signalbox'"),
+        ({"client_queue_prefix": "signalbox-sp"}, "would open the queues of stage 'signalbox'"),
         (
             {"temporary_queue_prefix": "snowflake-client-x-"},
             "temporary_queue_prefix 'snowflake-client-x-' overlaps with client_queue_prefix: 'snowflake-client-'",
@@ -121,6 +123,12 @@ def test_a_value_that_cannot_be_is_refused(context, problem):
         ({"splittable_queues": "orders,mirrord-x"}, "splittable_queues: 'mirrord-x' would open queues of the stage"),
         ({"splittable_queues": "sig*"}, "splittable_queues: 'sig*' would open queues of the stage 'signalbox' itself"),
         ({"splittable_targets": "ecs/prod/mailer"}, "set splittable_target_roles too"),
+        ({"route_timeout_seconds": 40}, "route_retry_seconds must be at least route_timeout_seconds (40 s)"),
+        ({"stage": "x1"}, "exchange_prefix '': 'x' would open the queues of stage 'x1' itself"),
+        ({"exchange_prefix": "signalbox-e"}, "'signalbox-ex' would open the queues of stage 'signalbox' itself"),
+        ({"client_queue_prefix": "q_clients-"}, "'q_' overlaps with client_queue_prefix: 'q_clients-'"),
+        ({"temporary_queue_prefix": "xtmp-"}, "'x' overlaps with temporary_queue_prefix: 'xtmp-'"),
+        ({"broker_queue_name": "x-broker"}, "'x' overlaps with the broker queue: 'x-broker'"),
         ({"broker_queue_key_arn": KEY}, "broker_queue_key_arn is only for an existing queue"),
         ({"broker_queue_arn": QUEUE, "region": "us-east-1"}, "broker_queue_arn must be in region 'us-east-1'"),
     ],
@@ -169,6 +177,10 @@ def test_the_demo_of_the_local_stage_may_be_split_unless_others_are_named():
 
 def test_a_prefix_of_our_own_stage_may_name_client_queues():
     assert read_config({"client_queue_prefix": "signalbox-client-"}).client_queue_prefix == "signalbox-client-"
+
+
+def test_a_prefix_of_our_own_stage_may_name_exchanges_and_their_queues():
+    assert read_config({"stage": "x1", "exchange_prefix": "x1-"}).exchange_prefix == "x1-"
 
 
 def test_patience_is_at_least_six_function_timeouts():
