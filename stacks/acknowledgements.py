@@ -5,6 +5,7 @@ from constructs import IConstruct
 
 from stacks.arns import arn, queue_arn
 from stacks.config import Config
+from stacks.exchange_environment import bound_queue_arns, exchange_queue_arns, user_control_queue_arns
 from stacks.grants import EVENT_SOURCE_MAPPINGS
 from stacks.signalbox_stack import SignalboxStack
 from stacks.splitting_grants import settings_arns
@@ -20,9 +21,22 @@ SESSION_QUEUES = (
     "no other queue of the stage starts with one of them."
 )
 NAMED_BY_SETTINGS = "Whoever deployed the stage chose these queues, consumers and roles by a pattern or a tag."
+DECLARED_QUEUES = (
+    "Exchanges and queues are declared by commands while the stage runs, so they can only be named as the convention "
+    "of Sarracenia names them: `xpublic`, `x…_…` and `q_…`, after the prefix of the stage. The stage's settings are "
+    "refused if a queue of its own could be called so."
+)
+ASKING_QUEUES = (
+    "Users come and go by commands, and reply queues with who waits for a reply, so both can only be named by their "
+    "prefixes; no other queue of the stage starts with one of them."
+)
 UNNAMEABLE = (
     "X-Ray's two write actions, lists of queues and mappings, and task definitions know no resources; an event source "
     "mapping that is to be made has no name, and the policy names the functions that it may be made for."
+)
+UNNAMEABLE_METRICS = (
+    "X-Ray's two write actions, lists of queues and mappings, and metrics know no resources; an event source mapping "
+    "that is to be made has no name, and the policy names the function that it may be made for."
 )
 MAPPINGS = "AWS names event source mappings; the policy names the functions whose mappings may be changed."
 STACK = "CloudFormation ends the ARN of a stack with an id of its own."
@@ -49,6 +63,7 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     _acknowledge_functions(stack, config)
     _acknowledge_roles(state, stack)
     _acknowledge_splitting(stack, config)
+    _acknowledge_exchange(stack, config)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
     if config.local:
         _acknowledge_emulator(stack)
@@ -94,6 +109,18 @@ def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
             _accept_resource(identity, _as_found(queue_arn(f"{prefix}*")), SESSION_QUEUES)
     _accept_resource(functions["control"].own_role, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
     _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
+
+
+def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
+    for function in stack.exchange.functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", UNNAMEABLE_METRICS if function.node.id == "Control" else TRACING)
+        for resource in (*exchange_queue_arns(config), *bound_queue_arns(config)):
+            _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
+    control = stack.exchange.functions["control"].own_role
+    for resource in (*user_control_queue_arns(config), queue_arn(f"{config.exchange_reply_prefix}*")):
+        _accept_resource(control, _as_found(resource), ASKING_QUEUES)
+    _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
 
 
 def _as_found(resource: str) -> str:

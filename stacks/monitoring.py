@@ -7,6 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from stacks.config import Config
+from stacks.exchange import Exchange
 from stacks.function import Function
 from stacks.history_lake import HistoryLake
 from stacks.rendezvous import Rendezvous
@@ -28,6 +29,7 @@ class Monitoring(Construct):
         *,
         rendezvous: Rendezvous,
         splitting: Splitting,
+        exchange: Exchange,
         lake: HistoryLake,
         reports: Mapping[str, ReportJob],
         schedules: Schedules,
@@ -37,6 +39,7 @@ class Monitoring(Construct):
         self.alarms = [
             *_alarms(rendezvous, lake=lake, reports=reports.values(), schedules=schedules),
             *_splitting_alarms(splitting),
+            *_exchange_alarms(exchange),
         ]
         cloudwatch.Dashboard(
             self,
@@ -51,6 +54,8 @@ class Monitoring(Construct):
                 _message_row(),
                 _command_row(splitting),
                 _function_row(splitting.functions, of="splitting"),
+                _retry_row(exchange),
+                _function_row(exchange.functions, of="exchange"),
                 _history_row(lake, reports),
             ],
         )
@@ -123,6 +128,28 @@ def _command_row(splitting: Splitting) -> list[cloudwatch.IWidget]:
             [
                 queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
                 dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
+            ],
+        ),
+    ]
+
+
+def _exchange_alarms(exchange: Exchange) -> list[cloudwatch.IAlarm]:
+    return [*exchange.alarms, *(alarm for function in exchange.functions.values() for alarm in function.alarms)]
+
+
+def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
+    commands, queues = exchange.control_queue, (exchange.retries, exchange.ordered_retries)
+    return [
+        _graph("Commands about exchanges", [commands.metric_number_of_messages_sent()]),
+        _graph("Deliveries that failed and are tried again", [q.metric_number_of_messages_sent() for q in queues]),
+        _graph(
+            "Oldest command and delivery (s), dead letters of exchanges",
+            [
+                *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in (commands, *queues)),
+                *(
+                    dead.metric_approximate_number_of_messages_visible(statistic="Maximum")
+                    for dead in (exchange.dead_letters, exchange.ordered_dead_letters)
+                ),
             ],
         ),
     ]

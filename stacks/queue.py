@@ -27,11 +27,20 @@ class DeadLetterQueue(sqs.Queue):
     """Keeps what failed for two weeks and raises an alarm when there is `alarm_at` of it."""
 
     def __init__(
-        self, scope: Construct, name: str, *, key: kms.IKey, config: Config, alarm_at: int = 1, holds: str
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        key: kms.IKey,
+        config: Config,
+        alarm_at: int = 1,
+        holds: str,
+        ordered: bool = False,
     ) -> None:
         super().__init__(
             scope,
             name,
+            fifo=ordered or None,
             retention_period=Duration.days(14),
             encryption=sqs.QueueEncryption.KMS,
             encryption_master_key=key,
@@ -61,11 +70,16 @@ class Queue(sqs.Queue):
         visibility: Duration,
         retention: Duration,
         queue_name: str | None = None,
+        ordered: bool = False,
     ) -> None:
         super().__init__(
             scope,
             name,
             queue_name=queue_name,
+            fifo=ordered or None,
+            # As many messages as SQS can: order is promised to a group alone.
+            deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if ordered else None,
+            fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if ordered else None,
             visibility_timeout=visibility,
             retention_period=retention,
             encryption=sqs.QueueEncryption.KMS,

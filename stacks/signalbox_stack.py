@@ -5,6 +5,8 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from stacks.config import Config
+from stacks.exchange import Exchange
+from stacks.exchange_grants import grant_exchange
 from stacks.function import Function, program
 from stacks.grants import grant_delivery, grant_rendezvous, grant_report, grant_schedules
 from stacks.history_lake import TABLE, HistoryLake
@@ -30,6 +32,7 @@ class SignalboxStack(Stack):
         built, stream = program(self, config), self.lake.stream.delivery_stream_name
         self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
         self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
+        self.exchange = Exchange(self, "Exchange", state=state, stream_name=stream, program=built, config=config)
         self.reports = {
             name: ReportJob(self, name, report=report, bucket=state.history_bucket, key=key, config=config)
             for name, report in REPORTS.items()
@@ -41,6 +44,7 @@ class SignalboxStack(Stack):
             "Monitoring",
             rendezvous=self.rendezvous,
             splitting=self.splitting,
+            exchange=self.exchange,
             lake=self.lake,
             reports=self.reports,
             schedules=self.schedules,
@@ -48,6 +52,7 @@ class SignalboxStack(Stack):
         )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
         grant_splitting(self.splitting, state=state, lake=self.lake, config=config)
+        grant_exchange(self.exchange, state=state, lake=self.lake, config=config)
         grant_delivery(self.lake, state=state)
         for report in self.reports.values():
             grant_report(report, state=state)
@@ -60,6 +65,8 @@ class SignalboxStack(Stack):
             "SweepStrays": ("strays", _daily(hour=3)),
             "ReconcileSplits": ("reconcile", _every(minutes=1)),
             "SweepSplits": ("strays", _daily(hour=4)),
+            "ExpireQueues": ("expire", _every(minutes=1)),
+            "SweepExchanges": ("strays", _daily(hour=5)),
         }
         for name, (task, expression) in tasks.items():
             self.schedules.invoke(name, self._calls[name], payload={"task": task}, expression=expression)
@@ -74,8 +81,13 @@ class SignalboxStack(Stack):
     @property
     def _calls(self) -> dict[str, Function]:
         """What the schedules call, by their names."""
-        sweep, control = self.rendezvous.functions["sweep"], self.splitting.functions["control"]
-        return {"SweepLeases": sweep, "SweepStrays": sweep, "ReconcileSplits": control, "SweepSplits": control}
+        sweep, splitting = self.rendezvous.functions["sweep"], self.splitting.functions["control"]
+        exchange = self.exchange.functions["control"]
+        return {
+            **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
+            **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
+            **dict.fromkeys(("ExpireQueues", "SweepExchanges"), exchange),
+        }
 
     def _name_results(self, state: StateStack, config: Config) -> None:
         broker, api = self.rendezvous.broker, self.rendezvous.api
@@ -99,6 +111,7 @@ class SignalboxStack(Stack):
             "ReportJobName": self.reports["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
             **self._splitting_results(state, config),
+            **self._exchange_results(state, config),
             "Region": Aws.REGION,
         }
         for name, value in results.items():
@@ -117,6 +130,19 @@ class SignalboxStack(Stack):
             "SplitReportJobName": self.reports["SplitReport"].job.job_name,
             "SplitReportPrefix": SPLIT_REPORT_PREFIX,
             "SplitUserPolicyArn": splitting.user_policy.managed_policy_arn,
+        }
+
+    def _exchange_results(self, state: StateStack, config: Config) -> dict[str, str]:
+        exchange = self.exchange
+        return {
+            "ExchangeControlQueueUrl": exchange.control_queue.queue_url,
+            "ExchangeReplyQueuePrefix": config.exchange_reply_prefix,
+            "ExchangePrefix": config.exchange_prefix,
+            "ExchangeDeadLetterQueueUrl": exchange.dead_letters.queue_url,
+            "ExchangeTable": state.exchange_table.table_name,
+            "RouteFunctionName": exchange.functions["route"].function_name,
+            "RouteFunctionArn": exchange.functions["route"].function_arn,
+            "ExchangeControlFunctionName": exchange.functions["control"].function_name,
         }
 
 

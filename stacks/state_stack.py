@@ -8,7 +8,7 @@ from constructs import Construct
 
 from stacks.config import Config
 from stacks.keys import Key
-from stacks.tables import lease_table, rendezvous_table, split_table
+from stacks.tables import exchange_table, lease_table, rendezvous_table, split_table
 
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"
@@ -34,6 +34,7 @@ class StateStack(Stack):
         self.rendezvous_table = rendezvous_table(self, key=self.state_key, removal=removal)
         self.lease_table = lease_table(self, key=self.state_key, removal=removal)
         self.split_table = split_table(self, key=self.state_key, removal=removal)
+        self.exchange_table = exchange_table(self, key=self.state_key, removal=removal)
         self.history_bucket = _history_bucket(self, config=config, key=self.state_key, removal=removal)
         self.client_secret = _client_secret(self, key=self.state_key, removal=removal)
 

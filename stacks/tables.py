@@ -35,7 +35,16 @@ def lease_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> d
 
 def split_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
     """Make the table of splits and registries; its index lists all of a kind."""
-    table = _table(scope, "Splits", partition="pk", sort="sk", key=key, removal=removal)
+    return _table_of_kinds(scope, "Splits", key=key, removal=removal)
+
+
+def exchange_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
+    """Make the table of exchanges, queues, bindings and users; its index lists all of a kind."""
+    return _table_of_kinds(scope, "Exchanges", key=key, removal=removal)
+
+
+def _table_of_kinds(scope: Construct, name: str, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
+    table = _table(scope, name, partition="pk", sort="sk", key=key, removal=removal)
     table.add_global_secondary_index(
         index_name=BY_KIND,
         partition_key=dynamodb.Attribute(name="kind", type=TEXT),

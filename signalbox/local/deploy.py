@@ -17,14 +17,17 @@ from signalbox.local.session import stack_outputs
 from signalbox.local.state import CHECKOUT, State, write_json
 
 DEFAULT_PORT = 4566
-# A laptop's settings, unless others are given: consumers called `demo-…` can be split, and what SQS takes a minute
-# to be sure of, the emulator knows at once.
+# A laptop's settings, unless others are given: consumers called `demo-…` can be split, what SQS takes a minute
+# to be sure of, the emulator knows at once, and what failed is soon tried again.
 LOCAL_SETTINGS = {
     "splittable_queues": "demo-*",
     "splittable_targets": "lambda/demo-*",
     "split_concurrency": "2",
     "split_timeout_seconds": "5",
     "split_empty_seconds": "3",
+    "route_concurrency": "2",
+    "route_timeout_seconds": "5",
+    "route_retry_seconds": "5",
 }
 # What answers under which prefix of the endpoint: later capabilities add theirs.
 API_PREFIXES = {"rendezvous": "RendezvousApiId"}
@@ -123,6 +126,9 @@ def _record(state: State, running: Emulator) -> dict[str, Any]:
         "broker_queue_url": outputs["BrokerQueueUrl"],
         "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
         "history_bucket": outputs["HistoryBucket"],
+        "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
+        "exchange_reply_queue_prefix": outputs["ExchangeReplyQueuePrefix"],
+        "exchange_prefix": outputs["ExchangePrefix"],
         "client_credentials": {
             "access_key_id": client.access_key_id,
             "secret_access_key": client.secret_access_key,

@@ -28,7 +28,7 @@ def run_app(folder, **settings):
     [
         {},
         {"local": True},
-        {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "stage": "trial"},
+        {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "exchange_prefix": "trial-", "stage": "trial"},
         {**SETTINGS, "temporary_queue_prefix": "tmp-"},
     ],
     ids=["default", "local", "existing queue and other names", "queues and consumers to split"],

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.infrastructure.exchange_permissions import EXCHANGE
 from tests.infrastructure.templates import Templates, as_list
 
 ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
@@ -144,6 +145,7 @@ TABLE: dict[str, dict[str, str]] = {
         "QueueKey": f"kms: {KEY_IN_USE}",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
+    **EXCHANGE,
     "HistoryLake/DeliveryRole": {
         "History/raw/*": "s3: AbortMultipartUpload GetObject PutObject",
         "History/errors/*": "s3: AbortMultipartUpload GetObject PutObject",

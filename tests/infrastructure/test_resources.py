@@ -7,10 +7,19 @@ import pytest
 from tests.infrastructure.templates import Templates, as_list, templates
 
 FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}
-FUNCTIONS |= {"Splitting/Split", "Splitting/Control"}
+FUNCTIONS |= {"Splitting/Split", "Splitting/Control", "Exchange/Route", "Exchange/Control"}
+RETRIES = ("Retries", "OrderedRetries")
+BATCHES = {
+    "Rendezvous/Offer/Offers": 10,
+    **dict.fromkeys(("Splitting/Control/Commands", "Exchange/Control/Commands"), 1),
+    **{f"Exchange/Route/{name}": 10 for name in RETRIES},
+}
 # Names that a person or another account types; all others are CDK's.
 TYPED_NAMES = {
-    "AWS::SQS::Queue": ("QueueName", {"Rendezvous/Broker", "Splitting/Commands"}),
+    "AWS::SQS::Queue": (
+        "QueueName",
+        {"Rendezvous/Broker", "Splitting/Commands"} | {f"Exchange/{name}" for name in ("Commands", *RETRIES)},
+    ),
     "AWS::IAM::User": ("UserName", {"Rendezvous/ClientUser"}),
     "AWS::IAM::ManagedPolicy": ("ManagedPolicyName", set()),
     "AWS::DynamoDB::Table": ("TableName", set()),
@@ -89,7 +98,7 @@ def test_every_event_source_reports_partial_failures_within_a_bound(stage):
         properties = mapping["Properties"]
         assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
         assert properties["ScalingConfig"] == {"MaximumConcurrency": 10}, name
-        assert properties["BatchSize"] == {"Rendezvous/Offer/Offers": 10, "Splitting/Control/Commands": 1}[name]
+        assert properties["BatchSize"] == BATCHES[name]
 
 
 def test_every_alarm_knows_what_silence_means_and_what_to_do(stage):
@@ -105,6 +114,8 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
     expected |= {"Rendezvous/Api/ServerErrors", "Report/Failed", "SplitReport/Failed"}
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
+    expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
+    expected |= {f"Exchange/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
     assert alarms == expected
 
@@ -172,6 +183,7 @@ def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
         assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
     assert set(schedules) == {
         *("Schedules/SweepLeases", "Schedules/SweepStrays", "Schedules/Report"),
+        *("Schedules/ExpireQueues", "Schedules/SweepExchanges"),
         *("Schedules/ReconcileSplits", "Schedules/SweepSplits", "Schedules/SplitReport"),
     }
 
@@ -250,5 +262,13 @@ def test_the_results_have_the_names_that_others_read(stage):
         "SplitReportJobName",
         "SplitReportPrefix",
         "SplitUserPolicyArn",
+        "ExchangeControlQueueUrl",
+        "ExchangeReplyQueuePrefix",
+        "ExchangePrefix",
+        "ExchangeDeadLetterQueueUrl",
+        "ExchangeTable",
+        "RouteFunctionName",
+        "RouteFunctionArn",
+        "ExchangeControlFunctionName",
         "Region",
     }

@@ -1,0 +1,119 @@
+"""The exchange: the queue that takes commands, the queues of what is tried again, and the functions behind them."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from stacks.commands import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
+from stacks.config import Config
+from stacks.exchange_environment import Resources, control_environment, route_environment
+from stacks.function import Function, Program
+from stacks.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.state_stack import StateStack
+
+# What SQS hands over of an ordered queue at most, and of others without waiting for more.
+BATCH = 10
+# The function buries by itself what was tried too often; if it cannot, SQS does a little later.
+GRACE_RECEIVES = 2
+# Routing is matching, and processor time comes with memory; the compiled bindings of all exchanges are kept in it.
+MEMORY_MEGABYTES = 1024
+DESCRIPTIONS = {
+    "route": "Puts the messages of exchanges into the queues that are bound to them",
+    "control": "Declares exchanges, queues and bindings, and deletes those that are due",
+}
+
+
+class Exchange(Construct):
+    """Routes messages by topic; exchanges and queues come by command, permissions are in `exchange_grants.py`."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
+    ) -> None:
+        super().__init__(scope, name)
+        dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
+        self.dead_letters = dead("DeadLetters", holds="Messages or commands that nobody could take")
+        # What waits in order can only be put aside in order.
+        self.ordered_dead_letters = dead(
+            "OrderedDeadLetters", holds="Deliveries in order that could be neither made nor buried", ordered=True
+        )
+        self.control_queue = command_queue(
+            self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key
+        )
+        self.retries = self._retries("Retries", self.dead_letters, key=state.queue_key, config=config)
+        self.ordered_retries = self._retries(
+            "OrderedRetries", self.ordered_dead_letters, key=state.queue_key, config=config
+        )
+        resources = self._resources(state, stream_name)
+        make = partial(self._function, program=program, key=state.state_key, config=config)
+        route = make("route", config.route_timeout_seconds, environment=route_environment(resources, config))
+        told = control_environment(resources, config, route_arn=route.function_arn)
+        self.functions = {"route": route, "control": make("control", TIMEOUT_SECONDS, environment=told)}
+        obey(self.functions["control"], self.control_queue)
+        # What calls `route` with the messages of an exchange is made with the exchange and goes with it.
+        for queue in (self.retries, self.ordered_retries):
+            route.add_event_source_mapping(
+                queue.node.id,
+                event_source_arn=queue.queue_arn,
+                batch_size=BATCH,
+                report_batch_item_failures=True,
+                max_concurrency=config.route_concurrency,
+            )
+        self.alarms = self._alarms(config)
+
+    def _retries(self, name: str, dead_letters: DeadLetterQueue, *, key: kms.IKey, config: Config) -> Queue:
+        return Queue(
+            self,
+            name,
+            queue_name=config.exchange_retry_queue + (".fifo" if dead_letters.fifo else ""),
+            key=key,
+            visibility=Duration.seconds(config.route_retry_seconds),
+            retention=Duration.seconds(config.exchange_retention_seconds),
+            redrive=Redrive(queue=dead_letters, maximum_receives=config.exchange_maximum_receives + GRACE_RECEIVES),
+            ordered=dead_letters.fifo,
+        )
+
+    def _resources(self, state: StateStack, stream_name: str) -> Resources:
+        return Resources(
+            table_name=state.exchange_table.table_name,
+            stream_name=stream_name,
+            key_arn=state.queue_key.key_arn,
+            control_queue_url=self.control_queue.queue_url,
+            dead_letter_queue_url=self.dead_letters.queue_url,
+            retry_queue_url=self.retries.queue_url,
+            ordered_retry_queue_url=self.ordered_retries.queue_url,
+        )
+
+    def _function(
+        self,
+        name: str,
+        seconds: int,
+        *,
+        environment: Mapping[str, str],
+        program: Program,
+        key: kms.IKey,
+        config: Config,
+    ) -> Function:
+        return Function(
+            self,
+            name.capitalize(),
+            handler=f"lambdas.exchange.{name}.handler",
+            description=DESCRIPTIONS[name],
+            program=program,
+            timeout=Duration.seconds(seconds),
+            environment=environment,
+            key=key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+        )
+
+    def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
+        """Watch what nobody could take, and how old what waits becomes."""
+        # A delivery that is tried again is as old as all of its attempts together.
+        attempts = Duration.seconds(config.route_retry_seconds * (config.exchange_maximum_receives + GRACE_RECEIVES))
+        watched = ((self.control_queue, VISIBILITY), (self.retries, attempts), (self.ordered_retries, attempts))
+        ages = [age_alarm(queue, queue, oldest=oldest, config=config) for queue, oldest in watched]
+        return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm]

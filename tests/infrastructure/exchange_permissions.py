@@ -1,0 +1,53 @@
+"""What the functions of the exchange may touch, for the table in `test_permissions.py`."""
+
+ITEMS = "dynamodb: DeleteItem GetItem PutItem Query UpdateItem"
+KEY_IN_USE = "kms: Decrypt GenerateDataKey"
+SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
+MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
+READ_QUEUE = "sqs: DeleteMessage GetQueueAttributes ReceiveMessage"
+MAKE_QUEUE = "sqs: CreateQueue DeleteQueue GetQueueAttributes ListQueueTags SendMessage SetQueueAttributes TagQueue"
+SCHEDULED = {
+    "Exchange/Control": "lambda: InvokeFunction",
+    "Schedules/DeadCalls": "sqs: SendMessage",
+    "QueueKey": KEY_IN_USE,
+}
+EXCHANGE = {
+    "Exchange/RouteRole": {
+        "Exchange/RouteLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        f"{SQS}:xpublic*": READ_QUEUE,
+        f"{SQS}:x*_*": READ_QUEUE,
+        f"{SQS}:q_*": "sqs: SendMessage",
+        "Exchange/Retries": f"{READ_QUEUE} SendMessage",
+        "Exchange/OrderedRetries": f"{READ_QUEUE} SendMessage",
+        "Exchange/DeadLetters": "sqs: SendMessage",
+        "Exchanges": f"{ITEMS} BatchGetItem",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": KEY_IN_USE,
+        "QueueKey": KEY_IN_USE,
+    },
+    "Exchange/ControlRole": {
+        "Exchange/ControlLogs": "logs: CreateLogStream PutLogEvents",
+        "*": (
+            "cloudwatch: GetMetricData lambda: CreateEventSourceMapping ListEventSourceMappings sqs: ListQueues "
+            "xray: PutTelemetryRecords PutTraceSegments"
+        ),
+        "Exchange/Commands": READ_QUEUE,
+        f"{SQS}:signalbox-exchange-control-*": READ_QUEUE,
+        f"{SQS}:signalbox-exchange-reply-*": "sqs: DeleteQueue GetQueueAttributes ListQueueTags SendMessage",
+        f"{SQS}:xpublic*": MAKE_QUEUE,
+        f"{SQS}:x*_*": MAKE_QUEUE,
+        f"{SQS}:q_*": MAKE_QUEUE,
+        "Exchange/DeadLetters": "sqs: SendMessage",
+        MAPPINGS: (
+            "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"
+        ),
+        "Exchanges": f"{ITEMS} BatchWriteItem ConditionCheckItem",
+        "Exchanges/index/by_kind": f"{ITEMS} BatchWriteItem ConditionCheckItem",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "StateKey": KEY_IN_USE,
+        "QueueKey": KEY_IN_USE,
+    },
+    "Schedules/ExpireQueuesRole": SCHEDULED,
+    "Schedules/SweepExchangesRole": SCHEDULED,
+}
