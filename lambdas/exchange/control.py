@@ -1,0 +1,56 @@
+"""Obeys commands from the control queues, of which each says who asks, and deletes what is due by the schedule."""
+
+import logging
+from typing import Any
+
+from lambdas.commands import obey
+from lambdas.exchange import control_wiring, wiring
+from signalbox.control.envelope import Envelope
+from signalbox.errors import RejectedError
+from signalbox.exchange.command_reader import COMMANDS
+from signalbox.exchange.control import ExchangeDesk
+from signalbox.exchange.expiring import Expiring
+from signalbox.sarracenia.names import UserName
+
+EXPIRE, STRAYS = "expire", "strays"
+
+logger = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Return the commands that stay in flight; for a task of the schedule, how many queues it deleted."""
+    if "Records" in event:
+        return obey(event["Records"], answer=_answer, replies=control_wiring.replies(), reply_prefix=_reply_prefix)
+    if event["task"] == EXPIRE:
+        return {"deleted": _delete_expired()}
+    if event["task"] == STRAYS:
+        return {"deleted": _delete_strays()}
+    raise RejectedError(f"unknown task {event['task']!r}; known: {EXPIRE}, {STRAYS}")
+
+
+def _answer(record: dict[str, Any], envelope: Envelope) -> object:
+    return ExchangeDesk(control_wiring.ports()).answer(_user(record), envelope.command(COMMANDS))
+
+
+def _reply_prefix(record: dict[str, Any]) -> str:
+    return wiring.names().reply_prefix(_user(record))
+
+
+def _user(record: dict[str, Any]) -> UserName | None:
+    # Whoever may send there is that user; what a message says of its sender is nothing.
+    return wiring.names().user_of(record["eventSourceARN"].rpartition(":")[2])
+
+
+def _delete_expired() -> int:
+    deleted = Expiring(control_wiring.ports()).delete_expired()
+    for queue in deleted:
+        logger.info("queue %r has expired and is deleted", queue.name)
+    return len(deleted)
+
+
+def _delete_strays() -> int:
+    sweep = control_wiring.sweep()
+    deleted = [*sweep.delete_strays(), *sweep.delete_reply_queues()]
+    for name in deleted:
+        logger.warning("stray queue %s is deleted", name)
+    return len(deleted)

@@ -1,0 +1,93 @@
+"""What the function `control` works with, made once for each function instance."""
+
+from functools import cache
+
+import boto3
+
+from lambdas.exchange import wiring
+from signalbox.aws.bindings import DynamoBindings
+from signalbox.aws.event_source_mappings import EventSourceMappings
+from signalbox.aws.exchange_counters import DynamoCounters
+from signalbox.aws.exchange_queues import SqsExchangeQueues
+from signalbox.aws.exchange_sender import SqsExchangeSender
+from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.own_queues import OwnQueues
+from signalbox.aws.queue_metrics import CloudWatchQueueMetrics
+from signalbox.aws.replies import SqsReplies
+from signalbox.aws.route_mappings import RouteMappings
+from signalbox.aws.sqs import SqsTemporaryQueues
+from signalbox.exchange.control_ports import ControlPorts, Setup, Store
+from signalbox.exchange.events import CAPABILITY
+from signalbox.exchange.sweeping import ExchangeSweep
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+
+# AWS's advice for event source mappings: visibility of at least six function time-outs.
+VISIBILITY_PER_TIMEOUT = 6
+
+
+@cache
+def replies() -> SqsReplies:
+    """Return what answers clients."""
+    settings = wiring.settings()
+    return SqsReplies(
+        wiring.sqs(),
+        control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"),
+        dead_letter_queue_url=settings.text("EXCHANGE_DEAD_LETTER_QUEUE_URL"),
+    )
+
+
+@cache
+def sweep() -> ExchangeSweep:
+    """Return what deletes strays."""
+    return ExchangeSweep(ports(), SqsTemporaryQueues(wiring.sqs()))
+
+
+@cache
+def ports() -> ControlPorts:
+    """Return all that commands and the schedule's tasks work with."""
+    settings, sqs, table = wiring.settings(), wiring.sqs(), wiring.table()
+    stage, route_arn = settings.text("STAGE"), settings.text("ROUTE_FUNCTION_ARN")
+    tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY}
+    concurrency = settings.number("ROUTE_CONCURRENCY")
+    queues = OwnQueues(sqs, wiring.url_prefix(), queue_arn_prefix())
+    return ControlPorts(
+        store=Store(
+            exchanges=DynamoExchanges(table),
+            queues=DynamoQueues(table),
+            bindings=DynamoBindings(table),
+            users=DynamoUsers(table),
+            counters=DynamoCounters(table),
+        ),
+        sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
+        mappings=RouteMappings(
+            EventSourceMappings(boto3.client("lambda"), route_arn, queue_arn_prefix(), concurrency, tags)
+        ),
+        metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), wiring.CLOCK.now),
+        sender=SqsExchangeSender(sqs, wiring.url_prefix()),
+        clock=wiring.CLOCK,
+        setup=setup(),
+        queue_url=replies().url,
+        record=wiring.record,
+    )
+
+
+@cache
+def setup() -> Setup:
+    """Return what the stage is like."""
+    settings = wiring.settings()
+    region, account = settings.text("ROUTE_FUNCTION_ARN").split(":")[3:5]
+    return Setup(
+        names=wiring.names(),
+        account=account,
+        region=region,
+        retention=settings.seconds("EXCHANGE_RETENTION_SECONDS"),
+        visibility=VISIBILITY_PER_TIMEOUT * settings.seconds("ROUTE_TIMEOUT_SECONDS"),
+        maximum_receives=settings.number("EXCHANGE_MAXIMUM_RECEIVES"),
+        metrics_delay=settings.seconds("QUEUE_METRICS_DELAY_SECONDS"),
+    )
+
+
+def queue_arn_prefix() -> str:
+    """Return the ARN of any queue here up to its name: they are where the router is."""
+    partition, _, region, account = wiring.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
+    return f"arn:{partition}:sqs:{region}:{account}:"

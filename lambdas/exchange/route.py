@@ -1,0 +1,37 @@
+"""Routes what is published to exchanges, and tries again what a queue did not take."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from lambdas.exchange import route_wiring, wiring
+from lambdas.received import in_flight, messages_of
+from signalbox.exchange.router import ExchangeUnknown, Routed
+from signalbox.messages import Message
+from signalbox.queues import QueueName
+
+logger = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Return the messages that stay in flight, because not all of their copies are accounted for."""
+    records = event["Records"]
+    queue = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
+    messages = messages_of(records)
+    try:
+        routed = _routed(queue, messages)
+    except ExchangeUnknown:
+        logger.exception("%d messages of queue %s stay where they are", len(messages), queue)
+        return in_flight(message.message_id for message in messages)
+    wiring.record(routed.events)
+    return in_flight(routed.not_done)
+
+
+def _routed(queue: QueueName, messages: Sequence[Message]) -> Routed:
+    ordered_retry_queue = route_wiring.ordered_retry_queue()
+    if queue in (route_wiring.retry_queue(), ordered_retry_queue):
+        return route_wiring.retrier().retry(messages, is_ordered=queue == ordered_retry_queue)
+    exchange = wiring.names().exchange_of(queue)
+    if exchange is None:
+        raise ExchangeUnknown(f"queue {queue!r} is not that of an exchange")
+    return route_wiring.router().route(messages, exchange)
