@@ -1,21 +1,56 @@
 """The matcher: all bindings of an exchange in one tree of words, asked once a message."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from signalbox.exchange.patterns import MANY, ONE, WILDCARDS, Pattern
 from signalbox.exchange.topics import RoutingKey, words_of
 
 Target = TypeVar("Target", bound=Hashable)
 
+NO_EDGES: dict[str, Any] = {}  # of every node without any; never written to
+FEW = 8  # as many targets are looked through as fast as one is looked up
 
-@dataclass(eq=False, slots=True)
+
 class _Node(Generic[Target]):
-    """The patterns that begin with the same words; `targets` are bound by those words alone."""
+    """The patterns that begin with the same words; `targets` are bound by those words alone, each once, in order.
 
-    edges: dict[str, "_Node[Target]"] = field(default_factory=dict)
-    targets: dict[Target, None] = field(default_factory=dict)  # as a set, but small when empty, and in order
+    Most nodes have no edge or a single target, and then nothing is made to hold more: what routing takes time for,
+    with 100,000 bindings, is memory that does not fit into the processor's caches.
+    """
+
+    __slots__ = ("edges", "targets")
+
+    def __init__(self) -> None:
+        self.edges: dict[str, _Node[Target]] = NO_EDGES
+        self.targets: tuple[Target, ...] | dict[Target, None] = ()
+
+    def child(self, word: str) -> "_Node[Target]":
+        """Return the node behind a word, made if it is not there."""
+        if self.edges is NO_EDGES:
+            self.edges = {}
+        found = self.edges.get(word)
+        if found is None:
+            found = self.edges[word] = _Node()
+        return found
+
+    def add(self, target: Target) -> None:
+        """Bind a target by the words up to here."""
+        if target in self.targets:
+            return
+        if isinstance(self.targets, dict):
+            self.targets[target] = None
+        elif len(self.targets) < FEW:
+            self.targets = (*self.targets, target)
+        else:
+            self.targets = dict.fromkeys((*self.targets, target))
+
+    def discard(self, target: Target) -> None:
+        """Unbind a target."""
+        if isinstance(self.targets, dict):
+            self.targets.pop(target, None)
+        else:
+            self.targets = tuple(one for one in self.targets if one != target)
 
 
 class BindingTrie(Generic[Target]):
@@ -34,11 +69,8 @@ class BindingTrie(Generic[Target]):
         """Bind a target; one that is bound already stays bound once."""
         node = self._root
         for word in pattern.words:
-            child = node.edges.get(word)
-            if child is None:
-                child = node.edges[word] = _Node()
-            node = child
-        node.targets[target] = None
+            node = node.child(word)
+        node.add(target)
 
     def remove(self, pattern: Pattern, target: Target) -> None:
         """Unbind a target; one that is not bound stays so. What no binding needs any more is forgotten."""
@@ -48,7 +80,7 @@ class BindingTrie(Generic[Target]):
             if child is None:
                 return
             path.append(child)
-        path[-1].targets.pop(target, None)
+        path[-1].discard(target)
         for word in reversed(pattern.words):
             node = path.pop()
             if node.edges or node.targets:
@@ -69,7 +101,8 @@ class BindingTrie(Generic[Target]):
             here = [node.edges[edge] for node in (*here, *staying) for edge in edges if edge in node.edges]
             _reach_many(here, staying, found)
         for node in here:
-            found.update(node.targets)
+            for target in node.targets:
+                found[target] = None
         return list(found)
 
 
@@ -79,5 +112,6 @@ def _reach_many(nodes: Iterable[_Node[Target]], staying: dict[_Node[Target], Non
         many = node.edges.get(MANY)
         while many is not None and many not in staying:
             staying[many] = None
-            found.update(many.targets)
+            for target in many.targets:
+                found[target] = None
             many = many.edges.get(MANY)

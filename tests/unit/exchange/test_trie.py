@@ -51,7 +51,8 @@ def test_a_tree_from_which_all_is_unbound_holds_nothing(bound, random):
     for pattern, target in bound:
         trie.remove(Pattern.stored(pattern), target)
 
-    assert (trie._root.edges, trie._root.targets) == ({}, {})
+    assert not trie._root.edges
+    assert not trie._root.targets
 
 
 def test_binding_twice_is_binding_once():
@@ -60,6 +61,17 @@ def test_binding_twice_is_binding_once():
     trie.remove(Pattern.parse("a.#"), "q")
 
     assert trie.matching(RoutingKey("a.b")) == []
+
+
+def test_a_pattern_has_room_for_many_targets_each_once():
+    queues = [f"q{number}" for number in range(20)]
+    trie = trie_of(*(("a.#", queue) for queue in queues * 2))
+
+    assert trie.matching(RoutingKey("a.b")) == queues
+
+    for queue in queues[1:]:
+        trie.remove(Pattern.parse("a.#"), queue)
+    assert trie.matching(RoutingKey("a.b")) == queues[:1]
 
 
 def test_unbinding_what_is_not_bound_changes_nothing():

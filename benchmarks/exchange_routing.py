@@ -1,0 +1,165 @@
+"""How many keys are routed in a second, beside kombu's topic exchange and the regexes that one would write oneself."""
+
+import gc
+import random
+import re
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from kombu.transport.virtual.exchange import TopicExchange
+
+from signalbox.exchange.patterns import Pattern
+from signalbox.exchange.topics import RoutingKey
+from signalbox.exchange.trie import BindingTrie
+
+SIZES = (10, 1_000, 100_000)
+KEYS = 100_000
+ROUNDS = 5
+COMPARED = 1_000  # at this size of table, kombu is the measure
+PER_OFFICE = 5
+DAYS, PRODUCTS = 4, 4
+# A walk through all bindings takes as long for each key as the last one: a part of the keys tells the rate.
+WALKED = 1_000_000
+
+Side = Callable[[Sequence[RoutingKey]], Collection[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Keys a second with so many bindings, in the median of all rounds, and what one binding weighs."""
+
+    bindings: int
+    ours: float
+    kombu: float
+    regexes: float
+    matches: float
+    """Bindings that match a key, in the mean."""
+    bytes_per_binding: float
+
+
+def measure(say: Callable[[str], None]) -> list[Routing]:
+    """Measure all sides in turn, round by round, so that the noise of the machine hits each."""
+    found = []
+    for size in SIZES:
+        say(f"{size:,} bindings")
+        found.append(_measured(size))
+    return found
+
+
+def patterns(size: int, source: random.Random) -> Iterator[str]:
+    """Yield bindings as offices make them: two literal, two with `*`, one with `#`."""
+    for office in range(size // PER_OFFICE):
+        yield f"v03.{_day(source)}.office{office}.{_product(source)}"
+        yield f"v03.{_day(source)}.office{office}.{_product(source)}.urgent"
+        yield f"v03.*.office{office}.{_product(source)}"
+        yield f"v03.{_day(source)}.office{office}.*"
+        yield f"v03.{_day(source)}.office{office}.#" if office % 2 else f"v03.#.office{office}.urgent"
+
+
+def keys(size: int, source: random.Random) -> list[RoutingKey]:
+    """Return keys of those offices, each of which matches some bindings of its own office and no other."""
+    offices = size // PER_OFFICE
+    return [RoutingKey(f"v03.{_day(source)}.office{source.randrange(offices)}.{_product(source)}") for _ in range(KEYS)]
+
+
+def _day(source: random.Random) -> str:
+    return f"2026112{source.randrange(DAYS)}"
+
+
+def _product(source: random.Random) -> str:
+    return f"product{source.randrange(PRODUCTS)}"
+
+
+def _measured(size: int) -> Routing:
+    source = random.Random(size)  # the same table every time
+    bound, sent = list(patterns(size, source)), keys(size, source)
+    trie, bytes_per_binding = _weighed(bound)
+    walked = sent[: max(WALKED // size, 10)]
+    sides: dict[str, tuple[Side, Sequence[RoutingKey]]] = {
+        "ours": (_ours(trie), sent),
+        "kombu": (_kombu(bound), walked),
+        "regexes": (_regexes(bound), walked),
+    }
+    matches = _check(sides, walked)
+    rates: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(ROUNDS):
+        for name, (side, some) in list(sides.items())[:: 1 if number % 2 else -1]:
+            rates[name].append(_rate(side, some))
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    return Routing(size, **medians, matches=matches, bytes_per_binding=bytes_per_binding)
+
+
+def _weighed(bound: Sequence[str]) -> tuple[BindingTrie[int], float]:
+    """Return the tree, and the bytes that it needs for each binding; targets are numbers."""
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    trie: BindingTrie[int] = BindingTrie()
+    for target, pattern in enumerate(bound):
+        trie.add(Pattern.parse(pattern), target)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return trie, (after - before) / len(bound)
+
+
+def _check(sides: dict[str, tuple[Side, Sequence[RoutingKey]]], sent: Sequence[RoutingKey]) -> float:
+    """All sides give every key to the same queues; return how many those are in the mean."""
+    reached = 0
+    for key in sent[:100]:
+        found = [set(side([key])) for side, _ in sides.values()]
+        assert all(one == found[0] for one in found), (key, found)
+        reached += len(found[0])
+    return reached / len(sent[:100])
+
+
+def _rate(side: Side, some: Sequence[RoutingKey]) -> float:
+    started = time.process_time()
+    side(some)
+    return len(some) / (time.process_time() - started)
+
+
+def _ours(trie: BindingTrie[int]) -> Side:
+    def route(some: Sequence[RoutingKey]) -> Collection[object]:
+        found: Collection[object] = ()
+        for key in some:
+            found = trie.matching(key)
+        return found
+
+    return route
+
+
+def _kombu(bound: Sequence[str]) -> Side:
+    exchange: Any = TopicExchange(SimpleNamespace())  # type: ignore[no-untyped-call]  # kombu has no types
+    table = [exchange.prepare_bind(target, "xpublic", pattern, {}) for target, pattern in enumerate(bound)]
+
+    def route(some: Sequence[RoutingKey]) -> Collection[object]:
+        found: Collection[object] = ()
+        for key in some:
+            found = exchange.lookup(table, "xpublic", key, None)
+        return found
+
+    return route
+
+
+def _regexes(bound: Sequence[str]) -> Side:
+    """Return what one would write oneself: each pattern compiled once, all asked in turn."""
+    table = [(re.compile(_regex(pattern)).fullmatch, target) for target, pattern in enumerate(bound)]
+
+    def route(some: Sequence[RoutingKey]) -> Collection[object]:
+        found: Collection[object] = ()
+        for key in some:
+            found = [target for matches, target in table if matches(key)]
+        return found
+
+    return route
+
+
+def _regex(pattern: str) -> str:
+    """Return a regex for the patterns of this benchmark; the rules of AMQP need more than this."""
+    words = {"*": r"[^.]*", "#": r".*"}
+    return r"\.".join(words.get(word, re.escape(word)) for word in pattern.split("."))
