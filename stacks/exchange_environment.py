@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from stacks.arns import queue_arn
+from stacks.choices import VISIBILITY_PER_TIMEOUT
 from stacks.config import Config
 
 COMMON = (
@@ -11,13 +12,23 @@ COMMON = (
     "EXCHANGE_PREFIX",
     "HISTORY_STREAM",
     "EXCHANGE_DEAD_LETTER_QUEUE_URL",
-    "EXCHANGE_RETRY_QUEUE_URL",
-    "EXCHANGE_ORDERED_RETRY_QUEUE_URL",
 )
 NEEDS = {
-    "route": COMMON,
-    "control": (*COMMON, "EXCHANGE_CONTROL_QUEUE_URL", "ROUTE_FUNCTION_ARN", "ROUTE_CONCURRENCY", "QUEUE_KEY_ARN"),
+    "route": (*COMMON, "EXCHANGE_RETRY_QUEUE_URL", "EXCHANGE_ORDERED_RETRY_QUEUE_URL"),
+    "control": (
+        *COMMON,
+        "EXCHANGE_CONTROL_QUEUE_URL",
+        "EXCHANGE_RETENTION_SECONDS",
+        "EXCHANGE_VISIBILITY_SECONDS",
+        "EXCHANGE_MAXIMUM_RECEIVES",
+        "ROUTE_FUNCTION_ARN",
+        "ROUTE_CONCURRENCY",
+        "QUEUE_KEY_ARN",
+        "QUEUE_METRICS_DELAY_SECONDS",
+    ),
 }
+# How late the metrics of SQS may be; the emulator has none to wait for.
+METRICS_DELAY_SECONDS = 300
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "exchange", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
@@ -77,6 +88,6 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "EXCHANGE_RETENTION_SECONDS": str(config.exchange_retention_seconds),
         "EXCHANGE_MAXIMUM_RECEIVES": str(config.exchange_maximum_receives),
         "ROUTE_CONCURRENCY": str(config.route_concurrency),
-        "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),
-        "ROUTE_RETRY_SECONDS": str(config.route_retry_seconds),
+        "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),
+        "QUEUE_METRICS_DELAY_SECONDS": str(0 if config.local else METRICS_DELAY_SECONDS),
     }

@@ -21,9 +21,6 @@ from signalbox.exchange.events import CAPABILITY
 from signalbox.exchange.sweeping import ExchangeSweep
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
-# AWS's advice for event source mappings: visibility of at least six function time-outs.
-VISIBILITY_PER_TIMEOUT = 6
-
 
 @cache
 def replies() -> SqsReplies:
@@ -81,7 +78,7 @@ def setup() -> Setup:
         account=account,
         region=region,
         retention=settings.seconds("EXCHANGE_RETENTION_SECONDS"),
-        visibility=VISIBILITY_PER_TIMEOUT * settings.seconds("ROUTE_TIMEOUT_SECONDS"),
+        visibility=settings.seconds("EXCHANGE_VISIBILITY_SECONDS"),
         maximum_receives=settings.number("EXCHANGE_MAXIMUM_RECEIVES"),
         metrics_delay=settings.seconds("QUEUE_METRICS_DELAY_SECONDS"),
     )

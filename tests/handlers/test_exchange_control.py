@@ -98,7 +98,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Exch
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": URLS + DEAD,
         "ROUTE_FUNCTION_ARN": function("route"),
         "ROUTE_CONCURRENCY": "10",
-        "ROUTE_TIMEOUT_SECONDS": "30",
+        "EXCHANGE_VISIBILITY_SECONDS": "180",
         "QUEUE_KEY_ARN": KEY,
         "EXCHANGE_RETENTION_SECONDS": "345600",
         "EXCHANGE_MAXIMUM_RECEIVES": "5",

@@ -5,14 +5,16 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from signalbox.aws import exchange_items
 from signalbox.exchange.naming import StageNames, dead_letter_name
 from signalbox.sarracenia.names import MAXIMUM_USER_LENGTH, UserName
 from stacks import tables
 from stacks.choices import EXCHANGE_PREFIX
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, as_list, templates
 
 HANDLERS = ROOT / "lambdas" / "exchange"
-WIRING = {"route": ["wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
+WIRING = {"route": ["wiring.py", "route_wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 ROUTE, CONTROL = "Exchange/RouteRole", "Exchange/ControlRole"
 
@@ -34,10 +36,19 @@ def may(stage: Templates, role: str, *, action: str, queue: str) -> bool:
     return any(fnmatchcase(queue, pattern) for pattern in names(stage, role, action=action))
 
 
+@pytest.mark.parametrize("handler", WIRING)
+def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+    function = stage.every("AWS::Lambda::Function")[f"Exchange/{handler.capitalize()}"]["Properties"]
+
+    assert function["Handler"] == f"lambdas.exchange.{handler}.handler"
+    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
+
+
 def test_the_index_lists_what_there_is_of_a_kind(stage):
     (index,) = stage.every("AWS::DynamoDB::Table")["Exchanges"]["Properties"]["GlobalSecondaryIndexes"]
 
-    assert index["IndexName"] == tables.BY_KIND
+    assert index["IndexName"] == tables.BY_KIND == exchange_items.BY_KIND_INDEX
     assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
