@@ -143,6 +143,19 @@ FUNCTIONS: dict[str, Call] = {
         EventSourceArn=just("arn:aws:sqs:us-east-1:000000000000:demo-none"),
     ),
 }
+QUESTION = {"QueryExecutionId": just("none")}
+
+
+def _ask_history(work_group: str) -> Call:
+    return calling(
+        "athena",
+        "start_query_execution",
+        QueryString=just("SELECT 1"),
+        WorkGroup=just(work_group),
+        ResultConfiguration=lambda place: {"OutputLocation": f"s3://{place.outputs['HistoryBucket']}/queries/"},
+    )
+
+
 ROLE = {"RoleName": just(f"demo-{OUR_MARK}")}
 OTHERS: dict[str, Call] = {
     "target's role: see policies": calling("iam", "list_role_policies", **ROLE),
@@ -165,6 +178,10 @@ OTHERS: dict[str, Call] = {
     "answers: write": calling(
         "s3", "put_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just(f"queries/{OUR_MARK}")
     ),
+    "history: ask": _ask_history("primary"),
+    "history: see question": calling("athena", "get_query_execution", **QUESTION),
+    "history: see answer": calling("athena", "get_query_results", **QUESTION),
+    "history: ask elsewhere": _ask_history(f"demo-{OUR_MARK}"),
     "parameter: see": calling("ssm", "get_parameter", Name=just(f"demo-{OUR_MARK}")),
     "service: see": calling("ecs", "describe_services", cluster=just("demo"), services=just(["demo"])),
     "secrets: list": calling("secretsmanager", "list_secrets"),
@@ -195,13 +212,15 @@ ALLOWED: dict[str, set[str]] = {
         splits="get, put, update, delete, list",
         target="look, change, publish, see aliases",
         mappings="see, make",
+        history="read, ask, see question, see answer",
+        answers="write",
     )
-    | {"target's role: see policies", "list queues", "write history"},
+    | {"target's role: see policies", "list queues", "list history", "write history"},
     "person": _allowed(
         control_queue="find, send",
         reply_queue="make, tag, find, receive, remove, delete",
         temporary_queue="find, look, receive, remove, hold",
-        history="read",
+        history="read, ask, see question, see answer",
         answers="write",
     )
     | {"list history"},

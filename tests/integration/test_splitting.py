@@ -159,14 +159,19 @@ def as_before(stage: Stage) -> Iterator[None]:
     assert stage.consumer.mappings() == before == {MEMES: "Enabled", ORDERS: "Enabled"}
 
 
-def send(stage: Stage, messages: Sequence[Sent]) -> None:
-    """Send messages to one queue in tens."""
+def send(stage: Stage, messages: Sequence[Sent]) -> dict[Sent, str]:
+    """Send messages to one queue in tens; return their ids."""
     sqs = stage.deployment.session().client("sqs")
+    ids = {}
     for start in range(0, len(messages), 10):
         part = messages[start : start + 10]
         url = stage.consumer.queues[part[0].queue]
         entries = [_entry(message) for message in part]
-        assert not sqs.send_message_batch(QueueUrl=url, Entries=entries).get("Failed")
+        answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+        assert not answer.get("Failed")
+        taken = {one["Id"]: one["MessageId"] for one in answer["Successful"]}
+        ids |= {message: taken[entry["Id"]] for message, entry in zip(part, entries, strict=True)}
+    return ids
 
 
 def _entry(message: Sent) -> dict[str, Any]:
@@ -209,7 +214,8 @@ def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(sta
     with killer.killing(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
         sending = [threads.submit(_send_slowly, stage, messages) for messages in sent.values()]
         visits = [threads.submit(_visit, developer, *VISITS[developer.name]) for developer in developers]
-        for done in (*sending, *visits):
+        ids = {message: message_id for done in sending for message, message_id in done.result().items()}
+        for done in visits:
             done.result()
     everything = Counter(message for messages in sent.values() for message in messages)
 
@@ -232,16 +238,37 @@ def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(sta
     for name, receipts in got.items():
         assert _out_of_order(receipts) == [], name
         assert {Sent.of(one.body).author for one in receipts} <= ({name} if name != "deployed" else set(AUTHORS))
+        one = _first_split(name, receipts)
+        assert (name, one.queue) in _routes(stage, ids[Sent.of(one.body)])
 
 
-def _send_slowly(stage: Stage, messages: Sequence[Sent]) -> None:
-    """Send for as long as the visits last."""
+def _first_split(name: str, receipts: Sequence[Receipt]) -> Receipt:
+    """Return the first message that came through a temporary queue, of those that were nobody else's before."""
+    author = name if name in VISITS else "others"
+    return next(one for one in receipts if one.queue not in (MEMES, ORDERS) and Sent.of(one.body).author == author)
+
+
+def _routes(stage: Stage, message_id: str) -> set[tuple[str, str]]:
+    """Return to whom and through which queue a message went, as the control plane finds it in the history."""
+
+    def found() -> list[Any]:
+        with stage.control() as control:
+            audit: Any = control.ask("audit", {"message_id": message_id, "days": 1})
+        return [event for event in audit["events"] if event["kind"] == "routed"]
+
+    events = wait_for(found, f"the history has {message_id}")
+    return {(event["labels"].get("session", "deployed"), event["destination"]) for event in events}
+
+
+def _send_slowly(stage: Stage, messages: Sequence[Sent]) -> dict[Sent, str]:
+    """Send for as long as the visits last; return the ids."""
     last = max(sum(visit) for visit in VISITS.values())
     parts = [messages[start : start + 50] for start in range(0, len(messages), 50)]
-    began = time.monotonic()
+    began, ids = time.monotonic(), {}
     for number, part in enumerate(parts):
         time.sleep(max(0, began + last * number / len(parts) - time.monotonic()))
-        send(stage, part)
+        ids |= send(stage, part)
+    return ids
 
 
 def _visit(developer: Developer, after: float, seconds: float) -> None:
