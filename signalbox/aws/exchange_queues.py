@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from signalbox.aws.effects import look
 from signalbox.aws.own_queues import OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.exchange.events import CAPABILITY
 from signalbox.exchange.naming import dead_letter_name
 from signalbox.exchange.records import MadeQueue, QueueSize, WantedQueue
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
@@ -18,7 +19,7 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-CAPABILITY, NAME_TAG = "exchange", "signalbox:name"
+NAME_TAG = "signalbox:name"
 TAG_CHARACTERS = frozenset(string.ascii_letters + string.digits + " _.:/=+-@")
 MAXIMUM_TAG_LENGTH = 256
 DEAD_LETTER_RETENTION = timedelta(days=14)  # the longest that SQS has

@@ -8,6 +8,7 @@ from signalbox.aws.effects import effect
 from signalbox.aws.exchange_policy import policy_text, user_policy
 from signalbox.aws.user_control_queues import UserControlQueues
 from signalbox.errors import RejectedError
+from signalbox.exchange.events import CAPABILITY
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.sarracenia.names import UserName
 from signalbox.sarracenia.permissions import Ownership, Role
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
 
-CAPABILITY, USER_TAG = "exchange", "signalbox:user"
+USER_TAG = "signalbox:user"
 PATH, POLICY = "/signalbox/", "exchange"
 KEYS_KEPT = 1  # of the two that IAM allows a user, so that there is room for a new one
 
