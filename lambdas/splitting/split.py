@@ -1,14 +1,13 @@
 """Forwards the messages of queues that are split: to the sessions that claim them, and the rest to the deployed."""
 
 import logging
-from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import cache
 from typing import Any, Protocol
 
+from lambdas.received import in_flight, messages_of
 from lambdas.splitting import wiring
 from signalbox.languages import Languages
-from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.records import UnreadableRecord
 from signalbox.splitting.splitter import RECORD_AGE, Splitter, SplitUnknown
@@ -17,15 +16,6 @@ logger = logging.getLogger(__name__)
 
 # Of the function's time, what may go into asking filters: sending ten messages to ten queues needs the rest.
 BUDGET = 0.5
-FIELDS = {
-    "messageId": "MessageId",
-    "receiptHandle": "ReceiptHandle",
-    "md5OfBody": "MD5OfBody",
-    "body": "Body",
-    "attributes": "Attributes",
-    "md5OfMessageAttributes": "MD5OfMessageAttributes",
-}
-ATTRIBUTE_FIELDS = {"dataType": "DataType", "stringValue": "StringValue", "binaryValue": "BinaryValue"}
 
 
 class Context(Protocol):
@@ -38,30 +28,16 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     """Return the messages that stay in flight, because they could not be forwarded now."""
     records = event["Records"]
     original = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
-    messages = [Message.parse(as_document(record)) for record in records]
+    messages = messages_of(records)
     try:
         forwarded = _splitter().forward(messages, original, call_id=context.aws_request_id)
     except (SplitUnknown, UnreadableRecord):
         logger.exception("%d messages of queue %s stay where they are", len(messages), original)
-        return _in_flight(message.message_id for message in messages)
+        return in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
         logger.warning("session %s is ended: its filters cannot be asked", session)
     wiring.record(forwarded.events)
-    return _in_flight(forwarded.not_done)
-
-
-def as_document(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the SQS `Message` that Lambda has made a record of; a binary value is base64 text in both."""
-    document = {name: record[field] for field, name in FIELDS.items() if record.get(field) is not None}
-    attributes = {
-        name: {told: value[field] for field, told in ATTRIBUTE_FIELDS.items() if value.get(field) is not None}
-        for name, value in record.get("messageAttributes", {}).items()
-    }
-    return document | ({"MessageAttributes": attributes} if attributes else {})
-
-
-def _in_flight(message_ids: Iterable[str]) -> dict[str, Any]:
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}
+    return in_flight(forwarded.not_done)
 
 
 @cache

@@ -7,7 +7,7 @@ from signalbox.errors import EffectFailed
 from signalbox.exchange.copies import Copy, is_fifo, retry_message
 from signalbox.exchange.envelope import buried
 from signalbox.exchange.naming import dead_letter_name
-from signalbox.exchange.routing_ports import CopySender, QueueFinder
+from signalbox.exchange.routing_ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
@@ -37,7 +37,7 @@ class Carrier:
     """Sends copies to their queues, to a retry queue, or to where the dead lie."""
 
     sender: CopySender
-    finder: QueueFinder
+    declared: DeclaredQueues
     retry_queue: QueueName
     ordered_retry_queue: QueueName
     dead_letter_queue: QueueName
@@ -50,7 +50,7 @@ class Carrier:
             failures = self._failures(batch)
             sent = [by_place[delivery.message.message_id, batch.destination] for delivery in batch.deliveries]
             outcome.taken += [copy for copy in sent if copy.message_id not in failures]
-            self._sort(batch.destination, [copy for copy in sent if copy.message_id in failures], failures, outcome)
+            self._sort([copy for copy in sent if copy.message_id in failures], failures, outcome)
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: Outcome) -> None:
@@ -74,12 +74,10 @@ class Carrier:
         else:
             outcome.stuck.append(copy)
 
-    def _sort(
-        self, queue: QueueName, failed: Sequence[Copy], failures: Mapping[MessageId, str | None], outcome: Outcome
-    ) -> None:
-        is_gone = None in failures.values() and not self.finder.exists(queue)
+    def _sort(self, failed: Sequence[Copy], failures: Mapping[MessageId, str | None], outcome: Outcome) -> None:
+        is_gone = None in failures.values() and not self.declared.is_declared(failed[0].queue)
         for copy in failed:
-            reason = f"queue {queue!r} does not exist any more" if is_gone else failures[copy.message_id]
+            reason = f"queue {copy.queue!r} is not declared any more" if is_gone else failures[copy.message_id]
             if reason is None:
                 outcome.failed.append(copy)
             else:

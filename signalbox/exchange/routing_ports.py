@@ -76,11 +76,11 @@ class CopySender(Protocol):
         ...
 
 
-class QueueFinder(Protocol):
-    """Knows which queues SQS has."""
+class DeclaredQueues(Protocol):
+    """Knows which queues there are to be: SQS itself forgets and remembers them with some delay."""
 
-    def exists(self, name: QueueName) -> bool:
-        """Say whether there is a queue; yes when it cannot be known."""
+    def is_declared(self, queue: DeclaredName) -> bool:
+        """Say whether a queue is declared, and not about to be deleted."""
         ...
 
 

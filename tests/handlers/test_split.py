@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from lambdas.received import as_document
 from lambdas.splitting import split, wiring
-from lambdas.splitting.split import as_document, handler
+from lambdas.splitting.split import handler
 from signalbox.aws.splits import DynamoSplits
 from signalbox.queues import QueueName
 from signalbox.splitting.matching import SessionId

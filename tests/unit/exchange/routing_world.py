@@ -35,6 +35,7 @@ class Killed(BaseException):
 class MemoryTable:
     exchanges: dict[ExchangeName, Exchange] = field(default_factory=dict)
     bound: list[Bound] = field(default_factory=list)
+    queues: set[DeclaredName] = field(default_factory=set)
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
@@ -53,9 +54,12 @@ class MemoryTable:
     def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         return {queue: self.times_to_live[queue] for queue in queues if queue in self.times_to_live}
 
-    def declare(self, name: str, *, alternate: str | None = None, version: int = 1) -> None:
+    def is_declared(self, queue: DeclaredName) -> bool:
+        return queue in self.queues
+
+    def declare(self, name: str, *, alternate: str | None = None) -> None:
         made = Exchange(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
-        self.exchanges[made.name] = replace(made, version=version)
+        self.exchanges[made.name] = made
 
     def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:
         target = Place(Kind.QUEUE, queue) if queue else Place(Kind.EXCHANGE, to or "")
@@ -147,9 +151,6 @@ class NaiveSqs:
     def make(self, *names: QueueName, is_forgetful: bool = False) -> None:
         self.queues |= {name: NaiveQueue(name, is_forgetful) for name in names}
 
-    def exists(self, name: QueueName) -> bool:
-        return name in self.queues
-
     def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
         assert 1 <= len(batch.deliveries) <= 10
         self.calls.append((batch.destination, len(batch.deliveries)))
@@ -190,7 +191,7 @@ class World:
     def __post_init__(self) -> None:
         self.heads, self.sqs = MemoryHeads(self.burn), NaiveSqs(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
-        self.carrier = Carrier(self.sqs, self.sqs, RETRIES, ORDERED_RETRIES, DEAD)
+        self.carrier = Carrier(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
         self.routers = [self.router(), self.router()]
         self.retrier = Retrier(self.heads, self.carrier, self.tally, NAMES, self.now)
 
@@ -219,9 +220,14 @@ class World:
 
     def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:
         self.table.bind(exchange, pattern, queue=queue, to=to)
-        if queue and NAMES.queue(queue) not in self.sqs.queues:
+        if queue and queue not in self.table.queues:
+            self.table.queues.add(DeclaredName(queue))
             name = NAMES.queue(queue)
             self.sqs.make(name, dead_letter_name(name), is_forgetful=self.is_forgetful)
+
+    def delete(self, queue: str) -> None:
+        self.table.queues.remove(DeclaredName(queue))
+        del self.sqs.queues[NAMES.queue(queue)]
 
     def publish(self, exchange: str, key: str, body: str = "body", **headers: str) -> None:
         is_ordered = exchange.endswith(".fifo")

@@ -104,12 +104,12 @@ def test_behind_a_copy_that_is_not_taken_those_of_its_key_wait(world) -> None:
 
 
 def test_a_queue_that_is_deleted_has_its_copies_buried_at_once(world) -> None:
-    del world.sqs.queues[QUEUE]
+    world.delete(QUEUE)
 
     assert world.retry().not_done == ()
 
     (dead,) = world.sqs.queues[DEAD].messages()
-    assert dead.attributes["dead_letter_reason"].text == "queue 'q_a' does not exist any more"
+    assert dead.attributes["dead_letter_reason"].text == "queue 'q_a' is not declared any more"
 
 
 def test_a_copy_that_waits_twice_is_done_twice(world) -> None:

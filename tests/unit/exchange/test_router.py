@@ -290,16 +290,27 @@ def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole
 
 
 def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world) -> None:
-    del world.sqs.queues[QueueName("q_a")]
+    world.delete("q_a")
     world.publish("xs", "a.b")
 
     assert world.route("xs").not_done == ()
 
     (dead,) = world.sqs.queues[DEAD].messages()
-    assert reason_of(dead) == "queue 'q_a' does not exist any more"
+    assert reason_of(dead) == "queue 'q_a' is not declared any more"
     assert Delivered.parse(dead).key == "a.b"
     assert ("dead_letter", "dead", "q_a") in happened(world)
     assert world.tally.of_queue("q_a") == {"dead": 1}
+
+
+def test_copies_for_a_queue_that_sqs_does_not_know_yet_are_tried_again(world) -> None:
+    queue = world.sqs.queues.pop(QueueName("q_a"))
+    world.publish("xs", "a.b")
+
+    assert world.route("xs").not_done == ()
+
+    world.sqs.queues[QueueName("q_a")] = queue
+    world.retry()
+    assert world.bodies("q_a") == ["body"]
 
 
 def test_a_copy_that_its_queue_refuses_for_good_lies_beside_that_queue(world) -> None:
