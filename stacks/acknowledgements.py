@@ -5,7 +5,13 @@ from constructs import IConstruct
 
 from stacks.arns import arn, queue_arn
 from stacks.config import Config
-from stacks.exchange_environment import bound_queue_arns, exchange_queue_arns, user_control_queue_arns
+from stacks.exchange_environment import (
+    bound_queues_arn,
+    dead_publications_arns,
+    exchange_queues_arn,
+    reply_queues_arn,
+    user_control_queues_arn,
+)
 from stacks.grants import EVENT_SOURCE_MAPPINGS
 from stacks.signalbox_stack import SignalboxStack
 from stacks.splitting_grants import settings_arns
@@ -22,9 +28,9 @@ SESSION_QUEUES = (
 )
 NAMED_BY_SETTINGS = "Whoever deployed the stage chose these queues, consumers and roles by a pattern or a tag."
 DECLARED_QUEUES = (
-    "Exchanges and queues are declared by commands while the stage runs, so they can only be named as the convention "
-    "of Sarracenia names them: `xpublic`, `x…_…` and `q_…`, after the prefix of the stage. The stage's settings are "
-    "refused if a queue of its own could be called so."
+    "Exchanges and queues are declared by commands while the stage runs, so they can only be named by the "
+    "beginnings that the convention gives them, `x` and `q_`, after the prefix of the stage; settings are refused if "
+    "any other queue of the stage could be called so."
 )
 ASKING_QUEUES = (
     "Users come and go by commands, and reply queues with who waits for a reply, so both can only be named by their "
@@ -112,13 +118,14 @@ def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
 
 
 def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
+    declared = [exchange_queues_arn(config), *dead_publications_arns(config), bound_queues_arn(config)]
     for function in stack.exchange.functions.values():
         _accept(function, "L1", RUNTIME)
         _accept_resource(function.own_role, "*", UNNAMEABLE_METRICS if function.node.id == "Control" else TRACING)
-        for resource in (*exchange_queue_arns(config), *bound_queue_arns(config)):
+        for resource in declared:
             _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
     control = stack.exchange.functions["control"].own_role
-    for resource in (*user_control_queue_arns(config), queue_arn(f"{config.exchange_reply_prefix}*")):
+    for resource in (user_control_queues_arn(config), reply_queues_arn(config)):
         _accept_resource(control, _as_found(resource), ASKING_QUEUES)
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
 

@@ -55,19 +55,29 @@ def control_environment(resources: Resources, config: Config, *, route_arn: str)
     return _chosen("control", _everything(resources, config) | {"ROUTE_FUNCTION_ARN": route_arn})
 
 
-def exchange_queue_arns(config: Config) -> list[str]:
-    """Return the ARNs of the queues behind exchanges, and beside them: `xpublic`, `xs_alice`, `xs_alice-dlq.fifo`."""
-    return [queue_arn(f"{config.exchange_prefix}{family}") for family in ("xpublic*", "x*_*")]
+def exchange_queues_arn(config: Config) -> str:
+    """Return the ARN of all queues behind exchanges and of their dead letters, such as `xpublic` and `xs_alice-dlq`."""
+    return queue_arn(f"{config.exchange_prefix}x*")
 
 
-def bound_queue_arns(config: Config) -> list[str]:
-    """Return the ARNs of the queues that consumers declare, and of their dead letters: `q_alice_weather-dlq`."""
-    return [queue_arn(f"{config.exchange_prefix}q_*")]
+def dead_publications_arns(config: Config) -> list[str]:
+    """Return the ARNs of the dead letters of exchanges alone."""
+    return [queue_arn(f"{config.exchange_prefix}x*-dlq{ending}") for ending in ("", ".fifo")]
 
 
-def user_control_queue_arns(config: Config) -> list[str]:
-    """Return the ARNs of the queues that take the commands of users, each of which is some user's name."""
-    return [queue_arn(f"{config.exchange_control_queue}-*")]
+def bound_queues_arn(config: Config) -> str:
+    """Return the ARN of all queues that consumers declare and of their dead letters, such as `q_alice_weather-dlq`."""
+    return queue_arn(f"{config.exchange_prefix}q_*")
+
+
+def user_control_queues_arn(config: Config) -> str:
+    """Return the ARN of the queues that take the commands of users: which one a command is in tells whose it is."""
+    return queue_arn(f"{config.exchange_control_queue}-*")
+
+
+def reply_queues_arn(config: Config) -> str:
+    """Return the ARN of the queues that take the replies."""
+    return queue_arn(f"{config.exchange_reply_prefix}*")
 
 
 def _chosen(function: str, everything: dict[str, str]) -> dict[str, str]:

@@ -3,10 +3,15 @@
 Users are no part of the stack: their identities and policies are made and removed by commands.
 """
 
-from stacks.arns import queue_arn
 from stacks.config import Config
 from stacks.exchange import Exchange
-from stacks.exchange_environment import bound_queue_arns, exchange_queue_arns, user_control_queue_arns
+from stacks.exchange_environment import (
+    bound_queues_arn,
+    dead_publications_arns,
+    exchange_queues_arn,
+    reply_queues_arn,
+    user_control_queues_arn,
+)
 from stacks.function import Function
 from stacks.grants import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key, allow_mappings
 from stacks.history_lake import HistoryLake
@@ -29,22 +34,23 @@ def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake, 
 
 def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:
     retries = [exchange.retries.queue_arn, exchange.ordered_retries.queue_arn]
-    allow(route, READ_QUEUE, [*exchange_queue_arns(config), *retries])
-    # A queue's own dead letters are in a queue of the same family.
-    allow(route, ["sqs:SendMessage"], [*bound_queue_arns(config), *retries, exchange.dead_letters.queue_arn])
-    # The versions of many exchanges in one call, then the bindings of those that changed; heads, detours and counters.
-    allow_items(route, state.exchange_table, actions=("dynamodb:BatchGetItem", *READ_ITEMS, *WRITE_ITEMS))
+    allow(route, READ_QUEUE, [exchange_queues_arn(config), *retries])
+    # Copies, also of what a queue did not take beside it, and what cannot be routed beside its exchange.
+    allow(route, ["sqs:SendMessage"], [bound_queues_arn(config), *dead_publications_arns(config)])
+    allow(route, ["sqs:SendMessage"], [*retries, exchange.dead_letters.queue_arn])
+    # The versions of many exchanges in one call, then the bindings of those that changed; heads and counters.
+    actions = ("dynamodb:BatchGetItem", *READ_ITEMS, "dynamodb:UpdateItem")
+    allow_items(route, state.exchange_table, actions=actions)
 
 
 def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:
-    queues = [*exchange_queue_arns(config), *bound_queue_arns(config)]
-    replies = [queue_arn(f"{config.exchange_reply_prefix}*")]
-    allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, *user_control_queue_arns(config)])
+    queues, replies = [exchange_queues_arn(config), bound_queues_arn(config)], reply_queues_arn(config)
+    allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], queues)
     # Publishing for who asks by command, replaying into a queue, answering, and burying.
-    allow(control, ["sqs:SendMessage"], [*queues, *replies, exchange.dead_letters.queue_arn])
-    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
+    allow(control, ["sqs:SendMessage"], [*queues, replies, exchange.dead_letters.queue_arn])
+    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], [replies])
     allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
     allow_mappings(control, [exchange.functions["route"].function_arn], config)
     allow(control, ["cloudwatch:GetMetricData"], ["*"])  # knows no resources, nor namespaces

@@ -7,6 +7,7 @@ import pytest
 
 from signalbox.aws import exchange_items
 from signalbox.exchange.naming import StageNames, dead_letter_name
+from signalbox.exchange.retrying import MAXIMUM_ATTEMPTS
 from signalbox.sarracenia.names import MAXIMUM_USER_LENGTH, UserName
 from stacks import tables
 from stacks.choices import EXCHANGE_PREFIX
@@ -54,11 +55,13 @@ def test_the_index_lists_what_there_is_of_a_kind(stage):
 
 
 @pytest.mark.parametrize("prefix", ["", "pump-"])
-@pytest.mark.parametrize("name", ["xpublic", "xs_alice", "xs_alice_images.fifo", "xl_alice", "xflow_public"])
+@pytest.mark.parametrize("name", ["xpublic", "xs_alice", "xs_alice_images.fifo", "xreport"])
 def test_what_is_behind_an_exchange_can_be_made_and_read(name, prefix):
     stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
 
     assert may(stage, ROUTE, action="sqs:ReceiveMessage", queue=queue)
+    assert may(stage, ROUTE, action="sqs:SendMessage", queue=dead_letter_name(queue))
+    assert not may(stage, ROUTE, action="sqs:SendMessage", queue=queue)
     for made in (queue, dead_letter_name(queue)):
         assert may(stage, CONTROL, action="sqs:CreateQueue", queue=made)
 
@@ -140,6 +143,12 @@ def test_times_and_names_follow_from_the_settings():
         assert stage.text(queue["RedrivePolicy"]["deadLetterTargetArn"]) == kept
         mapping = stage.every("AWS::Lambda::EventSourceMapping")[f"Exchange/Route/{name}"]["Properties"]
         assert mapping["ScalingConfig"] == {"MaximumConcurrency": 7}
+
+
+def test_the_router_buries_what_failed_too_often_before_sqs_does(stage):
+    for name in ("Retries", "OrderedRetries"):
+        redrive = stage.every("AWS::SQS::Queue")[f"Exchange/{name}"]["Properties"]["RedrivePolicy"]
+        assert redrive["maxReceiveCount"] > MAXIMUM_ATTEMPTS
 
 
 def test_what_waits_in_order_stays_in_order(stage):
