@@ -1,19 +1,22 @@
-"""Measures the exchange: keys routed in a second, beside other matchers: `python -m benchmarks.exchange`."""
+"""Measures the exchange: routing beside other matchers, SQS calls, time to a queue: `python -m benchmarks.exchange`."""
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
-from benchmarks import exchange_routing
+from benchmarks import exchange_calls, exchange_latency, exchange_routing
 from benchmarks.command import parser, status
+from benchmarks.exchange_calls import Calls
 from benchmarks.exchange_routing import COMPARED, SIZES, Routing
+from benchmarks.figures import Summary
 from benchmarks.machine import Machine, this_machine
 from benchmarks.report import Table, show
+from benchmarks.stage import running_stage
 from signalbox.cli.output import print_json
 from signalbox.local.progress import step
 
-PARTS = ("routing",)
+PARTS = ("routing", "calls", "latency")
 GROWTH_LIMIT = 2.0
 KOMBU_LIMIT = 10.0
 
@@ -24,12 +27,22 @@ class Results:
 
     machine: Machine
     routing: Sequence[Routing] = ()
+    calls: Sequence[Calls] = ()
+    latency: Mapping[str, Summary] = field(default_factory=dict)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
-    options = parser("exchange", __doc__, parts=PARTS, page="docs/exchange.md").parse_args(arguments)
+    options = _options(arguments)
     return status(lambda: _print(_measured(options), options))
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    options = parser("exchange", __doc__, parts=PARTS, page="docs/exchange.md")
+    options.add_argument(
+        "--messages", type=int, default=exchange_latency.MESSAGES, help="messages of each way (default: %(default)s)"
+    )
+    return options.parse_args(arguments)
 
 
 def _measured(options: argparse.Namespace) -> Results:
@@ -39,6 +52,13 @@ def _measured(options: argparse.Namespace) -> Results:
     if "routing" in parts:
         with step("routing") as say:
             results = replace(results, routing=exchange_routing.measure(say))
+    if "calls" in parts:
+        with step("calls"):
+            results = replace(results, calls=list(exchange_calls.count()))
+    if "latency" in parts:
+        with running_stage(port=options.port) as stage, step("latency") as say:
+            latency = exchange_latency.on_stage(stage.deployment, messages=options.messages, say=say)
+        results = replace(results, latency=latency)
     return results
 
 
@@ -46,6 +66,10 @@ def tables(results: Results) -> Iterator[Table]:
     """Yield the tables of what was measured."""
     if results.routing:
         yield _routing(results.routing)
+    if results.calls:
+        yield _calls(results.calls)
+    if results.latency:
+        yield _latency(results.latency)
 
 
 def _routing(routing: Sequence[Routing]) -> Table:
@@ -67,6 +91,34 @@ def _routing(routing: Sequence[Routing]) -> Table:
         "of the keys."
     )
     return Table("Keys routed in a second", columns, rows, note)
+
+
+def _calls(calls: Sequence[Calls]) -> Table:
+    columns = ["queues, and who gets a message", "copies", "receive", "send", "delete", "all", "floor", "looks"]
+    rows = [
+        [
+            f"{one.queues}, {'all' if one.is_for_all else 'one of them'}" if one.queues > 1 else "1",
+            *(f"{n:,}" for n in (one.copies, one.received, one.sent, one.deleted, one.total, one.floor, one.looks)),
+        ]
+        for one in calls
+    ]
+    note = (
+        "Lambda receives and deletes. The floor is full calls only, for whoever could wait for them: receive and "
+        "delete by tens, send by tens to each queue. Each batch of ten is sent on at once, so where a message is for one of "
+        "many queues, calls are not full. A look is one read of the table's versions."
+    )
+    return Table(f"SQS calls for {exchange_calls.MESSAGES:,} messages", columns, rows, note)
+
+
+def _latency(latency: Mapping[str, Summary]) -> Table:
+    columns = ["milliseconds from publisher to queue", "median", "p95", "longest"]
+    rows = [[way, f"{one.median:.0f}", f"{one.p95:.0f}", f"{one.maximum:.0f}"] for way, one in latency.items()]
+    some = next(iter(latency.values()))
+    note = (
+        f"{some.count} messages of each way, one after another, with {exchange_latency.OTHER_BINDINGS} other bindings. "
+        "The consumer asks again and again."
+    )
+    return Table("Time to a queue, on the emulator", columns, rows, note)
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
