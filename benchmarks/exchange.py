@@ -104,8 +104,8 @@ def _calls(calls: Sequence[Calls]) -> Table:
     ]
     note = (
         "Lambda receives and deletes. The floor is full calls only, for whoever could wait for them: receive and "
-        "delete by tens, send by tens to each queue. Each batch of ten is sent on at once, so where a message is for one "
-        "of many queues, calls are not full. A look is one read of the table's versions."
+        "delete by tens, send by tens to each queue. Each batch of ten is sent on at once, so where a message is for "
+        "one of many queues, calls are not full. A look is one read of the table's versions."
     )
     return Table(f"SQS calls for {exchange_calls.MESSAGES:,} messages", columns, rows, note)
 
