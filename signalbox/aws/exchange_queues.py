@@ -50,7 +50,7 @@ class SqsExchangeQueues:
     def make(self, queue: WantedQueue) -> MadeQueue:
         """Make a queue and its dead-letter queue, or make those that are there as they are to be; may come twice.
 
-        Raises `QueueTaken`, `EffectRefused` and `EffectFailed`.
+        Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
         dead_letters = dead_letter_name(queue.name)
         tags = {STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY, NAME_TAG: _tag_value(queue.place.name)}

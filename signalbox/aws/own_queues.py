@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NEVER_CHANGED = ("FifoQueue",)
 
 
-class QueueTaken(RejectedError):
+class ForeignQueue(RejectedError):
     """Raised when a queue is to be made under a name that somebody else's queue has."""
 
 
@@ -39,7 +39,7 @@ class OwnQueues:
     def make(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Make a queue, or give the one of these tags these attributes.
 
-        Raises `QueueTaken`, `EffectRefused` and `EffectFailed`.
+        Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
         # The attributes are those of CreateQueue, by whoever asks for them.
         told = cast(
@@ -51,7 +51,7 @@ class OwnQueues:
             except self.sqs.exceptions.QueueNameExists as error:
                 found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
                 if any(found.get(key) != value for key, value in tags.items()):
-                    raise QueueTaken(f"{_queue(name)} is there already and is something else: {found}") from error
+                    raise ForeignQueue(f"{_queue(name)} is there already and is something else: {found}") from error
                 changed = {key: value for key, value in told.items() if key not in NEVER_CHANGED}
                 self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
 

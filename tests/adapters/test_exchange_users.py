@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from signalbox.aws.exchange_users import ExchangeUsers, UserTaken
-from signalbox.aws.own_queues import QueueTaken
+from signalbox.aws.own_queues import ForeignQueue
 from signalbox.aws.user_control_queues import NotRead
 from signalbox.errors import EffectRefused
 from signalbox.sarracenia.names import UserName
@@ -147,7 +147,7 @@ def test_somebody_elses_identity_is_left_alone(users: ExchangeUsers, what: str) 
 def test_somebody_elses_queue_is_left_alone(users: ExchangeUsers, sqs) -> None:
     sqs.create_queue(QueueName=OWN, Attributes={"VisibilityTimeout": "7"})
 
-    with pytest.raises(QueueTaken):
+    with pytest.raises(ForeignQueue):
         make(users)
 
     assert mappings(users) == []
