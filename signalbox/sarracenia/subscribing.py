@@ -11,11 +11,11 @@ from signalbox.sarracenia.announcement import Announcement, InvalidAnnouncement
 from signalbox.sarracenia.downloading import Done
 from signalbox.sarracenia.filtering import Accepted, Filter, Rejected, full_url
 from signalbox.sarracenia.formats import Payload, announcement
-from signalbox.sarracenia.suppressing import Basis, Memory, duplicate_key, is_duplicate
+from signalbox.sarracenia.limits import Limits
+from signalbox.sarracenia.suppressing import Memory, duplicate_key, is_duplicate
 
-DEFAULT_ATTEMPTS = 3  # sr3 3.3.1, attempts
-PAUSE = timedelta(seconds=10)
 PAUSE_GROWTH = 3
+CONTENT_TYPE = "content_type"  # AMQP's property; a header only where the body would be taken for another format
 
 
 class Outcome(StrEnum):
@@ -66,6 +66,12 @@ class Received:
     headers: Mapping[str, str]
     exchange: str
     routing_key: str
+
+    @property
+    def payload(self) -> Payload:
+        """Return what of it is Sarracenia's."""
+        headers = {name: value for name, value in self.headers.items() if name != CONTENT_TYPE}
+        return Payload(self.body, headers, self.headers.get(CONTENT_TYPE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +124,6 @@ class Retries(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What is too old, what is the same, and how often something is tried; None for no limit."""
-
-    message_age: timedelta | None = None
-    file_age: timedelta | None = None
-    duplicates_ttl: timedelta | None = None
-    basis: Basis = Basis.PATH
-    attempts: int = DEFAULT_ATTEMPTS
-    pause: timedelta = PAUSE
-
-
-@dataclass(frozen=True, slots=True)
 class Subscriber:
     """Handles messages; whatever becomes of one, it can be acknowledged afterwards."""
 
@@ -143,7 +137,7 @@ class Subscriber:
         """Do what a message asks for, unless it is not wanted; what fails now is stored to be tried again."""
         attempts = earlier_attempts + 1
         try:
-            told = announcement(Payload(received.body, received.headers, None))
+            told = announcement(received.payload)
         except InvalidAnnouncement as error:
             return Result(Outcome.INVALID, received, reason="; ".join(str(error).splitlines()), attempts=attempts)
         verdict = self._verdict(told, now=now)

@@ -13,7 +13,8 @@ from signalbox.sarracenia.downloading import Done
 from signalbox.sarracenia.filtering import Filter
 from signalbox.sarracenia.formats import Format, payload
 from signalbox.sarracenia.identity import Identity
-from signalbox.sarracenia.subscribing import Failed, Limits, Outcome, Received, Subscriber
+from signalbox.sarracenia.limits import Limits
+from signalbox.sarracenia.subscribing import Failed, Outcome, Received, Subscriber
 
 MOMENT = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 FILE = Announcement(MOMENT, "https://e/", "a/f", identity=Identity("md5", "AA=="), modified_at=MOMENT)
@@ -84,6 +85,15 @@ def test_both_formats_are_understood(form, world):
 
     assert result.outcome == Outcome.ACCEPTED
     assert result.announcement == FILE
+
+
+def test_a_body_that_looks_like_another_format_has_its_type_beside(world):
+    """As sr3 posts through our driver; the header is not one of the announcement's."""
+    sent = received()
+    told = Received(f"      {sent.body}", {"content_type": "application/json"}, "xs_alice", "v03.a")
+
+    assert subscriber(world).handle(told, now=MOMENT).announcement == FILE
+    assert subscriber(world).handle(replace(told, headers={}), now=MOMENT).outcome == Outcome.INVALID
 
 
 def test_a_result_is_told_as_json(world):

@@ -7,25 +7,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+Answer = bytes | int | str
+
 
 @dataclass
 class Web:
-    """What the server has; a status is what it answers instead of a file, a text where it redirects to."""
+    """What the server has; a status is what it answers instead of a file, a text where it redirects to.
 
-    files: dict[str, bytes | int | str]
+    Of several answers, each is given once, the last for ever.
+    """
+
+    files: dict[str, Answer | list[Answer]]
     knows_parts: bool = True
     asked: list[str] = field(default_factory=list)
     url: str = ""
 
 
 @contextmanager
-def serving(files: dict[str, bytes | int | str], *, knows_parts: bool = True) -> Iterator[Web]:
+def serving(files: dict[str, Answer | list[Answer]], *, knows_parts: bool = True) -> Iterator[Web]:
     web = Web(files, knows_parts)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             web.asked.append(self.path)
             found = web.files.get(unquote(self.path)[1:], 404)
+            if isinstance(found, list):
+                found = found.pop(0) if len(found) > 1 else found[0]
             if isinstance(found, bytes):
                 self._file(found)
                 return
