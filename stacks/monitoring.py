@@ -1,6 +1,7 @@
 """One dashboard: what a person looks at first, top to bottom in the order of a rendezvous."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -54,6 +55,7 @@ class Monitoring(Construct):
                 _message_row(),
                 _command_row(splitting),
                 _function_row(splitting.functions, of="splitting"),
+                _routing_row(),
                 _retry_row(exchange),
                 _function_row(exchange.functions, of="exchange"),
                 _history_row(lake, reports),
@@ -137,11 +139,30 @@ def _exchange_alarms(exchange: Exchange) -> list[cloudwatch.IAlarm]:
     return [*exchange.alarms, *(alarm for function in exchange.functions.values() for alarm in function.alarms)]
 
 
+def _routing_row() -> list[cloudwatch.IWidget]:
+    """Show what became of published messages, how soon, and what changed their ways."""
+    event = partial(_event, of="exchange")
+    changes = [event(f"{what}{kind}") for what in ("Declared", "Deleted") for kind in ("Exchange", "Queue", "Binding")]
+    return [
+        _graph(
+            "Copies delivered, messages without a binding",
+            [event(name) for name in ("RoutedDelivered", "UnroutedDropped", "UnroutedAlternate")],
+        ),
+        _graph(
+            "Time from publishing to the queue (ms)",
+            [event("RoutedDeliveredLatency", statistic=statistic) for statistic in ("p50", "p95")],
+        ),
+        _graph("Exchanges, queues and bindings declared and deleted", changes),
+    ]
+
+
 def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
     commands, queues = exchange.control_queue, (exchange.retries, exchange.ordered_retries)
     return [
-        _graph("Commands about exchanges", [commands.metric_number_of_messages_sent()]),
-        _graph("Deliveries that failed and are tried again", [q.metric_number_of_messages_sent() for q in queues]),
+        _graph("Commands of administrators about exchanges", [commands.metric_number_of_messages_sent()]),
+        _graph(
+            "Copies tried again, dead", [_event(name, of="exchange") for name in ("RoutedRetried", "DeadLetterDead")]
+        ),
         _graph(
             "Oldest command and delivery (s), dead letters of exchanges",
             [

@@ -28,7 +28,8 @@ DOCS = ROOT / "docs"
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
 # These run in sr3's environment; the next test finds their errors in their text.
 WITH_SR3_ONLY = {"signalbox.sr3.driver", "signalbox.sr3.messages"}
-KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting"}
+KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting", "exchange": "Kinds of the exchange"}
+MAKERS = ("HistoryEvent", "_of_client", "_of_message", "_of_record", "_of_binding", "_of_copy")
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +127,10 @@ def test_every_field_of_an_event_has_its_entry_and_type():
 
 @pytest.mark.parametrize(("capability", "heading"), KINDS.items(), ids=KINDS)
 def test_every_kind_of_event_has_its_entry(capability, heading):
-    tree = ast.parse((ROOT / "signalbox" / capability / "events.py").read_text())
     kinds = {
         argument.value
-        for call in ast.walk(tree)
+        for source in (ROOT / "signalbox" / capability).glob("*events.py")
+        for call in ast.walk(ast.parse(source.read_text()))
         if isinstance(call, ast.Call)
         for argument in (*(k.value for k in call.keywords if k.arg == "kind"), *call.args[1:2])
         if isinstance(argument, ast.Constant) and _makes_an_event(call)
@@ -139,7 +140,7 @@ def test_every_kind_of_event_has_its_entry(capability, heading):
 
 
 def _makes_an_event(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in ("HistoryEvent", "_of_client", "_of_message")
+    return isinstance(call.func, ast.Name) and call.func.id in MAKERS
 
 
 def test_every_outcome_of_an_event_is_a_metric_with_an_entry():
