@@ -64,6 +64,7 @@ class NaiveQueue:
     entries: list[Entry] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     count: int = 0
+    received_again: list[Message] = field(default_factory=list)
 
     @property
     def is_fifo(self) -> bool:
@@ -88,6 +89,8 @@ class NaiveQueue:
             free = [one for one in self.entries if one.invisible_until <= now][::-1]
         for one in free[:number]:
             one.receives += 1
+            if one.receives > 1:
+                self.received_again.append(one.message)
             one.invisible_until = now + VISIBILITY
             system = {**one.message.system_attributes, "ApproximateReceiveCount": str(one.receives)}
             one.message = replace(one.message, system_attributes=system)

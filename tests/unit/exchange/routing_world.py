@@ -66,8 +66,14 @@ class MemoryTable:
         self.bound.append(Bound(ExchangeName(exchange), target, Pattern.stored(pattern)))
         self._next_version(exchange)
 
-    def unbind(self, exchange: str, pattern: str, *, queue: str) -> None:
-        self.bound.remove(Bound(ExchangeName(exchange), Place(Kind.QUEUE, queue), Pattern.stored(pattern)))
+    def unbind(self, exchange: str, pattern: str, target: str) -> None:
+        kind = Kind.EXCHANGE if target.startswith("x") else Kind.QUEUE
+        self.bound.remove(Bound(ExchangeName(exchange), Place(kind, target), Pattern.stored(pattern)))
+        self._next_version(exchange)
+
+    def set_alternate(self, exchange: str, alternate: str | None) -> None:
+        found = self.exchanges[ExchangeName(exchange)]
+        self.exchanges[found.name] = replace(found, alternate=ExchangeName(alternate) if alternate else None)
         self._next_version(exchange)
 
     def _next_version(self, exchange: str) -> None:

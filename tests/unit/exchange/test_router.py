@@ -113,7 +113,7 @@ def test_a_change_of_bindings_is_seen_by_the_next_batch(world) -> None:
     world.publish("xs", "a.b")
     world.route("xs")
     world.bind("xs", "a.b", queue="q_new")
-    world.table.unbind("xs", "a.*", queue="q_a")
+    world.table.unbind("xs", "a.*", "q_a")
 
     world.publish("xs", "a.b")
     world.route("xs")
@@ -165,7 +165,7 @@ def test_a_lifetime_is_read_again_after_a_minute(world) -> None:
 
 
 def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
-    world.table.unbind("xs", "#", queue="q_all")
+    world.table.unbind("xs", "#", "q_all")
     world.publish("xs", "c")
 
     routed = world.route("xs")
@@ -345,8 +345,8 @@ def test_messages_of_a_key_are_numbered_without_a_gap_in_their_order(world) -> N
 
 
 def test_numbers_count_what_nobody_is_bound_to_as_well(world) -> None:
-    world.table.unbind(LOG, "#", queue="q_all.fifo")
-    world.table.unbind(LOG, "a.*", queue="q_a.fifo")
+    world.table.unbind(LOG, "#", "q_all.fifo")
+    world.table.unbind(LOG, "a.*", "q_a.fifo")
     world.publish(LOG, "a.b")
     world.route(LOG)
     world.table.bind(LOG, "a.*", queue="q_a.fifo")
