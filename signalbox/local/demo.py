@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from signalbox.local.demo_exchange import exchange_rows
 from signalbox.local.demo_rendezvous import rendezvous_rows
 from signalbox.local.demo_splitting import splitting_rows
 
@@ -21,7 +22,11 @@ class Evidence:
 
 
 Demonstration = Callable[["Deployment"], Iterable[tuple[str, str]]]
-DEMONSTRATIONS: dict[str, Demonstration] = {"rendezvous": rendezvous_rows, "splitting": splitting_rows}
+DEMONSTRATIONS: dict[str, Demonstration] = {
+    "rendezvous": rendezvous_rows,
+    "splitting": splitting_rows,
+    "exchange": exchange_rows,
+}
 """What each capability shows, in this order."""
 
 
