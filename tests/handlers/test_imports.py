@@ -16,7 +16,7 @@ ALLOWED = {
         (f"rendezvous.{name}" for name in ("offer", "poll", "answer", "client", "page", "sweep")), ALL | {"maxminddb"}
     ),
     **dict.fromkeys(("splitting.split", "splitting.control"), ALL | {"re2"}),
-    "exchange.control": ALL,
+    **dict.fromkeys(("exchange.route", "exchange.control"), ALL),
 }
 # The SDK takes these where they are installed, and they do not ship: lambdas/requirements.lock.
 NOT_SHIPPED = {"certifi", "awscrt"}
