@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.names import InvalidUserName, UserName, parse_user_name
@@ -12,7 +12,7 @@ SCHEME = "amqpsqs"
 DEFAULT_STAGE = "signalbox"
 SERVICES = frozenset({"sqs", "sqs-fips"})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-LOOPBACK_REGION = "us-east-1"  # of the emulator; its URL has no room for one, and its queues are the same in all
+LOOPBACK_REGION = "us-east-1"  # of the emulator, unless the URL ends with `?region=…`: its host has no room for one
 EXAMPLE = f"{SCHEME}://alice:KEY_ID%3ASECRET@sqs.ca-central-1.amazonaws.com/{DEFAULT_STAGE}"
 
 
@@ -29,6 +29,7 @@ class Broker:
     stage: str = DEFAULT_STAGE
     access_key_id: str = ""
     secret_access_key: str = field(default="", repr=False)
+    loopback_region: str = LOOPBACK_REGION
 
     @classmethod
     def parse(cls, url: str) -> "Broker":
@@ -48,7 +49,8 @@ class Broker:
             problems.append(str(error))
         if problems:
             raise InvalidBrokerUrl(f"broker's URL: {'; '.join(problems)}. It is like {EXAMPLE}")
-        return cls(user, host, stage, key_id, secret)
+        region = dict(parse_qsl(parts.query)).get("region", LOOPBACK_REGION)
+        return cls(user, host, stage, key_id, secret, region)
 
     @property
     def url(self) -> str:
@@ -59,7 +61,8 @@ class Broker:
     def url_with_key(self) -> str:
         """Return the URL as it stands in `credentials.conf`: whoever reads it is this user."""
         key = quote(f"{self.access_key_id}:{self.secret_access_key}", safe="")
-        return f"{SCHEME}://{self.user}:{key}@{self.host}/{self.stage}"
+        told = "" if self.region in (_region(self.host), LOOPBACK_REGION) else f"?region={self.region}"
+        return f"{SCHEME}://{self.user}:{key}@{self.host}/{self.stage}{told}"
 
     @property
     def endpoint_url(self) -> str:
@@ -69,7 +72,7 @@ class Broker:
     @property
     def region(self) -> str:
         """Return the region in the host's name: that of SQS, or that of a VPC's own way to it."""
-        return _region(self.host) or LOOPBACK_REGION
+        return _region(self.host) or self.loopback_region
 
 
 def _problems(scheme: str, host: str, stage: str) -> list[str]:

@@ -26,6 +26,14 @@ def test_a_url_of_this_machine_is_the_emulators():
     assert (broker.endpoint_url, broker.region, broker.stage) == ("http://localhost:4566", "us-east-1", "signalbox")
 
 
+def test_an_emulator_of_another_region_is_said_in_the_line_with_the_key_alone():
+    broker = Broker(parse_user_name("alice"), "localhost:4566", "signalbox", KEY_ID, SECRET, "eu-west-1")
+
+    assert broker.url_with_key == f"amqpsqs://alice:{KEY}@localhost:4566/signalbox?region=eu-west-1"
+    assert broker.url == "amqpsqs://alice@localhost:4566/signalbox"
+    assert Broker.parse(broker.url_with_key).region == "eu-west-1"
+
+
 @pytest.mark.parametrize(
     ("host", "region"),
     [
