@@ -17,8 +17,9 @@ from stacks.state_stack import StateStack
 
 # What SQS hands over of an ordered queue at most, and of others without waiting for more.
 BATCH = 10
-# The function buries by itself what was tried too often; if it cannot, SQS does a little later.
-GRACE_RECEIVES = 2
+# The function buries by itself what was tried too often, with the reason. SQS, which does it without one, comes later:
+# it counts also the receives of functions that were killed.
+GRACE_RECEIVES = 5
 # Routing is matching, and processor time comes with memory; the compiled bindings of all exchanges are kept in it.
 MEMORY_MEGABYTES = 1024
 DESCRIPTIONS = {
@@ -35,10 +36,10 @@ class Exchange(Construct):
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Messages or commands that nobody could take")
+        self.dead_letters = dead("DeadLetters", holds="Copies or commands that nobody could take")
         # What waits in order can only be put aside in order.
         self.ordered_dead_letters = dead(
-            "OrderedDeadLetters", holds="Deliveries in order that could be neither made nor buried", ordered=True
+            "OrderedDeadLetters", holds="Copies that could be neither delivered in order nor buried", ordered=True
         )
         self.control_queue = command_queue(
             self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key

@@ -35,6 +35,7 @@ def retrier() -> Retrier:
         tally=DynamoTally(table),
         names=wiring.names(),
         now=wiring.CLOCK.now,
+        maximum_attempts=wiring.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
     )
 
 

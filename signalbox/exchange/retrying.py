@@ -14,7 +14,8 @@ from signalbox.exchange.router import Routed
 from signalbox.exchange.routing_ports import Heads, Tally
 from signalbox.messages import Message
 
-# The router's is the first. The retry queues' own limit must be higher, or SQS would put copies aside without a reason.
+# Where nobody says otherwise; the router's is the first. The retry queues' own limit must be higher, or SQS would put
+# copies aside without a reason.
 MAXIMUM_ATTEMPTS = 5
 
 
@@ -35,6 +36,7 @@ class Retrier:
     tally: Tally
     names: StageNames
     now: Callable[[], datetime]
+    maximum_attempts: int = MAXIMUM_ATTEMPTS
 
     def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> Routed:
         """Deliver copies, or bury those that were tried often enough; the others come again."""
@@ -72,8 +74,8 @@ class Retrier:
 
     def _delivered(self, copies: Sequence[Copy]) -> Outcome:
         outcome = self.carrier.deliver(copies)
-        last = [copy for copy in outcome.failed if copy.attempt >= MAXIMUM_ATTEMPTS]
-        outcome.failed = [copy for copy in outcome.failed if copy.attempt < MAXIMUM_ATTEMPTS]
+        last = [copy for copy in outcome.failed if copy.attempt >= self.maximum_attempts]
+        outcome.failed = [copy for copy in outcome.failed if copy.attempt < self.maximum_attempts]
         for copy in last:
             reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
             self.carrier.bury_copy(copy, outcome, reason=reason)

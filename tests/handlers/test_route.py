@@ -142,6 +142,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
         "EXCHANGE_RETRY_QUEUE_URL": found.make(RETRIES),
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
+        "EXCHANGE_MAXIMUM_RECEIVES": "5",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)

@@ -7,7 +7,6 @@ import pytest
 
 from signalbox.aws import exchange_items
 from signalbox.exchange.naming import StageNames, dead_letter_name
-from signalbox.exchange.retrying import MAXIMUM_ATTEMPTS
 from signalbox.sarracenia.names import MAXIMUM_USER_LENGTH, UserName
 from stacks import tables
 from stacks.choices import EXCHANGE_PREFIX
@@ -139,16 +138,21 @@ def test_times_and_names_follow_from_the_settings():
     ):
         queue = queues[f"Exchange/{name}"]["Properties"]
         assert (queue["QueueName"], queue["VisibilityTimeout"], queue["MessageRetentionPeriod"]) == (called, 25, 600)
-        assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
+        assert queue["RedrivePolicy"]["maxReceiveCount"] == 8
         assert stage.text(queue["RedrivePolicy"]["deadLetterTargetArn"]) == kept
         mapping = stage.every("AWS::Lambda::EventSourceMapping")[f"Exchange/Route/{name}"]["Properties"]
         assert mapping["ScalingConfig"] == {"MaximumConcurrency": 7}
 
 
-def test_the_router_buries_what_failed_too_often_before_sqs_does(stage):
+@pytest.mark.parametrize("attempts", [2, 5])
+def test_the_router_buries_what_failed_too_often_before_sqs_does(attempts):
+    stage = templates(exchange_maximum_receives=attempts)
+    route = stage.every("AWS::Lambda::Function")["Exchange/Route"]["Properties"]
+
+    assert route["Environment"]["Variables"]["EXCHANGE_MAXIMUM_RECEIVES"] == str(attempts)
     for name in ("Retries", "OrderedRetries"):
         redrive = stage.every("AWS::SQS::Queue")[f"Exchange/{name}"]["Properties"]["RedrivePolicy"]
-        assert redrive["maxReceiveCount"] > MAXIMUM_ATTEMPTS
+        assert redrive["maxReceiveCount"] > attempts
 
 
 def test_what_waits_in_order_stays_in_order(stage):
