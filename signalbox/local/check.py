@@ -20,7 +20,7 @@ SLOW = "emulator or spark"
 CORE = tuple(
     f"signalbox/{part}"
     for part in (
-        *("rendezvous/*", "splitting/*", "exchange/*", "sarracenia/*", "control/*", "history/*"),
+        *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "ports.py", "errors.py", "aws/*"),
     )
 )
