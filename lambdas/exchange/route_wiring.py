@@ -1,6 +1,9 @@
 """What the function `route` works with, made once for each function instance: tries stay between its calls."""
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from typing import TypeVar
 
 from lambdas.exchange import wiring
 from signalbox.aws.queue_sender import SqsQueueSender
@@ -9,6 +12,10 @@ from signalbox.exchange.delivering import Carrier
 from signalbox.exchange.retrying import Retrier
 from signalbox.exchange.router import Router
 from signalbox.queues import QueueName
+
+THREADS = 10  # as many connections as botocore keeps for a client
+Value = TypeVar("Value")
+Answer = TypeVar("Answer")
 
 
 @cache
@@ -19,7 +26,7 @@ def router() -> Router:
         table=DynamoRoutingTable(table),
         heads=DynamoHeads(table),
         carrier=carrier(),
-        tally=DynamoTally(table),
+        tally=DynamoTally(table, side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
     )
@@ -32,7 +39,7 @@ def retrier() -> Retrier:
     return Retrier(
         heads=DynamoHeads(table),
         carrier=carrier(),
-        tally=DynamoTally(table),
+        tally=DynamoTally(table, side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
         maximum_attempts=wiring.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
@@ -49,7 +56,24 @@ def carrier() -> Carrier:
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),
+        side_by_side=side_by_side,
     )
+
+
+@cache
+def pool() -> ThreadPoolExecutor:
+    """Return the threads that wait for SQS and DynamoDB."""
+    return ThreadPoolExecutor(THREADS)
+
+
+def side_by_side(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
+    """Return the answers of calls of which several are made at a time.
+
+    All have ended when this ends, however it does: a copy that is sent later could overtake another.
+    """
+    futures = [pool().submit(function, value) for value in values]
+    wait(futures)
+    return [future.result() for future in futures]
 
 
 def retry_queue() -> QueueName:

@@ -29,7 +29,7 @@ from signalbox.aws.exchange_items import (
 )
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.records import Bound, Kind, Place
-from signalbox.exchange.routing_ports import Look
+from signalbox.exchange.routing_ports import Look, SideBySide, one_by_one
 from signalbox.exchange.sequences import Head
 from signalbox.exchange.topics import RoutingKey
 from signalbox.messages import MessageId
@@ -152,14 +152,21 @@ class DynamoTally:
     """`Tally` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
 
     table: "Table"
+    side_by_side: SideBySide = one_by_one
 
-    def add(self, place: Place, counts: Mapping[str, int], *, at: datetime) -> None:
-        """Add to the counters of an exchange or a queue; a failure is logged, since the lake has the same facts."""
+    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+        """Add to the counters of exchanges and queues; a failure is logged, since the lake has the same facts."""
+        for _ in self.side_by_side(lambda place: self._add(place, counts[place], at), counts):
+            pass
+
+    def _add(self, place: Place, counts: Mapping[str, int], at: datetime) -> None:
         names = {f"#{name}": name for name in counts}
         values = {f":{name}": count for name, count in counts.items()}
         expires_at = round((at + COUNTERS_KEPT_FOR).timestamp())
         try:
-            self.table.update_item(
+            # The client and not the table: only the former may be shared by threads.
+            self.table.meta.client.update_item(
+                TableName=self.table.name,
                 Key={"pk": partition(place), "sk": minute_key(at)},
                 UpdateExpression="SET last_at = :last_at, expires_at = :expires_at ADD "
                 + ", ".join(f"#{name} :{name}" for name in counts),

@@ -1,7 +1,7 @@
 """The account of a batch: what became of its messages and copies, as events and as numbers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -66,10 +66,12 @@ class Account:
             self._count(dead.copy, exchange="dead", queue="dead")
             self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))
 
-    def counts(self) -> Iterator[tuple[Place, Mapping[str, int]]]:
-        """Yield what is to be added to the counters of each exchange and queue."""
-        for place, counted in self._counts.items():
-            yield place, {name: number for name, number in counted.items() if number}
+    def counts(self) -> Mapping[Place, Mapping[str, int]]:
+        """Return what is to be added to the counters of each exchange and queue."""
+        return {
+            place: {name: number for name, number in counted.items() if number}
+            for place, counted in self._counts.items()
+        }
 
     def _count(self, copy: Copy, *, exchange: str, queue: str) -> None:
         self._of(Place(Kind.EXCHANGE, copy.exchange))[exchange] += 1

@@ -7,7 +7,7 @@ from signalbox.errors import EffectFailed
 from signalbox.exchange.copies import Copy, is_fifo, retry_message
 from signalbox.exchange.envelope import buried
 from signalbox.exchange.naming import dead_letter_name
-from signalbox.exchange.routing_ports import CopySender, DeclaredQueues
+from signalbox.exchange.routing_ports import CopySender, DeclaredQueues, SideBySide, one_by_one
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
@@ -41,13 +41,13 @@ class Carrier:
     retry_queue: QueueName
     ordered_retry_queue: QueueName
     dead_letter_queue: QueueName
+    side_by_side: SideBySide = one_by_one
 
     def deliver(self, copies: Iterable[Copy]) -> Outcome:
         """Send copies to their queues, and bury those that will never be taken."""
         by_place = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = Outcome()
-        for batch in batches(Delivery(copy.message, copy.destination) for copy in by_place.values()):
-            failures = self._failures(batch)
+        for batch, failures in self._calls(Delivery(copy.message, copy.destination) for copy in by_place.values()):
             sent = [by_place[delivery.message.message_id, batch.destination] for delivery in batch.deliveries]
             outcome.taken += [copy for copy in sent if copy.message_id not in failures]
             self._sort([copy for copy in sent if copy.message_id in failures], failures, outcome)
@@ -56,8 +56,8 @@ class Carrier:
     def retry_later(self, copies: Iterable[Copy], outcome: Outcome) -> None:
         """Put copies into the retry queues, and add them to the outcome."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
-        for batch in batches(Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values()):
-            failures = self._failures(batch)
+        deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
+        for batch, failures in self._calls(deliveries):
             for delivery in batch.deliveries:
                 copy, message = waiting[delivery.message.message_id]
                 (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
@@ -82,6 +82,10 @@ class Carrier:
                 outcome.failed.append(copy)
             else:
                 self.bury_copy(copy, outcome, reason=reason, is_gone=is_gone)
+
+    def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, Mapping[MessageId, str | None]]]:
+        calls = list(batches(deliveries))
+        return zip(calls, self.side_by_side(self._failures, calls), strict=True)
 
     def _failures(self, batch: Batch) -> Mapping[MessageId, str | None]:
         try:

@@ -45,8 +45,7 @@ class Retrier:
         account = Account(self.now())
         while ready := rounds.next():
             self._carry_out(ready, rounds, account)
-        for place, counts in account.counts():
-            self.tally.add(place, counts, at=account.at)
+        self.tally.add(account.counts(), at=account.at)
         return Routed(rounds.not_done(), tuple(account.events))
 
     def _read(self, message: Message) -> _Waiting:

@@ -79,8 +79,7 @@ class Router:
             self._number(work)
         while ready := rounds.next():
             self._carry_out(ready, work)
-        for place, counts in work.account.counts():
-            self.tally.add(place, counts, at=work.account.at)
+        self.tally.add(work.account.counts(), at=work.account.at)
         return Routed(rounds.not_done(), tuple(work.account.events))
 
     def _refresh(self, root: ExchangeName, messages: Sequence[Message]) -> None:

@@ -3,10 +3,10 @@
 All of them let the world's errors through: a batch that ended with one comes again, and everything may happen twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.records import Bound, Exchange, Place
@@ -15,6 +15,9 @@ from signalbox.exchange.topics import RoutingKey
 from signalbox.queues import QueueName
 from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery
+
+Value = TypeVar("Value")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,19 @@ class DeclaredQueues(Protocol):
 class Tally(Protocol):
     """Counts what became of messages, minute by minute."""
 
-    def add(self, place: Place, counts: Mapping[str, int], *, at: datetime) -> None:
-        """Add to the counters of an exchange or a queue. Never raises: counting must not stop a message."""
+    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+        """Add to the counters of exchanges and queues. Never raises: counting must not stop a message."""
         ...
+
+
+class SideBySide(Protocol):
+    """Calls a function for each value and gives the answers in order, as `map`; perhaps with several at a time."""
+
+    def __call__(self, function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
+        """Return the answers. What one call raises is raised when its answer's turn comes."""
+        ...
+
+
+def one_by_one(function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
+    """Return the answers of calls that follow one another: `SideBySide` where nothing is gained by haste."""
+    return map(function, values)

@@ -138,7 +138,7 @@ def test_one_look_tells_of_exchanges_and_of_users(exchange_table) -> None:
 def test_a_binding_changes_the_version_by_which_it_is_seen(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(exchange("xs"))
     DynamoQueues(exchange_table).create(queue("q_a"))
-    DynamoTally(exchange_table).add(exchange("xs").place, {"received": 1}, at=NOW)  # in the same partition
+    DynamoTally(exchange_table).add({exchange("xs").place: {"received": 1}}, at=NOW)  # in the same partition
     bound = Bound(ExchangeName("xs"), Place(Kind.QUEUE, "q_a"), Pattern.parse("a.#"))
     table = DynamoRoutingTable(exchange_table)
 
@@ -218,9 +218,9 @@ def test_keys_that_were_not_answered_are_asked_for_again_but_not_for_ever(exchan
 def test_counters_add_up_minute_by_minute(exchange_table) -> None:
     place, tally = Place(Kind.QUEUE, "q_a"), DynamoTally(exchange_table)
 
-    tally.add(place, {"received": 2, "bytes": 100}, at=NOW)
-    tally.add(place, {"received": 1, "dead": 1}, at=NOW + timedelta(seconds=29))
-    tally.add(place, {"received": 4}, at=NOW + timedelta(seconds=30))
+    tally.add({place: {"received": 2, "bytes": 100}, Place(Kind.QUEUE, "q_b"): {"dead": 7}}, at=NOW)
+    tally.add({place: {"received": 1, "dead": 1}}, at=NOW + timedelta(seconds=29))
+    tally.add({place: {"received": 4}}, at=NOW + timedelta(seconds=30))
 
     first, second = DynamoCounters(exchange_table).since(place, NOW)
     assert (first.received, first.dead, first.size_bytes) == (3, 1, 100)
@@ -234,7 +234,7 @@ def test_counters_that_cannot_be_increased_stop_nothing(exchange_table, caplog) 
     exchange_table.delete()
 
     with caplog.at_level(logging.ERROR):
-        DynamoTally(exchange_table).add(Place(Kind.QUEUE, "q_a"), {"received": 1}, at=NOW)
+        DynamoTally(exchange_table).add({Place(Kind.QUEUE, "q_a"): {"received": 1}}, at=NOW)
 
     assert "counters of queue 'q_a' were not increased" in caplog.text
 

@@ -1,6 +1,7 @@
 """The function that routes what is published to exchanges, and tries again what a queue did not take."""
 
 import base64
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -335,3 +336,19 @@ def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, sett
 
     with pytest.raises(KeyError, match=setting):
         stage.route("xs")
+
+
+def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(stage):
+    ended: list[int] = []
+    is_begun = threading.Barrier(2, timeout=10)
+
+    def call(number: int) -> None:
+        is_begun.wait()
+        if number == 0:
+            raise ValueError("no")
+        ended.append(number)
+
+    with pytest.raises(ValueError, match="no"):
+        route_wiring.side_by_side(call, range(4))
+
+    assert sorted(ended) == [1, 2, 3]

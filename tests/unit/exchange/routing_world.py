@@ -129,8 +129,9 @@ class MemoryHeads:
 class MemoryTally:
     counts: dict[Place, Counter[str]] = field(default_factory=dict)
 
-    def add(self, place: Place, counts: Mapping[str, int], *, at: datetime) -> None:
-        self.counts.setdefault(place, Counter()).update(counts)
+    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+        for place, counted in counts.items():
+            self.counts.setdefault(place, Counter()).update(counted)
 
     def of_queue(self, name: str) -> dict[str, int]:
         return dict(self.counts[Place(Kind.QUEUE, name)])
