@@ -157,7 +157,7 @@ def buried(message: Message, *, reason: str, is_fifo: bool) -> Message:
     Where there is no room for the reason, headers move into one attribute, and of the body only the beginning is kept.
     """
     own = {name: one for name, one in message.attributes.items() if name in OWN_NAMES and name != HEADERS}
-    told = {"dead_letter_reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
+    told = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
     problems = Problems()
     headers = unpacked(message.attributes, problems, without=OWN_NAMES)
     attributes = (

@@ -20,7 +20,7 @@ OWN_NAMES = frozenset(
         "sequence",
         "published_at",
         "expires_at",
-        "dead_letter_reason",
+        "Reason",
         "retry",
     }
 )

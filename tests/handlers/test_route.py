@@ -237,7 +237,7 @@ def test_a_message_without_a_routing_key_lies_beside_its_exchange_with_the_reaso
     assert stage.route("xs") == []
 
     (dead,) = stage._page("stage-xs-dlq")
-    assert dead["MessageAttributes"]["dead_letter_reason"]["StringValue"].startswith("topic: expected an attribute")
+    assert dead["MessageAttributes"]["Reason"]["StringValue"].startswith("topic: expected an attribute")
     assert stage.history() == [("dead_letter", "dead", None)]
 
 

@@ -27,7 +27,7 @@ EXCHANGE = ExchangeName("xs_alice")
 ANY_TEXT = st.text(st.characters())  # halves of surrogate pairs, too
 KEYS = st.text(max_size=60).map(RoutingKey)
 BODIES = st.text("ab é\n😀", min_size=1)
-OWN = ["topic", "exchange", "message_id", "headers", "publisher", "sequence", "Topic", "dead_letter_reason", "retry"]
+OWN = ["topic", "exchange", "message_id", "headers", "publisher", "sequence", "Topic", "Reason", "retry"]
 NAMES = st.one_of(ANY_TEXT, st.sampled_from([*OWN, "a.b", "a..b", ".a", "aws.a", "AMAZON.a", "sum", "x" * 257]))
 HEADERS = st.dictionaries(NAMES, st.one_of(ANY_TEXT, st.just("text")), max_size=14)
 TYPED = st.sampled_from(
@@ -92,7 +92,7 @@ def test_a_dead_letter_says_all_that_the_message_did_and_why_it_died(key, header
 
     found = Delivered.parse(as_received(dead))
     assert (found.key, found.headers, found.sequence) == (key, headers, 1)
-    assert dead.attributes["dead_letter_reason"].text.startswith("no: ")
+    assert dead.attributes["Reason"].text.startswith("no: ")
     assert dead.group_id == (group_of(key) if is_fifo else None)
 
 
@@ -256,7 +256,7 @@ def test_headers_that_cannot_be_read_lie_among_the_dead_as_they_were() -> None:
 
     dead = buried(raw(**attributes), reason="no JSON", is_fifo=False)
 
-    assert set(dead.attributes) == {"headers", "dead_letter_reason"}
+    assert set(dead.attributes) == {"headers", "Reason"}
     kept = json.loads(dead.attributes["headers"].text)
     assert kept["headers"] == "{"
     assert kept["h0"] == {"DataType": "Number", "StringValue": "1"}

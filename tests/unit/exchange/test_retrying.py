@@ -65,7 +65,7 @@ def test_after_five_attempts_a_copy_lies_beside_its_queue_with_the_reason(world,
 
     assert routed.not_done == ()
     (dead,) = world.messages(place)
-    assert dead.attributes["dead_letter_reason"].text == f"queue {queue!r} took it at none of 5 attempts"
+    assert dead.attributes["Reason"].text == f"queue {queue!r} took it at none of 5 attempts"
     assert Delivered.parse(dead).headers == {"color": "red"}
     assert [(one.kind, one.outcome, one.destination, one.attempt) for one in routed.events] == [
         ("dead_letter", "dead", queue, 5)
@@ -109,7 +109,7 @@ def test_a_queue_that_is_deleted_has_its_copies_buried_at_once(world) -> None:
     assert world.retry().not_done == ()
 
     (dead,) = world.sqs.queues[DEAD].messages()
-    assert dead.attributes["dead_letter_reason"].text == "queue 'q_a' is not declared any more"
+    assert dead.attributes["Reason"].text == "queue 'q_a' is not declared any more"
 
 
 def test_a_copy_that_waits_twice_is_done_twice(world) -> None:
@@ -155,7 +155,7 @@ def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes)
 
     assert routed.not_done == ()
     (dead,) = world.sqs.queues[DEAD].messages()
-    assert "is no copy to be tried again" in str(dead.attributes["dead_letter_reason"].text)
+    assert "is no copy to be tried again" in str(dead.attributes["Reason"].text)
     assert [(one.kind, one.outcome, one.source) for one in routed.events] == [("dead_letter", "dead", None)]
 
 

@@ -41,7 +41,7 @@ def happened(world: World) -> list[tuple[str, str, str | None]]:
 
 
 def reason_of(message: Message) -> str:
-    return str(message.attributes["dead_letter_reason"].text)
+    return str(message.attributes["Reason"].text)
 
 
 def test_each_queue_gets_one_copy_in_one_call_however_many_bindings_match(world) -> None:
