@@ -29,6 +29,8 @@ class Deployment:
     """Where AWS calls go; None for AWS itself."""
     administrator: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The emulator's administrator; empty in AWS, where the standard credentials count."""
+    folder: Path | None = None
+    """Where the local stage keeps what belongs to it; None in AWS."""
 
     def session(self) -> boto3.Session:
         """Return a session whose clients talk to this deployment."""
@@ -47,19 +49,27 @@ class Deployment:
 def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
     """Return the stage in AWS if asked to, else the local stage of this folder or the nearest one above."""
     if aws:
-        # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools, and people, say AWS_REGION.
-        return aws_deployment(boto3.Session(region_name=os.environ.get("AWS_REGION")), stage=stage)
+        return aws_deployment(aws_session(), stage=stage)
     start = (folder or Path.cwd()).resolve()
     for parent in (start, *start.parents):
         if (parent / LOCAL).is_file():
-            return local_deployment(json.loads((parent / LOCAL).read_text()))
+            return local_deployment(json.loads((parent / LOCAL).read_text()), folder=(parent / LOCAL).parent)
     raise RejectedError(
         f"no local stage runs in {str(start)!r} or above (there is no {LOCAL}): start one with `make up` or "
         "`signalbox local up`, or give --aws for a stage in AWS"
     )
 
 
-def local_deployment(local: Mapping[str, Any]) -> Deployment:
+def aws_session() -> boto3.Session:
+    """Return a session with the standard AWS credentials."""
+    # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools, and people, say AWS_REGION.
+    session = boto3.Session(region_name=os.environ.get("AWS_REGION"))
+    if session.region_name is None:
+        raise RejectedError("no AWS region is set: give AWS_REGION, or a region in the AWS profile")
+    return session
+
+
+def local_deployment(local: Mapping[str, Any], *, folder: Path | None = None) -> Deployment:
     """Return the deployment that a local.json describes."""
     return Deployment(
         outputs=local["outputs"],
@@ -67,12 +77,11 @@ def local_deployment(local: Mapping[str, Any]) -> Deployment:
         rendezvous_url=local["rendezvous_url"],
         endpoint_url=local["endpoint_url"],
         administrator=local["admin_credentials"],
+        folder=folder,
     )
 
 
 def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
     """Return a stage in the account and region of the standard AWS credentials."""
-    if session.region_name is None:
-        raise RejectedError("no AWS region is set: give AWS_REGION, or a region in the AWS profile")
     outputs = stack_outputs(session, stage)
-    return Deployment(outputs=outputs, region=session.region_name, rendezvous_url=outputs["RendezvousUrl"])
+    return Deployment(outputs=outputs, region=str(session.region_name), rendezvous_url=outputs["RendezvousUrl"])

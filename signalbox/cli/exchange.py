@@ -1,4 +1,4 @@
-"""`signalbox exchange`: topic exchanges, of which the matching is there."""
+"""`signalbox exchange` and what goes with it: topic exchanges, and which queues a message reaches."""
 
 import json
 import sys
@@ -7,14 +7,35 @@ from typing import Annotated
 
 import typer
 
+from signalbox.cli import exchange_queues, exchange_users
+from signalbox.cli.exchange_bindings import bind, list_bindings, unbind
+from signalbox.cli.exchange_consume import consume
+from signalbox.cli.exchange_publish import publish
+from signalbox.cli.exchange_stage import User, exchanges, say_what_went, shown
+from signalbox.cli.exchange_status import status
 from signalbox.cli.files import read_json
-from signalbox.cli.output import print_line, print_table
+from signalbox.cli.output import print_json, print_line, print_table
+from signalbox.cli.stage import Aws, Json, Stage, age, say
 from signalbox.errors import RejectedError
 
 app = typer.Typer(help="Topic exchanges: which queues a message reaches.", no_args_is_help=True)
 
+Name = Annotated[str, typer.Argument(help="Name of the exchange, such as xpublic or xs_alice.", metavar="EXCHANGE")]
 Bindings = Annotated[Path, typer.Option(help='JSON list of {"queue": NAME, "pattern": PATTERN}.')]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line a key.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line a key.")]
+
+
+def register(program: typer.Typer) -> None:
+    """Add the commands of the exchange."""
+    program.add_typer(app, name="exchange")
+    program.add_typer(exchange_queues.app, name="queue")
+    program.command()(bind)
+    program.command()(unbind)
+    program.command(name="bindings")(list_bindings)
+    program.command()(publish)
+    program.command()(consume)
+    program.command()(status)
+    program.add_typer(exchange_users.app, name="user")
 
 
 @app.callback()
@@ -23,7 +44,74 @@ def exchange() -> None:
 
 
 @app.command()
-def match(*, bindings: Bindings, as_json: Json = False) -> None:
+def declare(
+    *,
+    name: Name,
+    alternate: Annotated[
+        str | None,
+        typer.Option(help="Exchange for messages that nothing is bound to; '' for none any more.", metavar="EXCHANGE"),
+    ] = None,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Make an exchange, or change its alternate; one whose name ends with .fifo keeps the order of each key."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        told = client.declare_exchange(name, alternate=alternate)
+    shown(told, as_json=as_json)
+    if told.get("connected") is False:
+        say("not connected to the router yet: messages wait in its queue until it is, in about a minute")
+
+
+@app.command()
+def delete(
+    *,
+    name: Name,
+    force: Annotated[
+        bool, typer.Option("--force", help="With its bindings and the messages that still wait to be routed.")
+    ] = False,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Delete an exchange that is not bound and holds nothing, and all that belongs to it."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        told = client.delete_exchange(name, force=force)
+    if as_json:
+        print_json(dict(told))
+        return
+    print_line(f"{name}  {'deleted' if told.get('deleted') else 'was not there'}")
+    say_what_went(told)
+
+
+@app.command(name="list")
+def list_exchanges(*, user: User = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """List the exchanges that you may read."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        found = client.exchanges()
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = (
+            (
+                one["exchange"],
+                "ordered" if one["ordered"] else "standard",
+                one["alternate"] or "",
+                one["created_by"] or "administrators",
+                age(one["created_at"]),
+                one["sqs_name"],
+            )
+            for one in found
+        )
+        print_table(["exchange", "kind", "alternate", "declared by", "age", "queue in SQS"], rows)
+    else:
+        print_line("no exchanges")
+
+
+@app.command()
+def match(*, bindings: Bindings, as_json: JsonLines = False) -> None:
     """Tell which queues get a message, for each routing key on a line of standard input; needs no stage."""
     from signalbox.exchange.bindings import parse_bindings
     from signalbox.exchange.matching import matches, parse_routing_keys

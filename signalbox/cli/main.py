@@ -1,5 +1,6 @@
 """The `signalbox` command: one group of commands per capability, and one for the local stage."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -23,7 +24,7 @@ app = typer.Typer(
 app.add_typer(local.app, name="local")
 app.add_typer(rendezvous.app, name="rendezvous")
 app.add_typer(splitting.app, name="split")
-app.add_typer(exchange.app, name="exchange")
+exchange.register(app)
 
 
 def main() -> None:
@@ -33,6 +34,10 @@ def main() -> None:
     except SignalboxError as error:
         print_error(str(error))
         sys.exit(REJECTED if isinstance(error, RejectedError) else UNAVAILABLE)
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough, as `head` has; what is still in our buffer must go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(UNAVAILABLE)
     except _aws_errors() as error:
         print_error(f"AWS: {error}")
         sys.exit(UNAVAILABLE)

@@ -77,6 +77,12 @@ class Consumer:
         while True:
             yield from self.receive()
 
+    @property
+    def taken(self) -> int:
+        """Return how many messages are taken and not acknowledged."""
+        with self._change:
+            return len(self._held)
+
     def receive(self, *, wait_seconds: int = LONG_POLL_SECONDS) -> list[Taken]:
         """Return messages, at least one if any comes in time; none while all that may be taken is not acknowledged.
 

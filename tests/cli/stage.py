@@ -1,9 +1,9 @@
-"""A pretended stage for the commands of splitting: AWS in this process (moto), and a thread that replies."""
+"""A pretended stage for the commands: AWS in this process (moto), and a thread that replies."""
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,11 +25,13 @@ class Refusal(Exception):
 
 @dataclass
 class FakeStage:
-    """Replies to commands by functions that a test gives, and remembers what it was asked."""
+    """Replies to commands by functions that a test gives, and remembers what it was asked, and in which queue."""
 
     outputs: Mapping[str, str]
+    control_queues: Sequence[str]
     replies: dict[str, Reply] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)
+    asked_in: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -38,16 +40,22 @@ class FakeStage:
 
     def serve(self) -> None:
         sqs = boto3.client("sqs")
-        url = self.outputs["SplitControlQueueUrl"]
         while not self.over.is_set():
-            received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0)
-            for message in received.get("Messages", ()):
-                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-                command = json.loads(message["Body"])
-                reply = json.dumps({"id": command["id"], **self._reply(command)})
-                self.asked.append(command)
-                sqs.send_message(QueueUrl=command["reply_queue_url"], MessageBody=reply)
+            for url in self.control_queues:
+                received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0)
+                for message in received.get("Messages", ()):
+                    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+                    self._answer(json.loads(message["Body"]), url.rpartition("/")[2])
             self.over.wait(0.02)
+
+    def _answer(self, command: dict[str, Any], queue: str) -> None:
+        reply = json.dumps({"id": command["id"], **self._reply(command)})
+        self.asked.append(command)
+        self.asked_in.append(queue)
+        if "reply_queue_url" in command:
+            sqs = boto3.client("sqs")
+            with suppress(sqs.exceptions.QueueDoesNotExist):  # who asked was interrupted meanwhile
+                sqs.send_message(QueueUrl=command["reply_queue_url"], MessageBody=reply)
 
     def _reply(self, command: Mapping[str, Any]) -> dict[str, object]:
         try:
@@ -58,7 +66,7 @@ class FakeStage:
 
 @contextmanager
 def fake_stage() -> Iterator[FakeStage]:
-    """Give a deployed stage whose control queue is served; the caller pretends AWS."""
+    """Give a deployed stage whose control queue of splitting is served; the caller pretends AWS."""
     outputs = {
         "SplitControlQueueUrl": boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"],
         "SplitReplyQueuePrefix": "signalbox-split-reply-",
@@ -66,14 +74,21 @@ def fake_stage() -> Iterator[FakeStage]:
         "HistoryBucket": "lake",
         "HistoryDatabase": "signalbox_history",
         "HistoryTable": "events_raw",
-        "RendezvousUrl": "https://rendezvous.example/",
     }
+    with serving(outputs, [outputs["SplitControlQueueUrl"]]) as stage:
+        yield stage
+
+
+@contextmanager
+def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterator[FakeStage]:
+    """Give a deployed stage with these outputs, whose control queues are served."""
+    told = {"RendezvousUrl": "https://rendezvous.example/", **outputs}
     template = {
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+        "Outputs": {name: {"Value": value} for name, value in told.items()},
     }
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
-    stage = FakeStage(outputs)
+    stage = FakeStage(outputs, control_queues)
     thread = threading.Thread(target=stage.serve)
     thread.start()
     try:

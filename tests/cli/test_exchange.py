@@ -1,6 +1,8 @@
 """`signalbox exchange match`, offline."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,22 @@ def test_a_file_that_is_no_json_is_refused(tmp_path):
 def test_bindings_do_not_come_from_standard_input():
     with pytest.raises(RejectedError, match="standard input brings the routing keys"):
         CliRunner().invoke(app, ["exchange", "match", "--bindings", "-"], input="[]", catch_exceptions=False)
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(tmp_path):
+    (tmp_path / "bindings.json").write_text(json.dumps(BINDINGS))
+    (tmp_path / "keys").write_text("a.b.c\n" * 20_000)  # more than a pipe holds
+    command = [sys.executable, "-c", "from signalbox.cli.main import main; main()", "exchange", "match", "--json"]
+    command += ["--bindings", str(tmp_path / "bindings.json")]
+
+    with (tmp_path / "keys").open() as keys:
+        program = subprocess.Popen(command, stdin=keys, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.readline()
+        program.stdout.close()
+        said = program.stderr.read()
+        program.stderr.close()
+
+    assert program.wait() == 1
+    assert said == b""

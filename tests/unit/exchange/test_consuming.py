@@ -77,6 +77,7 @@ def test_as_much_is_taken_as_the_queue_says_by_tens(sqs):
 
     with consuming(sqs) as consumer:
         taken = consumer.receive()
+        assert consumer.taken == 25
         requests = [call for call in sqs.named("ReceiveMessage") if call["QueueUrl"].endswith(QUEUE)]
 
     assert bodies(taken) == [str(number) for number in range(25)]
