@@ -130,10 +130,10 @@ def _build_main(python: str) -> None:
 def _install(name: str, environment: Path, packages: "list[str | Path]") -> None:
     uv = ENVIRONMENT / "bin" / "uv"
     command = [uv, "pip", "install", "--python", environment / "bin" / "python", *packages]
-    _step(name, command, {**_index_of_pip(), **os.environ})
+    _step(name, command, {**index_of_pip(), **os.environ})
 
 
-def _index_of_pip() -> "dict[str, str]":
+def index_of_pip() -> "dict[str, str]":
     """Return the package index that pip's own configuration file names: uv does not read that file."""
     pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "config", "get", "global.index-url"]
     found = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
