@@ -159,7 +159,8 @@ class _Users:
 
         stage = stage_name(self.deployment.outputs["ExchangeControlQueueUrl"])
         endpoint = self.deployment.session().client("sqs").meta.endpoint_url
-        broker = Broker(self.name, urlsplit(endpoint).netloc, stage, key.access_key_id, key.secret_access_key)
+        host, region = urlsplit(endpoint).netloc, self.deployment.region
+        broker = Broker(self.name, host, stage, key.access_key_id, key.secret_access_key, region)
         return {
             "access_key_id": key.access_key_id,
             "secret_access_key": key.secret_access_key,
