@@ -1,6 +1,6 @@
 """Items of the table of exchanges: their keys, and records to items and back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -47,10 +47,16 @@ def sender_key(user_id: str) -> Item:
 
 
 def binding_key(bound: Bound) -> Item:
-    """Return the key of a binding, which is read with its exchange."""
+    """Return the key of a binding, which is read with its exchange, or with all that begin with the same word."""
     # No name has a line feed, so that no two bindings meet in one key; a name may have a `#`, and so may a pattern.
-    sort_key = f"{BINDING}{bound.target.kind}#{bound.target.name}\n{bound.pattern}"
+    sort_key = f"{first_word_key(bound.pattern.words)}{bound.target.kind}#{bound.target.name}\n{bound.pattern}"
     return {"pk": partition(Place(Kind.EXCHANGE, bound.exchange)), "sk": sort_key}
+
+
+def first_word_key(words: Sequence[str]) -> str:
+    """Return how the sort keys of the bindings begin whose patterns begin with the first of these words."""
+    # A word may have a line feed, but what is in its place only brings more bindings than those that were meant.
+    return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
 
 
 def back_reference_key(bound: Bound) -> Item:

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr
+from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.bindings import DynamoBindings
-from signalbox.aws.dynamodb import Item, ItemBusy, milliseconds, succeeds
+from signalbox.aws.dynamodb import Item, ItemBusy, every_item, milliseconds, succeeds
 from signalbox.aws.exchange_items import (
+    BINDING,
     HEAD,
     IS_LEAVING,
+    bound_of,
     exchange_of,
+    first_word_key,
     minute_key,
     partition,
     record_key,
@@ -62,9 +64,18 @@ class DynamoRoutingTable:
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
         return Look({exchange.name: exchange for exchange in found}, users)
 
-    def bindings(self, exchange: ExchangeName) -> Sequence[Bound]:
-        """Return the bindings from an exchange, none older than the last look."""
-        return DynamoBindings(self.table).of(exchange)
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Bound]:
+        """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
+
+        With a first word, those whose patterns begin with it, and perhaps others.
+        """
+        beginning = BINDING if first_word is None else first_word_key([first_word])
+        query = {
+            "KeyConditionExpression": Key("pk").eq(partition(Place(Kind.EXCHANGE, exchange)))
+            & Key("sk").begins_with(beginning),
+            "ConsistentRead": True,
+        }
+        return (bound_of(item) for item in every_item(self.table.query, query))
 
     def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         """Return how old messages become in those of the queues that say so; may be a moment old."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.copies import Copy, is_fifo
 from signalbox.exchange.envelope import Envelope, InvalidPublication
-from signalbox.exchange.graph import Graph, Routes
+from signalbox.exchange.graph import Routes
 from signalbox.exchange.naming import StageNames
 from signalbox.messages import Message
 from signalbox.sarracenia.names import ExchangeName, UserName
@@ -33,16 +33,18 @@ class Rejection:
     reason: str
 
 
-def read(
-    message: Message, exchange: ExchangeName, graph: Graph, *, users: Mapping[str, UserName]
-) -> Publication | Rejection:
-    """Return what a message of an exchange's queue is."""
+def read(message: Message, exchange: ExchangeName) -> Envelope | Rejection:
+    """Return what was published with a message of an exchange's queue."""
     try:
-        envelope = Envelope.from_published(message, is_ordered=is_fifo(exchange))
+        return Envelope.from_published(message, is_ordered=is_fifo(exchange))
     except InvalidPublication as error:
         return Rejection(message, str(error))
+
+
+def publication(message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName]) -> Publication:
+    """Return a publication, with its publisher's name if that is a user's."""
     publisher = users.get(user_id(message)) or message.system_attributes.get("SenderId") or NOBODY
-    return Publication(message, envelope, graph.routes(exchange, envelope.key), publisher)
+    return Publication(message, envelope, routes, publisher)
 
 
 def user_id(message: Message) -> str:

@@ -1,6 +1,6 @@
 """The router: what is published to an exchange reaches each queue with a binding that matches, or is accounted for."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -8,10 +8,11 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.accounts import Account
 from signalbox.exchange.copies import Copy, is_fifo
 from signalbox.exchange.delivering import Carrier, Outcome
-from signalbox.exchange.graph import Graph
+from signalbox.exchange.envelope import Envelope
+from signalbox.exchange.graph import MAXIMUM_BINDINGS, Graph
 from signalbox.exchange.lifetimes import Lifetimes
 from signalbox.exchange.naming import StageNames
-from signalbox.exchange.publications import Publication, Rejection, copies, read, user_id
+from signalbox.exchange.publications import Publication, Rejection, copies, publication, read, user_id
 from signalbox.exchange.rounds import Rounds
 from signalbox.exchange.routing_ports import Heads, RoutingTable, Tally
 from signalbox.exchange.sequences import Head, numbered
@@ -50,7 +51,10 @@ class _Work:
 
 @dataclass(slots=True)
 class Router:
-    """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only."""
+    """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only.
+
+    Of an exchange with more than `maximum_bindings` only those are read that the keys of a batch may match.
+    """
 
     table: RoutingTable
     heads: Heads
@@ -58,11 +62,13 @@ class Router:
     tally: Tally
     names: StageNames
     now: Callable[[], datetime]
-    _graph: Graph = field(default_factory=Graph)
+    maximum_bindings: int = MAXIMUM_BINDINGS
+    _graph: Graph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
     _lifetimes: Lifetimes = field(init=False)
 
     def __post_init__(self) -> None:
+        self._graph = Graph(self.maximum_bindings)
         self._lifetimes = Lifetimes(self.table)
 
     def route(self, messages: Sequence[Message], exchange: ExchangeName) -> Routed:
@@ -70,8 +76,7 @@ class Router:
 
         Raises `ExchangeUnknown`.
         """
-        self._refresh(exchange, messages)
-        entries = [read(message, exchange, self._graph, users=self._users) for message in messages]
+        entries = self._entries(messages, exchange)
         rounds = Rounds([(entry.message, entry) for entry in entries], is_fifo(exchange))
         work = _Work(exchange, entries, rounds, Account(self.now()))
         work.account.receive(messages, exchange)
@@ -82,12 +87,23 @@ class Router:
         self.tally.add(work.account.counts(), at=work.account.at)
         return Routed(rounds.not_done(), tuple(work.account.events))
 
-    def _refresh(self, root: ExchangeName, messages: Sequence[Message]) -> None:
+    def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
+        contents = [(message, read(message, exchange)) for message in messages]
+        keys = {content.key for _, content in contents if isinstance(content, Envelope)}
+        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {""})
+        return [
+            content
+            if isinstance(content, Rejection)
+            else publication(message, content, self._graph.routes(exchange, content.key), self._users)
+            for message, content in contents
+        ]
+
+    def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
         """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
-        senders = {user_id(message) for message in messages} - self._users.keys() - {""}
+        unknown = set(senders) - self._users.keys()
         seen: set[ExchangeName] = set()
         while unseen := self._graph.reachable(root) - seen:
-            look = self.table.look(unseen, senders=() if seen else senders)
+            look = self.table.look(unseen, senders=() if seen else unknown)
             self._users.update(look.users)
             for name in unseen:
                 found = look.exchanges.get(name)
@@ -95,9 +111,17 @@ class Router:
                     self._graph.forget(name)
                 elif not self._graph.knows(found):
                     self._graph.put(found, self.table.bindings(name))
+                self._complete(name, keys)
             if not seen and root not in look.exchanges:
                 raise ExchangeUnknown(f"exchange {root!r} is not declared")
             seen |= unseen
+
+    def _complete(self, name: ExchangeName, keys: Collection[RoutingKey]) -> None:
+        """Compile those bindings of a large exchange that keys may match."""
+        if self._graph.missing(name, keys) and self._graph.is_full(name):
+            self._graph.empty(name)
+        for word in self._graph.missing(name, keys):
+            self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
     def _number(self, work: _Work) -> None:
         """Give each publication its number. Those of a key on which somebody else works have none, and come again."""

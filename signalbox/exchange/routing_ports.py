@@ -35,8 +35,11 @@ class RoutingTable(Protocol):
         """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
         ...
 
-    def bindings(self, exchange: ExchangeName) -> Iterable[Bound]:
-        """Return the bindings from an exchange, none older than the last look."""
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Bound]:
+        """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
+
+        With a first word, those whose patterns begin with it, and perhaps others.
+        """
         ...
 
     def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:

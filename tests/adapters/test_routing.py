@@ -148,6 +148,30 @@ def test_a_binding_changes_the_version_by_which_it_is_seen(exchange_table) -> No
     assert list(table.bindings(ExchangeName("xs"))) == [bound]
 
 
+def test_bindings_are_found_by_the_first_words_of_their_patterns(exchange_table) -> None:
+    DynamoExchanges(exchange_table).create(exchange("xs"))
+    DynamoQueues(exchange_table).create(queue("q_a"))
+    patterns = ["a", "a.b", "ab", "", ".a", "*", "*.a", "#", "#.a", "a#", "a\nb.c"]
+    for pattern in patterns:
+        place = Place(Kind.QUEUE, "q_a")
+        DynamoBindings(exchange_table).bind(Bound(ExchangeName("xs"), place, Pattern.parse(pattern)))
+    table = DynamoRoutingTable(exchange_table)
+
+    def found(first_word: str) -> list[str]:
+        return sorted(str(one.pattern) for one in table.bindings(ExchangeName("xs"), first_word=first_word))
+
+    assert {word: found(word) for word in ("a", "", "*", "#", "a#", "a\nb", "c")} == {
+        "a": ["a", "a.b"],
+        "": ["", ".a"],
+        "*": ["*", "*.a"],
+        "#": ["#", "#.a"],
+        "a#": ["a#"],
+        "a\nb": ["a\nb.c"],
+        "c": [],
+    }
+    assert sorted(str(one.pattern) for one in table.bindings(ExchangeName("xs"))) == sorted(patterns)
+
+
 def test_lifetimes_are_those_of_queues_that_have_one(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     queues.create(queue("q_a", settings=QueueSettings(message_ttl=timedelta(seconds=1.5))))

@@ -39,7 +39,7 @@ class MemoryTable:
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
-    readings: list[ExchangeName] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)
 
     def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
         wanted, unknown = set(exchanges), set(senders)
@@ -47,9 +47,12 @@ class MemoryTable:
         users = {sender: self.users[sender] for sender in unknown if sender in self.users}
         return Look({name: one for name, one in self.exchanges.items() if name in wanted}, users)
 
-    def bindings(self, exchange: ExchangeName) -> Iterable[Bound]:
-        self.readings.append(exchange)
-        return [bound for bound in self.bound if bound.exchange == exchange]
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Bound]:
+        self.readings.append(exchange if first_word is None else f"{exchange}: {first_word}")
+        for bound in self.bound:
+            begins_with = bound.pattern.words[0] if bound.pattern.words else ""
+            if bound.exchange == exchange and first_word in (None, begins_with):
+                yield bound
 
     def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         return {queue: self.times_to_live[queue] for queue in queues if queue in self.times_to_live}
@@ -177,7 +180,7 @@ class NaiveSqs:
         self.sent += 1
         if batch.destination not in self.queues or trouble == "closed" or (trouble == "half" and self.sent % 2):
             return None
-        if delivery.message.body in self.refused and "dead_letter_reason" not in delivery.message.attributes:
+        if delivery.message.body in self.refused and "Reason" not in delivery.message.attributes:
             return self.refused[delivery.message.body]
         self.queues[batch.destination].send(delivery.message)
         return "taken"
@@ -188,6 +191,7 @@ class World:
     """Everything; a function calls `burn` before and after each of its effects."""
 
     is_forgetful: bool = False
+    maximum_bindings: int = 100
     moment: float = 0.0
     table: MemoryTable = field(default_factory=MemoryTable)
     tally: MemoryTally = field(default_factory=MemoryTally)
@@ -203,7 +207,7 @@ class World:
         self.retrier = Retrier(self.heads, self.carrier, self.tally, NAMES, self.now)
 
     def router(self) -> Router:
-        return Router(self.table, self.heads, self.carrier, self.tally, NAMES, self.now)
+        return Router(self.table, self.heads, self.carrier, self.tally, NAMES, self.now, self.maximum_bindings)
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.moment)

@@ -461,3 +461,33 @@ def test_a_head_keeps_the_numbers_of_the_newest_messages() -> None:
     assert head.sequence == KEPT + 5
     assert min(head.recent.values()) == 6
     assert numbered(head, [MessageId("24")]) is head
+
+
+def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once() -> None:
+    world = World(maximum_bindings=3)
+    world.declare("xs")
+    for pattern in ("a.1", "b.1", "*.2", "c", ""):
+        world.bind("xs", pattern, queue="q_" + (pattern or "empty"))
+    for keys in (["a.1"], ["a.2", "a.1"], ["b.1"]):
+        for key in keys:
+            world.publish("xs", key)
+        world.route("xs")
+
+    whole, *parts = world.table.readings
+    assert whole == "xs"
+    assert sorted(parts[:4]) == ["xs: ", "xs: #", "xs: *", "xs: a"]
+    assert parts[4:] == ["xs: b"]
+    assert [len(world.bodies(f"q_{pattern}")) for pattern in ("a.1", "b.1", "*.2", "c")] == [2, 1, 1, 0]
+
+
+def test_what_is_held_of_a_large_exchange_is_forgotten_when_it_grows_too_large() -> None:
+    world = World(maximum_bindings=2)
+    world.declare("xs")
+    for word in "abcd":
+        world.bind("xs", word, queue=f"q_{word}")
+    for key in ("a", "b", "c", "d", "a"):
+        world.publish("xs", key)
+        world.route("xs")
+
+    assert world.table.readings.count("xs: a") == 2
+    assert [len(world.bodies(f"q_{word}")) for word in "abcd"] == [2, 1, 1, 1]

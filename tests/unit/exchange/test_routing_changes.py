@@ -25,8 +25,8 @@ steps = st.one_of(
 class Declarations:
     """What is declared, as simple lists, beside a world in which the same is declared."""
 
-    def __init__(self) -> None:
-        self.world = World()
+    def __init__(self, maximum_bindings: int) -> None:
+        self.world = World(maximum_bindings=maximum_bindings)
         self.bindings: list[tuple[str, str, str]] = []
         self.alternates: dict[str, str] = {}
         self.counts = dict.fromkeys(QUEUES, 0)
@@ -86,9 +86,12 @@ class Declarations:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(steps, max_size=40))
-def test_every_message_reaches_the_queues_that_are_bound_when_it_is_routed_and_no_other(schedule: list[tuple]) -> None:
-    declared = Declarations()
+@given(st.lists(steps, max_size=40), st.sampled_from([0, 3, 100]))
+def test_every_message_reaches_the_queues_that_are_bound_when_it_is_routed_and_no_other(
+    schedule: list[tuple], maximum_bindings: int
+) -> None:
+    """Whether all bindings are held, or only those that begin with the words of the last few keys."""
+    declared = Declarations(maximum_bindings)
 
     for step in schedule:
         declared.play(step)
