@@ -103,11 +103,19 @@ def outgoing(message: Message) -> dict[str, object]:
 
 def size_bytes(message: Message) -> int:
     """Return what a message counts for against SQS's limits: its body, and names, types and values of attributes."""
-    texts = [message.body]
+    size = _bytes(message.body)
     for name, attribute in message.attributes.items():
-        texts += [name, attribute.data_type, attribute.text or ""]
-    binary = sum(len(attribute.base64 or "") * 3 // 4 for attribute in message.attributes.values())
-    return sum(len(text.encode(errors="surrogatepass")) for text in texts) + binary
+        size += _bytes(name) + _bytes(attribute.data_type)
+        if attribute.text is not None:
+            size += _bytes(attribute.text)
+        if attribute.base64 is not None:
+            size += len(attribute.base64) * 3 // 4
+    return size
+
+
+def _bytes(text: str) -> int:
+    # Counted several times for each copy of a message, of which most texts need no encoding.
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def _attributes(section: Section) -> Iterator[tuple[str, Attribute]]:

@@ -1,6 +1,6 @@
 """The account of a batch: what became of its messages and copies, as events and as numbers."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,11 +27,11 @@ class Account:
 
     at: datetime
     events: list[HistoryEvent] = field(default_factory=list)
-    _counts: dict[Place, Counter[str]] = field(default_factory=dict)
+    _counts: defaultdict[Place, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def receive(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
         """Count messages that came."""
-        counted = self._of(Place(Kind.EXCHANGE, exchange))
+        counted = self._counts[Place(Kind.EXCHANGE, exchange)]
         counted["received"] += len(messages)
         counted["redelivered"] += sum(1 for message in messages if attempt(message) > 1)
         counted["bytes"] += sum(size_bytes(message) for message in messages)
@@ -39,7 +39,7 @@ class Account:
     def reject(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
         """Note a message that is buried, because no exchange takes it, or because it is no copy to be tried again."""
         if exchange is not None:
-            self._of(Place(Kind.EXCHANGE, exchange))["rejected"] += 1
+            self._counts[Place(Kind.EXCHANGE, exchange)]["rejected"] += 1
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
     def publish(self, publication: Publication, exchange: ExchangeName, *, sequence: int | None) -> None:
@@ -47,7 +47,7 @@ class Account:
         if publication.routes.queues and not publication.routes.by_alternate:
             return
         outcome = "alternate" if publication.routes.queues else "dropped"
-        self._of(Place(Kind.EXCHANGE, exchange))[outcome] += 1
+        self._counts[Place(Kind.EXCHANGE, exchange)][outcome] += 1
         key = publication.envelope.key
         self.events.append(
             events.unrouted(publication.message, outcome, exchange=exchange, key=key, sequence=sequence, at=self.at)
@@ -57,7 +57,7 @@ class Account:
         """Note what became of copies."""
         for copy in outcome.taken:
             self._count(copy, exchange="routed", queue="received")
-            self._of(_queue(copy.queue))["bytes"] += size_bytes(copy.message)
+            self._counts[_queue(copy.queue)]["bytes"] += copy.size_bytes
             self.events.append(events.routed(copy, "delivered", at=self.at))
         for copy in outcome.retried:
             self._count(copy, exchange="retried", queue="retried")
@@ -74,11 +74,8 @@ class Account:
         }
 
     def _count(self, copy: Copy, *, exchange: str, queue: str) -> None:
-        self._of(Place(Kind.EXCHANGE, copy.exchange))[exchange] += 1
-        self._of(_queue(copy.queue))[queue] += 1
-
-    def _of(self, place: Place) -> Counter[str]:
-        return self._counts.setdefault(place, Counter())
+        self._counts[Place(Kind.EXCHANGE, copy.exchange)][exchange] += 1
+        self._counts[_queue(copy.queue)][queue] += 1
 
 
 def _queue(name: DeclaredName) -> Place:

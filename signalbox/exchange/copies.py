@@ -10,7 +10,7 @@ from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.envelope import Delivered, InvalidDelivery, group_of
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.topics import RoutingKey
-from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId
+from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 from signalbox.sarracenia.names import FIFO_SUFFIX, ExchangeName
 
@@ -23,11 +23,12 @@ class InvalidRetry(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A publication on its way to one queue; `message` is what the queue's consumers get."""
+    """A publication on its way to one queue; `message` is what the queue's consumers get, of so many bytes."""
 
     queue: DeclaredName
     destination: QueueName
     message: Message
+    size_bytes: int
     exchange: ExchangeName
     key: RoutingKey
     sequence: int | None
@@ -81,10 +82,12 @@ def read_retry(message: Message, names: StageNames) -> Copy:
     system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
     if is_fifo(destination):
         system |= {"MessageGroupId": group_of(delivered.key), "MessageDeduplicationId": delivered.message_id}
+    waiting = Message(delivered.message_id, message.body, copied.attributes, system, document={})
     return Copy(
         queue=queue,
         destination=destination,
-        message=Message(delivered.message_id, message.body, copied.attributes, system, document={}),
+        message=waiting,
+        size_bytes=size_bytes(waiting),
         exchange=delivered.exchange,
         key=delivered.key,
         sequence=delivered.sequence,

@@ -9,7 +9,7 @@ from signalbox.exchange.copies import Copy, is_fifo
 from signalbox.exchange.envelope import Envelope, InvalidPublication
 from signalbox.exchange.graph import Routes
 from signalbox.exchange.naming import StageNames
-from signalbox.messages import Message
+from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.names import ExchangeName, UserName
 
 NOBODY = "unknown"
@@ -63,12 +63,12 @@ def copies(
 ) -> Iterator[Copy]:
     """Yield the copy for each queue. Copies that say the same share their message."""
     message, envelope = publication.message, publication.envelope
-    shared: dict[tuple[bool, timedelta | None], Message] = {}
+    shared: dict[tuple[bool, timedelta | None], tuple[Message, int]] = {}
     for queue in publication.routes.queues:
         destination, lifetime = names.queue(queue), lifetimes.get(queue)
         variant = is_fifo(destination), lifetime
         if variant not in shared:
-            shared[variant] = envelope.delivered(
+            copied = envelope.delivered(
                 message,
                 exchange=exchange,
                 publisher=publication.publisher,
@@ -76,10 +76,12 @@ def copies(
                 expires_at=None if lifetime is None else now + lifetime,
                 is_fifo=is_fifo(destination),
             )
+            shared[variant] = copied, size_bytes(copied)
         yield Copy(
             queue=queue,
             destination=destination,
-            message=shared[variant],
+            message=shared[variant][0],
+            size_bytes=shared[variant][1],
             exchange=exchange,
             key=envelope.key,
             sequence=sequence,

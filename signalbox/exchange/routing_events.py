@@ -71,7 +71,7 @@ def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str |
         sequence=copy.sequence,
         source=copy.exchange,
         destination=copy.queue,
-        size_bytes=size_bytes(copy.message),
+        size_bytes=copy.size_bytes,
         latency_ms=round((at - copy.published_at).total_seconds() * 1000),
         attempt=copy.attempt,
     )
