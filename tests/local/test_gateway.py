@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.gateway import DeliveryBuffer, Gateway, Routes, as_aws_asks
+from signalbox.local.gateway import DeliveryBuffer, Gateway, QuickInserts, Routes, as_aws_asks
 from signalbox.local.state import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
@@ -176,6 +176,35 @@ def test_records_are_delivered_together_for_each_destination_as_the_first_caller
         ("a", stream, near, [("gathered", b"1\n2\n")]),
         ("b", stream, far, [("gathered", b"3\n")]),
     ]
+
+
+class Connection:
+    """What DuckDB's connection was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, list[object]]] = []
+        self.closed = False
+
+    def execute(self, statement: str, values: list[object]) -> None:
+        self.told.append((statement, values))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_rows_are_inserted_a_hundred_at_a_time():
+    connection = Connection()
+    quick = QuickInserts(connection)
+
+    quick.executemany("INSERT INTO t VALUES (?, ?)", [[number, "x"] for number in range(101)])
+    quick.close()
+
+    assert [(told.count("(?, ?)"), values[:2], len(values)) for told, values in connection.told] == [
+        (100, [0, "x"], 200),
+        (1, [100, "x"], 2),
+    ]
+    assert connection.told[1][0] == "INSERT INTO t VALUES (?, ?)"
+    assert connection.closed
 
 
 def asked_of_aws(action: str, resource: str) -> tuple[str, str]:
