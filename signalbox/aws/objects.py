@@ -27,11 +27,11 @@ class S3Source:
         """Yield the bytes of an object, or of a part. Raises `NotFetched`."""
         parts = urlsplit(url)
         wanted: dict[str, Any] = {"Bucket": parts.netloc, "Key": unquote(parts.path).removeprefix("/")}
-        if part:
-            wanted["Range"] = f"bytes={part.start}-{part.start + part.size_bytes - 1}"
         try:
+            if part:
+                wanted["Range"] = part.header
             yield from self.client().get_object(**wanted)["Body"].iter_chunks(CHUNK_BYTES)
-        except (BotoCoreError, ClientError) as error:
+        except (BotoCoreError, ClientError, ValueError) as error:
             raise NotFetched(f"cannot fetch {url[:200]!r}: {error}") from error
 
 

@@ -45,8 +45,9 @@ class Assembly:
 
     def forget(self) -> None:
         """Remove the blocks, once the whole file is in its place: until then, they are all there is."""
-        for number in range(self.blocks.count):
-            self._kept(number).unlink(missing_ok=True)
+        # By what is there: the count is whatever a message says.
+        for block in self.directory.glob(f"{self._version()}.*"):
+            block.unlink(missing_ok=True)
 
     def _kept(self, number: int) -> Path:
         return self.directory / f"{self._version()}.{number}"

@@ -36,6 +36,11 @@ class Part:
     start: int
     size_bytes: int
 
+    @property
+    def header(self) -> str:
+        """Return it as HTTP says it. Raises `ValueError` of numbers that are too long to be written."""
+        return f"bytes={self.start}-{self.start + self.size_bytes - 1}"
+
 
 Source = Callable[[str, Part | None], Iterator[bytes]]
 """Yields a file's bytes, or those of a part; raises `NotFetched`."""
@@ -44,7 +49,9 @@ Source = Callable[[str, Part | None], Iterator[bytes]]
 def source_url(announcement: Announcement) -> str:
     """Return the URL from which a file is fetched; names are escaped as URLs need it."""
     if announcement.retrieve_path:
-        return joined(announcement.base_url, quote(announcement.retrieve_path, safe=QUERY_CHARACTERS))
+        return joined(
+            announcement.base_url, quote(announcement.retrieve_path, QUERY_CHARACTERS, errors="surrogatepass")
+        )
     return joined(announcement.base_url, quote(announcement.path, errors="surrogatepass"))
 
 
@@ -66,22 +73,24 @@ def from_file(url: str, part: Part | None) -> Iterator[bytes]:
         with path.open("rb") as file:
             file.seek(part.start if part else 0)
             yield from limited(file, part)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise NotFetched(f"cannot read {str(path)[:200]!r}: {error}") from error
 
 
 def from_web(url: str, part: Part | None) -> Iterator[bytes]:
     """Yield the bytes that a web server has; redirections lead to web servers only."""
-    headers = {"User-Agent": "signalbox", "Accept-Encoding": "identity"}
-    if part:
-        headers["Range"] = f"bytes={part.start}-{part.start + part.size_bytes - 1}"
     try:
+        headers = {"User-Agent": "signalbox", "Accept-Encoding": "identity", **_range(part)}
         with _web().open(request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - only http and https are known to it
             if part and response.status != HTTPStatus.PARTIAL_CONTENT:
                 _skip(response, part.start)  # the server knows no parts, and sends all
             yield from limited(response, part)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotFetched(f"cannot fetch {url[:200]!r}: {_reason(error)}") from error
+
+
+def _range(part: Part | None) -> dict[str, str]:
+    return {"Range": part.header} if part else {}
 
 
 def _web() -> request.OpenerDirector:

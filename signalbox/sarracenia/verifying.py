@@ -44,7 +44,8 @@ def has_content(path: Path, announcement: Announcement, *, part: Part | None = N
     identity = _checksum_of(announcement)
     if identity is None or path.is_symlink() or not path.is_file():
         return False
-    if part is None and announcement.size_bytes not in (None, path.stat().st_size):
+    size_bytes = path.stat().st_size
+    if part.start + part.size_bytes > size_bytes if part else announcement.size_bytes not in (None, size_bytes):
         return False
     with path.open("rb") as file:
         file.seek(part.start if part else 0)

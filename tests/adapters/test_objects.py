@@ -21,6 +21,11 @@ def test_an_object_is_fetched_whole_or_in_part(source):
     assert b"".join(source("s3://files/a%20b/c%23d", Part(2, 3))) == b"cde"
 
 
+def test_a_part_that_begins_beyond_all_numbers_is_not_there(source):
+    with pytest.raises(NotFetched):
+        list(source("s3://files/a%20b/c%23d", Part(10**5000, 1)))
+
+
 @pytest.mark.parametrize(("url", "code"), [("s3://files/nothing", "NoSuchKey"), ("s3://nothing/f", "NoSuchBucket")])
 def test_what_is_not_there_is_told(url, code, source):
     with pytest.raises(NotFetched, match=f"cannot fetch '{url}': .*{code}"):

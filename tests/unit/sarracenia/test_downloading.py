@@ -292,6 +292,17 @@ def test_blocks_of_a_later_version_are_not_mixed_with_those_of_a_former_one(targ
     assert done == [Done.BLOCK] * 3
 
 
+def test_a_block_that_nobody_could_count_to_ends_in_nothing(file, target):
+    Downloader(target).carry_out(file)
+    count = 10**30
+    blocks = Blocks("inplace", 1, count, count - 1, {})
+
+    with pytest.raises(NotFetched):
+        Downloader(target).carry_out(replace(file, size_bytes=1, blocks=blocks))
+    first = replace(file, size_bytes=len(OCTETS), blocks=replace(blocks, size_bytes=len(OCTETS), number=0))
+    assert Downloader(target).carry_out(first) == Done.UNCHANGED
+
+
 def test_without_a_time_a_block_is_always_fetched(target):
     with serving({"a/f": BIG}) as web:
         told = [replace(one, modified_at=None) for one in in_blocks(web.url)]

@@ -73,6 +73,18 @@ def test_a_file_that_is_not_there_is_told(path, tmp_path):
         fetch(f"file:{tmp_path}/{path}")
 
 
+def test_a_part_that_begins_beyond_all_numbers_is_not_there(tmp_path):
+    (tmp_path / "f").write_bytes(ALPHABET)
+
+    for base in (f"file:{tmp_path}/", "http://127.0.0.1:9/"):
+        with pytest.raises(NotFetched):
+            fetch(f"{base}f", Part(10**5000, 1))
+
+
+def test_half_of_a_surrogate_pair_is_escaped_like_anything_else():
+    assert source_url(replace(FILE, path="\ud800", retrieve_path="\ud800")) == "https://e/x/%ED%A0%80"
+
+
 @pytest.mark.parametrize(("url", "reason"), [("sftp://e/f", "known are http:, https:, file:"), ("//[e", "is no URL")])
 def test_other_sources_are_not_known(url, reason):
     with pytest.raises(UnknownSource, match=reason):
