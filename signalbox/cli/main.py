@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from signalbox import __version__
-from signalbox.cli import exchange, local, rendezvous, splitting
+from signalbox.cli import exchange, local, rendezvous, sarracenia, splitting
 from signalbox.cli.output import print_error, print_line
 from signalbox.errors import RejectedError, SignalboxError
 
@@ -25,6 +25,7 @@ app.add_typer(local.app, name="local")
 app.add_typer(rendezvous.app, name="rendezvous")
 app.add_typer(splitting.app, name="split")
 exchange.register(app)
+sarracenia.register(app)
 
 
 def main() -> None:
