@@ -90,8 +90,9 @@ class Deleting:
         place = exchange.place
         bindings = self._bindings(place)
         if bindings:
-            shown = ", ".join(f"{one.exchange} to {one.target.name}" for one in bindings[:SHOWN_BINDINGS])
-            raise StillUsed(f"{place} has {len(bindings)} bindings ({shown}): unbind them first, or delete with force")
+            more = f" and {len(bindings) - SHOWN_BINDINGS} more" if len(bindings) > SHOWN_BINDINGS else ""
+            shown = ", ".join(f"{one.exchange} to {one.target.name}" for one in bindings[:SHOWN_BINDINGS]) + more
+            raise StillUsed(f"{place} is bound ({shown}): unbind it first, or delete with force")
         users = [one.name for one in self.ports.store.exchanges.every() if one.alternate == exchange.name]
         if users:
             raise StillUsed(f"{place} is the alternate of {', '.join(users)}: change that first, or delete with force")

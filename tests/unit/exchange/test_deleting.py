@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.exchange.control_ports import ChangedMeanwhile
-from signalbox.exchange.deleting import StillUsed
+from signalbox.exchange.deleting import SHOWN_BINDINGS, StillUsed
 from signalbox.exchange.records import QueueSize
 from tests.unit.exchange.stage import ALICE, ExchangeStage
 
@@ -58,10 +58,18 @@ def test_an_exchange_stays_while_it_is_bound(stage):
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert str(caught.value) == (
-        "exchange 'xpublic' has 2 bindings (xpublic to q_alice, xs_alice to xpublic): "
-        "unbind them first, or delete with force"
+        "exchange 'xpublic' is bound (xpublic to q_alice, xs_alice to xpublic): unbind it first, or delete with force"
     )
     assert not stage.exchanges.records["xpublic"].is_leaving
+
+
+def test_of_many_bindings_some_are_named_and_the_rest_counted(stage):
+    bind(stage)
+    for number in range(SHOWN_BINDINGS):
+        stage.ask("bind", exchange="xpublic", queue="q_alice", pattern=str(number))
+
+    with pytest.raises(StillUsed, match=r" and 2 more\): unbind it first"):
+        stage.ask("delete_exchange", exchange="xpublic")
 
 
 def test_bindings_go_by_force(stage):
