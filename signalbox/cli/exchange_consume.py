@@ -78,14 +78,21 @@ class _Reading:
             self.consumer.prefetch = int(min(most, left if self.ack else left + self.consumer.taken))
             before = self._seen()
             taken = self._received(LONG_POLL_SECONDS if follow else PATIENCE_SECONDS)
-            for one in taken:
-                self._print(one.delivered)
-            sys.stdout.flush()
-            if self.ack:
-                self.consumer.ack(*taken)
+            self._print_each(taken)
             left -= len(taken)
             if not follow and not taken and self._seen() == before:
                 return
+
+    def _print_each(self, taken: "Sequence[Taken]") -> None:
+        printed = []
+        try:
+            for one in taken:
+                self._print(one.delivered)
+                sys.stdout.flush()  # or those behind one that nobody reads any more would count as printed
+                printed.append(one)
+        finally:
+            if self.ack:
+                self.consumer.ack(*printed)
 
     def _received(self, wait_seconds: int) -> "Sequence[Taken]":
         with self.ending.waiting():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.output import print_fields, print_json
-from signalbox.cli.stage import duration, output, say
+from signalbox.cli.stage import output, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -87,8 +87,11 @@ def seconds(text: str | None, option: str) -> int | None:
 
 
 def long(value: object) -> str:
-    """Return a number of seconds of a document for people; None is for ever."""
-    return duration(value) if isinstance(value, int | float) else NEVER
+    """Return a number of seconds of a document as people write it; None is for ever."""
+    if not isinstance(value, int):
+        return NEVER
+    unit, size = max(((unit, size) for unit, size in UNITS.items() if value % size == 0), key=lambda one: one[1])
+    return f"{value // size}{unit}"
 
 
 def shown(told: Document, *, as_json: bool) -> None:

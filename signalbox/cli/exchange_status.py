@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange_stage import Document, User, exchanges
-from signalbox.cli.output import print_line
+from signalbox.cli.output import print_json, print_line
 from signalbox.cli.stage import Aws, Json, Stage, age, duration
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def status(
     with (
         ending.awaited(),
         exchanges(aws=aws, stage=stage, user=user) as client,
-        _screen(as_json=as_json) as show,
+        _screen(as_json=as_json, watch=watch) as show,
         ending.waiting(),
     ):
         show(client.status())
@@ -64,22 +64,22 @@ def status(
 
 
 @contextmanager
-def _screen(*, as_json: bool) -> "Iterator[Callable[[Document], None]]":
+def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], None]]":
     """Give what shows the conditions: in the same place on a terminal, else below one another."""
     from rich.console import Console
     from rich.live import Live
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     if as_json:
-        yield _print_json
-    elif console.is_terminal:
+        yield _print_line_of_json if watch else print_json
+    elif console.is_terminal and watch:
         with Live(console=console, auto_refresh=False) as live:
             yield lambda told: live.update(_tables(told), refresh=True)
     else:
         yield lambda told: console.print(_tables(told))
 
 
-def _print_json(told: Document) -> None:
+def _print_line_of_json(told: Document) -> None:
     print_line(json.dumps(told))
     sys.stdout.flush()
 

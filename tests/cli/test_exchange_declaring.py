@@ -175,7 +175,7 @@ def test_queues_are_listed_with_their_names_in_sqs(stage):
 
     rows = cells(signalbox("queue", "list").stdout)
 
-    assert ["q_alice.in", "q_alice_in", "alice", "60", "m", "never", "25", "5", "none"] in rows
+    assert ["q_alice.in", "q_alice_in", "alice", "1h", "never", "25", "5", "none"] in rows
     assert any(row[:3] == ["q_bob", "q_bob", "administrators"] for row in rows)
     assert json.loads(signalbox("queue", "list", "--json").stdout)[1]["queue"] == "q_bob"
 

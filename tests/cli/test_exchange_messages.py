@@ -259,13 +259,17 @@ def test_a_queue_that_is_not_there_is_named(stage):
 
 
 def test_what_nobody_reads_stays_in_the_queue(stage, monkeypatch):
-    deliver("one")
+    for body in "abc":
+        deliver(body)
+    printed = []
 
-    def broken(_text: str = "") -> None:
-        raise BrokenPipeError
+    def broken(text: str = "") -> None:
+        if printed:
+            raise BrokenPipeError
+        printed.append(json.loads(text)["body"])
 
     monkeypatch.setattr("signalbox.cli.exchange_consume.print_line", broken)
 
     with pytest.raises(BrokenPipeError):
-        signalbox("consume", QUEUE)
-    assert bodies(QUEUE) == ["one"]
+        signalbox("consume", QUEUE, "--json")
+    assert sorted(bodies(QUEUE) + printed) == ["a", "b", "c"]
