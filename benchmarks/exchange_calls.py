@@ -61,7 +61,8 @@ class _Table:
         self.looks += 1
         return Look({EXCHANGE: Exchange(EXCHANGE, None, NOW)}, {})
 
-    def bindings(self, _exchange: ExchangeName) -> Sequence[Bound]:
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Sequence[Bound]:
+        assert (exchange, first_word) == (EXCHANGE, None)
         return self.bound
 
     def lifetimes(self, _queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
@@ -74,8 +75,9 @@ class _Tally:
 
     counts: dict[Place, int] = field(default_factory=dict)
 
-    def add(self, place: Place, counts: Mapping[str, int], *, at: datetime) -> None:
-        self.counts[place] = self.counts.get(place, 0) + sum(counts.values()) * (at == NOW)
+    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+        for place, counted in counts.items():
+            self.counts[place] = self.counts.get(place, 0) + sum(counted.values()) * (at == NOW)
 
 
 def count() -> Iterator[Calls]:
@@ -95,6 +97,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         tally=_Tally(),
         names=StageNames("benchmark"),
         now=lambda: NOW,
+        control_id="AROA",
     )
     batches = [
         [_message(number, queues) for number in range(start, start + BATCH)] for start in range(0, MESSAGES, BATCH)

@@ -52,8 +52,11 @@ class Exchange(Construct):
         make = partial(self._function, program=program, key=state.state_key, config=config)
         route = make("route", config.route_timeout_seconds, environment=route_environment(resources, config))
         told = control_environment(resources, config, route_arn=route.function_arn)
-        self.functions = {"route": route, "control": make("control", TIMEOUT_SECONDS, environment=told)}
-        obey(self.functions["control"], self.control_queue)
+        control = make("control", TIMEOUT_SECONDS, environment=told)
+        # It publishes for users and says for whom, which is believed of nobody else.
+        route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
+        self.functions = {"route": route, "control": control}
+        obey(control, self.control_queue)
         # What calls `route` with the messages of an exchange is made with the exchange and goes with it.
         for queue in (self.retries, self.ordered_retries):
             route.add_event_source_mapping(

@@ -29,6 +29,7 @@ def router() -> Router:
         tally=DynamoTally(table, side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
+        control_id=wiring.settings().text("EXCHANGE_CONTROL_ROLE_ID"),
     )
 
 

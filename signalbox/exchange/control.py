@@ -143,7 +143,8 @@ class _Answering:
         # Two users may have the same ids, and one command that comes twice must be one message.
         asked = f"{self.asker.name or ''}:{command.request_id}"
         deduplication_id = hashlib.sha256(asked.encode()).hexdigest() if place.is_ordered else None
-        message = command.envelope.published(deduplication_id=deduplication_id)
+        publisher = self.asker.name or events.ADMINISTRATOR
+        message = command.envelope.published(publisher=publisher, deduplication_id=deduplication_id)
         message_id = self.ports.sender.send(self.ports.names.queue(place.name), message)
         return {"exchange": place.name, "routing_key": command.envelope.key, "message_id": message_id}
 

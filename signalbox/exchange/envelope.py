@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from signalbox.exchange.topics import InvalidRoutingKey, RoutingKey, parse_routi
 from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, MessageId, size_bytes
 from signalbox.sarracenia.names import ExchangeName
 
-TOPIC = "topic"
+TOPIC, PUBLISHER = "topic", "publisher"
 EMPTY, ESCAPED = "String.empty", "String.json"
 # What the exchange says of a message beside its headers; it must find room in each copy, and in a dead letter.
 ROOM_BYTES = 4_096
@@ -56,22 +56,31 @@ class Envelope:
         return envelope
 
     @classmethod
-    def from_published(cls, message: Message, *, is_ordered: bool) -> "Envelope":
-        """Return what was published with a message of an exchange's queue. Raises `InvalidPublication`."""
+    def from_published(cls, message: Message, *, is_ordered: bool, own_names: Collection[str] = (TOPIC,)) -> "Envelope":
+        """Return what was published with a message of an exchange's queue. Raises `InvalidPublication`.
+
+        Attributes of `own_names` are no headers.
+        """
         problems = Problems()
         key = _topic_of(message, problems)
         if is_ordered and not problems.found and message.group_id != group_of(key):
             expected = f"expected {group_of(key)!r}, the group of its routing key"
             problems.add("MessageGroupId", f"{expected}, not {shown(message.group_id)}")
-        envelope = cls(key, message.body, unpacked(message.attributes, problems, without={TOPIC}))
+        envelope = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
         _check_size(envelope, problems)
         problems.refuse(InvalidPublication)
         return envelope
 
-    def published(self, *, deduplication_id: str | None = None) -> Message:
-        """Return the message for the exchange's queue; only an ordered exchange asks for a de-duplication id."""
+    def published(self, *, publisher: str | None = None, deduplication_id: str | None = None) -> Message:
+        """Return the message for the exchange's queue; only an ordered exchange asks for a de-duplication id.
+
+        A publisher is named by who publishes for somebody else; of all others it is a header.
+        """
+        own = {TOPIC: _topic(self.key)}
+        if publisher is not None:
+            own[PUBLISHER] = Attribute("String", publisher)
         system = {} if deduplication_id is None else _fifo(group_of(self.key), deduplication_id)
-        return _message(MessageId(""), self.body, packed({TOPIC: _topic(self.key)}, self.headers), system)
+        return _message(MessageId(""), self.body, packed(own, self.headers), system)
 
     def delivered(
         self,
@@ -88,7 +97,7 @@ class Envelope:
             TOPIC: _topic(self.key),
             "exchange": Attribute("String", exchange),
             "message_id": Attribute("String", published.message_id),
-            "publisher": Attribute("String", publisher),
+            PUBLISHER: Attribute("String", publisher),
             "published_at": Attribute("Number", published.system_attributes["SentTimestamp"]),
         }
         if sequence is not None:
@@ -126,7 +135,7 @@ class Delivered:
             attributes=unpacked(told, problems, without=OWN_NAMES),
             exchange=ExchangeName(_text(told, "exchange", problems)),
             message_id=MessageId(_text(told, "message_id", problems)),
-            publisher=_text(told, "publisher", problems),
+            publisher=_text(told, PUBLISHER, problems),
             published_at=_moment(told, "published_at", problems) or _missing("published_at", problems),
             sequence=_number(told, "sequence", problems),
             expires_at=_moment(told, "expires_at", problems),

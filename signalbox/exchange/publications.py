@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.copies import Copy, is_fifo
-from signalbox.exchange.envelope import Envelope, InvalidPublication
+from signalbox.exchange.envelope import PUBLISHER, TOPIC, Envelope, InvalidPublication
 from signalbox.exchange.graph import Routes
 from signalbox.exchange.naming import StageNames
 from signalbox.messages import Message, size_bytes
@@ -33,18 +33,27 @@ class Rejection:
     reason: str
 
 
-def read(message: Message, exchange: ExchangeName) -> Envelope | Rejection:
+def read(message: Message, exchange: ExchangeName, *, control_id: str) -> Envelope | Rejection:
     """Return what was published with a message of an exchange's queue."""
+    own_names = (TOPIC, PUBLISHER) if user_id(message) == control_id else (TOPIC,)
     try:
-        return Envelope.from_published(message, is_ordered=is_fifo(exchange))
+        return Envelope.from_published(message, is_ordered=is_fifo(exchange), own_names=own_names)
     except InvalidPublication as error:
         return Rejection(message, str(error))
 
 
-def publication(message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName]) -> Publication:
+def publication(
+    message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName], *, control_id: str
+) -> Publication:
     """Return a publication, with its publisher's name if that is a user's."""
-    publisher = users.get(user_id(message)) or message.system_attributes.get("SenderId") or NOBODY
-    return Publication(message, envelope, routes, publisher)
+    return Publication(message, envelope, routes, _publisher(message, users, control_id))
+
+
+def _publisher(message: Message, users: Mapping[str, UserName], control_id: str) -> str:
+    # The control plane publishes for users, and says for whom. Of anybody else this is one header more.
+    if user_id(message) == control_id and PUBLISHER in message.attributes:
+        return message.attributes[PUBLISHER].text or NOBODY
+    return users.get(user_id(message)) or message.system_attributes.get("SenderId") or NOBODY
 
 
 def user_id(message: Message) -> str:

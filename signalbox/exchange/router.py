@@ -53,7 +53,8 @@ class _Work:
 class Router:
     """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only.
 
-    Of an exchange with more than `maximum_bindings` only those are read that the keys of a batch may match.
+    Whom `control_id` sends for, as IAM knows the control plane, is whom it says. Of an exchange with more than
+    `maximum_bindings` only those are read that the keys of a batch may match.
     """
 
     table: RoutingTable
@@ -62,6 +63,7 @@ class Router:
     tally: Tally
     names: StageNames
     now: Callable[[], datetime]
+    control_id: str
     maximum_bindings: int = MAXIMUM_BINDINGS
     _graph: Graph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
@@ -88,13 +90,19 @@ class Router:
         return Routed(rounds.not_done(), tuple(work.account.events))
 
     def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
-        contents = [(message, read(message, exchange)) for message in messages]
+        contents = [(message, read(message, exchange, control_id=self.control_id)) for message in messages]
         keys = {content.key for _, content in contents if isinstance(content, Envelope)}
-        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {""})
+        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {"", self.control_id})
         return [
             content
             if isinstance(content, Rejection)
-            else publication(message, content, self._graph.routes(exchange, content.key), self._users)
+            else publication(
+                message,
+                content,
+                self._graph.routes(exchange, content.key),
+                self._users,
+                control_id=self.control_id,
+            )
             for message, content in contents
         ]
 

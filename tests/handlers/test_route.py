@@ -145,6 +145,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "EXCHANGE_RETRY_QUEUE_URL": found.make(RETRIES),
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
         "EXCHANGE_MAXIMUM_RECEIVES": "5",
+        "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -186,6 +187,18 @@ def test_the_publisher_is_the_user_behind_the_sender(stage):
     stage.route("xs")
 
     assert [one.publisher for one in stage.delivered("q_all")] == ["alice"]
+
+
+def test_the_publisher_is_whom_the_control_plane_names(stage):
+    stage.bind("xs", "#", queue="q_all")
+    stage.send("stage-xs", outgoing(Envelope.of_publication("a", "1").published(publisher="alice")))
+    (message,) = stage._page("stage-xs")
+    message["Attributes"]["SenderId"] = "AROACONTROL:control"
+
+    handler(batch(record_of(message, "stage-xs")), None)
+
+    (found,) = stage.delivered("q_all")
+    assert (found.publisher, found.headers) == ("alice", {})
 
 
 def test_attributes_of_every_type_arrive_as_they_were(stage):

@@ -45,6 +45,14 @@ def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
 
 
+def test_the_router_believes_the_control_planes_own_role(stage):
+    functions = stage.every("AWS::Lambda::Function")
+
+    known = functions["Exchange/Route"]["Properties"]["Environment"]["Variables"]["EXCHANGE_CONTROL_ROLE_ID"]
+    role, _ = functions["Exchange/Control"]["Properties"]["Role"]["Fn::GetAtt"]
+    assert known == {"Fn::GetAtt": [role, "RoleId"]}
+
+
 def test_the_index_lists_what_there_is_of_a_kind(stage):
     (index,) = stage.every("AWS::DynamoDB::Table")["Exchanges"]["Properties"]["GlobalSecondaryIndexes"]
 

@@ -25,6 +25,7 @@ from tests.unit.exchange.naive_sqs import START, NaiveQueue
 
 RETRIES, ORDERED_RETRIES, DEAD = QueueName("s-retries"), QueueName("s-retries.fifo"), QueueName("s-dead")
 NAMES = StageNames("s")
+CONTROL_ID = "AROACONTROL"
 
 
 class Killed(BaseException):
@@ -207,7 +208,9 @@ class World:
         self.retrier = Retrier(self.heads, self.carrier, self.tally, NAMES, self.now)
 
     def router(self) -> Router:
-        return Router(self.table, self.heads, self.carrier, self.tally, NAMES, self.now, self.maximum_bindings)
+        return Router(
+            self.table, self.heads, self.carrier, self.tally, NAMES, self.now, CONTROL_ID, self.maximum_bindings
+        )
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.moment)

@@ -197,9 +197,17 @@ def test_a_message_is_put_into_the_queue_of_its_exchange(stage):
     )
 
     (message,) = stage.sender.sent["xs_alice"]
+    attributes = {name: one.text for name, one in message.attributes.items()}
     assert told == {"exchange": "xs_alice", "routing_key": "a.b", "message_id": "message-0"}
-    assert {name: one.text for name, one in message.attributes.items()} == {"topic": "a.b", "from": "ann"}
+    assert attributes == {"topic": "a.b", "publisher": "alice", "from": "ann"}
     assert message.deduplication_id is None
+
+
+def test_a_message_of_the_administrators_has_a_publisher_that_no_user_can_be(stage):
+    stage.ask("publish", exchange="xs_alice", routing_key="a.b", body="hello")
+
+    (message,) = stage.sender.sent["xs_alice"]
+    assert message.attributes["publisher"].text == "_"
 
 
 def test_a_command_that_comes_twice_is_one_message_of_an_ordered_exchange(stage):

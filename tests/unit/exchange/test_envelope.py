@@ -73,6 +73,15 @@ def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) 
     assert found.sequence == (7 if is_ordered else None)
 
 
+@given(KEYS, HEADERS)
+def test_a_named_publisher_is_no_header_to_who_believes_it(key, headers) -> None:
+    envelope = Envelope.of_publication(key, "body", headers)
+    message = as_received(envelope.published(publisher="alice"))
+
+    assert message.attributes["publisher"].text == "alice"
+    assert Envelope.from_published(message, is_ordered=False, own_names=("topic", "publisher")) == envelope
+
+
 @given(st.dictionaries(st.sampled_from("abcdefghij"), TYPED, max_size=9))
 def test_headers_of_every_type_arrive_as_they_were(headers) -> None:
     message = raw(topic=Attribute("String", "a.b"), **headers)

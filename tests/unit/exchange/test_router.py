@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.envelope import Delivered, group_of
+from signalbox.exchange.envelope import Delivered, Envelope, group_of
 from signalbox.exchange.router import ExchangeUnknown
 from signalbox.exchange.sequences import KEPT, Head, numbered
 from signalbox.exchange.topics import RoutingKey
@@ -14,7 +14,7 @@ from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.names import ExchangeName, UserName
 from tests.unit.exchange.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing_world import DEAD, ORDERED_RETRIES, RETRIES, World
+from tests.unit.exchange.routing_world import CONTROL_ID, DEAD, ORDERED_RETRIES, RETRIES, World
 
 LOG = "xlog.fifo"
 HEAD = ExchangeName(LOG), RoutingKey("a.b")
@@ -85,6 +85,48 @@ def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
     publishers = {Delivered.parse(message).publisher for message in world.messages("q_all")}
     assert publishers == {"AROA:session", "unknown"}
     assert world.table.looks[0][1] == {"AROA"}
+
+
+def told_by(world: World, sender: str, message: Message) -> Delivered:
+    """Return the copy of what somebody sends to an exchange."""
+    world.sqs.queues[QueueName("xs")].send(message, sender=sender)
+    world.route("xs")
+    return Delivered.parse(world.messages("q_all")[-1])
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"publisher": "eve", "color": "red"}], ids=["plain", "with a header so called"]
+)
+def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
+    message = Envelope.of_publication("c", "body", headers).published(publisher="alice")
+
+    copy = told_by(world, f"{CONTROL_ID}:control", message)
+
+    assert (copy.publisher, copy.headers) == ("alice", headers)
+    assert world.table.looks[0][1] == set()
+
+
+@pytest.mark.parametrize("sender", ["AIDA", "AROAOTHER:control", f"AROAOTHER:{CONTROL_ID}", f"{CONTROL_ID}X:control"])
+def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
+    message = Envelope.of_publication("c", "body").published(publisher="alice")
+
+    copy = told_by(world, sender, message)
+
+    assert (copy.publisher, copy.headers) == (sender, {"publisher": "alice"})
+
+
+def test_a_user_who_names_another_keeps_his_own_name(world) -> None:
+    world.table.users["AIDA"] = UserName("bob")
+
+    copy = told_by(world, "AIDA", Envelope.of_publication("c", "body").published(publisher="alice"))
+
+    assert (copy.publisher, copy.headers) == ("bob", {"publisher": "alice"})
+
+
+def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
+    copy = told_by(world, f"{CONTROL_ID}:control", Envelope.of_publication("c", "body").published())
+
+    assert copy.publisher == f"{CONTROL_ID}:control"
 
 
 def test_a_user_is_looked_up_once(world) -> None:
