@@ -250,6 +250,7 @@ def _ministack(root_access_key_id: str) -> Application:
 
     _buffer_deliveries()
     _shorten_log_wait()
+    _tell_senders()
     application: Application = app
     return application
 
@@ -289,6 +290,46 @@ def _shorten_log_wait() -> None:
 
     drain = Worker._drain_stderr_bounded  # noqa: SLF001 - it has no setting for this
     Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=LOG_WAIT_SECONDS)  # noqa: SLF001
+
+
+def _tell_senders() -> None:
+    from ministack.core.iam_evaluator import caller_arn  # noqa: PLC0415 - only the emulator's environment has it
+    from ministack.services import iam, lambda_svc, sqs  # noqa: PLC0415
+
+    def user_id(name: str) -> str | None:
+        user: dict[str, str] = iam._users.get(name) or {}  # noqa: SLF001 - it has no function for this
+        return user.get("UserId")
+
+    sqs._build_send_sys_attrs = with_senders(sqs._build_send_sys_attrs, caller_arn, user_id)  # noqa: SLF001
+    lambda_svc._run_sqs_batch = passing_senders(lambda_svc._run_sqs_batch)  # noqa: SLF001
+
+
+def with_senders(
+    build: Callable[..., dict[str, str]], caller_arn: Callable[[], str], user_id: Callable[[str], str | None]
+) -> Callable[..., dict[str, str]]:
+    """Return a `build` of a message's attributes that names the user who sent it, as AWS does; MiniStack names none."""
+
+    def built(*arguments: object) -> dict[str, str]:
+        kind, _, name = caller_arn().rpartition(":")[2].partition("/")
+        sender = user_id(name.rpartition("/")[2]) if kind == "user" else None
+        attributes = build(*arguments)
+        return {**attributes, "SenderId": sender} if sender else attributes
+
+    return built
+
+
+def passing_senders(run: Callable[..., object]) -> Callable[..., object]:
+    """Return a `run` of a function with messages whose event has the senders of the messages, too."""
+
+    def passed(
+        mapping: object, function: object, event: Message, batch: Sequence[Message], *others: object, **named: object
+    ) -> object:
+        senders = {message["id"]: message["sys"]["SenderId"] for message in batch if "sys" in message}
+        for record in event["Records"]:
+            record["attributes"]["SenderId"] = senders.get(record["messageId"], record["attributes"]["SenderId"])
+        return run(mapping, function, event, batch, *others, **named)
+
+    return passed
 
 
 def _serve(gateway: Gateway, socket_number: int) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.gateway import DeliveryBuffer, Gateway, QuickInserts, Routes, as_aws_asks
+from signalbox.local.gateway import (
+    DeliveryBuffer,
+    Gateway,
+    QuickInserts,
+    Routes,
+    as_aws_asks,
+    passing_senders,
+    with_senders,
+)
 from signalbox.local.state import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
@@ -237,3 +245,34 @@ def test_a_batch_needs_the_permission_for_one_message_as_on_aws(action, asked):
 )
 def test_what_is_asked_about_a_query_needs_the_permission_for_its_workgroup_as_on_aws(action, asked):
     assert asked_of_aws(action, "*") == (action, asked)
+
+
+@pytest.mark.parametrize(
+    ("caller", "sender"),
+    [
+        ("arn:aws:iam::000000000000:user/signalbox/dev_alice", "AIDA1"),
+        ("arn:aws:iam::000000000000:user/dev_alice", "AIDA1"),
+        ("arn:aws:iam::000000000000:user/unknown", "000000000000"),
+        ("arn:aws:iam::000000000000:root", "000000000000"),
+        ("arn:aws:sts::000000000000:assumed-role/dev_alice/session", "000000000000"),
+    ],
+    ids=["with a path", "without one", "nobody", "root", "a role of that name"],
+)
+def test_a_message_tells_which_user_sent_it_as_on_aws(caller, sender):
+    def build(now, given):
+        return {"SenderId": "000000000000", "SentTimestamp": now, **given}
+
+    built = with_senders(build, lambda: caller, {"dev_alice": "AIDA1"}.get)
+
+    assert built("1", {"AWSTraceHeader": "x"}) == {"SenderId": sender, "SentTimestamp": "1", "AWSTraceHeader": "x"}
+
+
+def test_a_function_is_told_which_user_sent_a_message():
+    batch = [{"id": "1", "sys": {"SenderId": "AIDA1"}}, {"id": "2"}]
+    event = {"Records": [{"messageId": one["id"], "attributes": {"SenderId": "000000000000"}} for one in batch]}
+    run = passing_senders(lambda _mapping, _function, event, _batch, queue: (event, queue))
+
+    told, queue = run("mapping", "function", event, batch, "queue")
+
+    assert [record["attributes"]["SenderId"] for record in told["Records"]] == ["AIDA1", "000000000000"]
+    assert queue == "queue"
