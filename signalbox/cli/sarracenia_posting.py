@@ -18,7 +18,7 @@ from signalbox.exchange.posting import Post as Publication
 from signalbox.sarracenia.announcing import Found, Post, Posting
 from signalbox.sarracenia.digesting import contents_of
 from signalbox.sarracenia.names import ExchangeName
-from signalbox.sarracenia.walking import Watch, walk
+from signalbox.sarracenia.walking import Watch, absolute, walk
 
 if TYPE_CHECKING:
     from signalbox.exchange.client import ExchangeClient
@@ -138,8 +138,9 @@ class Run:
             self._pending.clear()
 
     def _found(self) -> Iterator[Found]:
-        base = self.posting.base_directory
-        return walk(self.paths, recursive=self.recursive, except_for=base, may_be_missing=self.watches)
+        root = self.posting.root
+        except_for = None if root is None else absolute(root)
+        return walk(self.paths, recursive=self.recursive, except_for=except_for, may_be_missing=self.watches)
 
     def _take(self, posts: Posts, found: Iterable[Found]) -> None:
         for problem in posts.take(self._posts(found)):

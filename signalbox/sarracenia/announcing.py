@@ -112,19 +112,25 @@ class Posting:
         if problems:
             raise InvalidPosting("\n".join(problems))
 
+    @property
+    def root(self) -> str | None:
+        """Return the directory to which the base URL leads, or None if that is everything."""
+        if self.base_directory is not None:
+            return self.base_directory
+        # As with sr3, a URL of files tells it itself.
+        return urlsplit(self.base_url).path if self.base_url.startswith(FILE_SCHEME) else None
+
     def path_of(self, path: str) -> str:
         """Return what of a path follows the base URL. Raises `NotBelowBaseDirectory`."""
-        # As with sr3, a URL of files tells the base directory itself.
-        is_file = self.base_directory is None and self.base_url.startswith(FILE_SCHEME)
-        base = urlsplit(self.base_url).path if is_file else self.base_directory
-        if base is None:
+        if self.root is None:
             return path.lstrip("/")
-        rest = _below(path, base)
+        rest = _below(path, self.root)
         if rest is None:
-            raise NotBelowBaseDirectory(f"{path[:200]!r} is not below the base directory {base[:200]!r}")
+            raise NotBelowBaseDirectory(f"{path[:200]!r} is not below the base directory {self.root[:200]!r}")
+        if self.base_directory is None:
+            return rest
         # What the URL's own path says already is not said twice, as with sr3.
-        url_path = "" if is_file else urlsplit(self.base_url).path
-        return _below(f"/{rest}", url_path) or rest
+        return _below(f"/{rest}", urlsplit(self.base_url).path) or rest
 
     def announcements(
         self, found: Found, contents: Contents = NOTHING_READ, *, now: datetime, random: int

@@ -80,6 +80,15 @@ def test_a_dry_run_for_people_is_a_line_a_message(tree):
     ]
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_directory_to_which_a_url_of_files_leads_is_not_announced(slash, tree):
+    command = ["post", str(tree), "--exchange", "xs_alice", "--base-url", f"file:{tree}{slash}", "-r", "--dry-run"]
+
+    result = CliRunner().invoke(app, [*command, "--json"], catch_exceptions=False)
+
+    assert [json.loads(one["body"])["relPath"] for one in lines(result)] == ["a", "a/b", "a/b/f.txt"]
+
+
 def test_a_name_that_is_no_utf_8_is_printed_all_the_same(tree):
     Path(os.fsdecode(bytes(tree / "a") + b"/\xe9")).write_text("x")
 

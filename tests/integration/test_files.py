@@ -1,27 +1,20 @@
 """Files are announced and fetched by the commands, with the exchange of a whole stage between them."""
 
-import json
-import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from signalbox.local.state import State
+from tests.integration.desk import Desk
 from tests.integration.parties import wait_for
 from tests.unit.sarracenia.web import serving
 
 pytestmark = pytest.mark.emulator
 
-PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
 USER, EXCHANGE, QUEUE = "filer", "xs_filer", "q_filer.subscribe.files.host_12345678"
-COMMAND_SECONDS = 120
 FILES = {
     **{f"data/{place}/{number}.txt": f"{place} {number}".encode() for place in ("CA", "US") for number in range(6)},
     "data/CA/big.bin": bytes(range(256)) * 100,
@@ -33,56 +26,13 @@ WANTED = {name for name in FILES if not name.endswith(".tmp") and "other" not in
 MESSAGES = len(WANTED) - 1 + BLOCKS + 1  # of each announcement; one is of the file that is ignored
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """A folder in which somebody works with the local stage."""
-
-    folder: Path
-
-    def run(self, *words: str) -> str:
-        done = subprocess.run(  # noqa: S603 - our own program
-            [*PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    @contextmanager
-    def running(self, name: str, *words: str) -> Iterator["Running"]:
-        """Run a command in the background, and interrupt it at the end; it must end well."""
-        with (self.folder / f"{name}.out").open("w") as out, (self.folder / f"{name}.err").open("w") as err:
-            process = subprocess.Popen([*PROGRAM, *words], cwd=self.folder, stdout=out, stderr=err)  # noqa: S603
-            try:
-                yield Running(self.folder / name)
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(COMMAND_SECONDS) == 0, (self.folder / f"{name}.err").read_text()
-            finally:
-                process.kill()
-                process.wait()
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """What a command has said so far."""
-
-    path: Path
-
-    @property
-    def said(self) -> str:
-        return self.path.with_suffix(".err").read_text()
-
-    @property
-    def results(self) -> list[Mapping[str, Any]]:
-        return [json.loads(line) for line in self.path.with_suffix(".out").read_text().splitlines()]
-
-
 @pytest.fixture
 def desk(deployed: dict[str, Any], stage_folder: State, tmp_path: Path) -> Iterator[Desk]:
-    (tmp_path / ".signalbox").symlink_to(stage_folder.folder)
     for name, content in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    desk = Desk(tmp_path)
+    desk = Desk.at(tmp_path, stage_folder)
     desk.run("user", "add", USER, "--role", "source")
     desk.run("exchange", "declare", EXCHANGE, "--user", USER)
     try:

@@ -1,0 +1,64 @@
+"""Somebody's folder, in which the command talks to the local stage."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from signalbox.local.state import State
+
+PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
+COMMAND_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A folder in which somebody works with the local stage."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: Path, stage: State) -> "Desk":
+        """Return the desk in a folder; what it keeps of the stage is that of the stage."""
+        (folder / ".signalbox").symlink_to(stage.folder)
+        return cls(folder)
+
+    def run(self, *words: str) -> str:
+        done = subprocess.run(  # noqa: S603 - our own program
+            [*PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @contextmanager
+    def running(self, name: str, *words: str) -> Iterator["Running"]:
+        """Run a command in the background, and interrupt it at the end; it must end well."""
+        with (self.folder / f"{name}.out").open("w") as out, (self.folder / f"{name}.err").open("w") as err:
+            process = subprocess.Popen([*PROGRAM, *words], cwd=self.folder, stdout=out, stderr=err)  # noqa: S603
+            try:
+                yield Running(self.folder / name)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(COMMAND_SECONDS) == 0, (self.folder / f"{name}.err").read_text()
+            finally:
+                process.kill()
+                process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a command has said so far."""
+
+    path: Path
+
+    @property
+    def said(self) -> str:
+        return self.path.with_suffix(".err").read_text()
+
+    @property
+    def results(self) -> list[Mapping[str, Any]]:
+        return [json.loads(line) for line in self.path.with_suffix(".out").read_text().splitlines()]
