@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
 from signalbox.cli.sarracenia_post import size_bytes
-from signalbox.errors import RejectedError
+from signalbox.cli.sarracenia_posting import Run
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.sarracenia.announcing import Posting
+from signalbox.sarracenia.names import ExchangeName
 from tests.aws import aws  # noqa: F401 - a fixture
 from tests.cli.files_stage import FilesStage, files_stage
 from tests.unit.sarracenia.cases.generate import plant, without_time
@@ -213,3 +217,37 @@ def test_changes_are_announced_until_a_signal_comes(existing, tree):
     assert (gone["relPath"], gone["fileOp"]) == ("a/new", {"remove": ""})
     assert watching.returncode == 0
     assert "messages announced" in told
+
+
+@dataclass
+class Unreliable:
+    """Takes nothing at first, then everything, and then asks the command to end."""
+
+    failures: int
+    prints: bool = True
+    taken: list[str] = field(default_factory=list)
+
+    def take(self, posts):
+        for post in posts:
+            if self.failures:
+                self.failures -= 1
+                raise UnavailableError("no way")
+            self.taken.append(json.loads(post.body)["relPath"])
+            yield None
+        if len(self.taken) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_changes_that_cannot_be_announced_now_are_announced_later(tree, capsys):
+    posting = Posting(ExchangeName("xs_alice"), "https://e/", base_directory=str(tree))
+    run = Run(posting, (str(tree / "a"),), recursive=True, watches=True, existing=True, seconds_between=0)
+    posts = Unreliable(failures=2)
+
+    run.carry_out(posts)
+
+    assert posts.taken == ["a", "a/b", "a/b/f.txt"]
+    assert capsys.readouterr().err.splitlines() == [
+        "· looks for changes every 0 s",
+        *["· cannot announce now, and tries again: no way"] * 2,
+        "· 3 messages announced",
+    ]
