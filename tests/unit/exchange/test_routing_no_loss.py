@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signalbox.exchange.copies import read_retry
@@ -150,13 +150,16 @@ def assert_nothing_doubled(life: Life) -> None:
 
 
 def assert_order(life: Life) -> None:
-    """In each queue that keeps order, what arrives of a key for the first time has a higher number than all before."""
+    """In each queue that keeps order, what arrives of a key for the first time has a higher number than all before.
+
+    A copy that was given up may come late: a function that buried it was killed before it could say so.
+    """
     for queue in (queue for queue in QUEUES if queue.endswith(".fifo")):
         last: dict[str, int] = {}
         seen: set[str] = set()
         for message in life.in_queue(queue):
             found = Delivered.parse(message)
-            if found.sequence is None or message.body in seen:
+            if found.sequence is None or message.body in seen or message.body in life.dead(queue):
                 continue
             seen.add(message.body)
             assert found.sequence > last.get(found.key, 0), f"{queue} got {found.sequence} of {found.key!r} late"
@@ -208,6 +211,7 @@ def test_no_copy_is_lost_or_doubled_and_order_and_numbers_hold(*, schedule: list
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), is_forgetful=st.booleans())
+@example(seed=123397053, is_forgetful=False)  # killed right after it buried a copy
 def test_functions_killed_at_random_lose_nothing_and_keep_order(*, seed: int, is_forgetful: bool) -> None:
     life, random = Life.begin(is_forgetful=is_forgetful), Random(seed)  # noqa: S311
 
