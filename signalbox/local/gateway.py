@@ -300,18 +300,41 @@ def _tell_senders() -> None:
         user: dict[str, str] = iam._users.get(name) or {}  # noqa: SLF001 - it has no function for this
         return user.get("UserId")
 
-    sqs._build_send_sys_attrs = with_senders(sqs._build_send_sys_attrs, caller_arn, user_id)  # noqa: SLF001
+    def role_id(name: str) -> str | None:
+        role: dict[str, str] = iam._roles.get(name) or {}  # noqa: SLF001
+        return role.get("RoleId")
+
+    sqs._build_send_sys_attrs = with_senders(  # noqa: SLF001
+        sqs._build_send_sys_attrs,  # noqa: SLF001
+        caller_arn,
+        user_id=user_id,
+        role_id=role_id,
+    )
     lambda_svc._run_sqs_batch = passing_senders(lambda_svc._run_sqs_batch)  # noqa: SLF001
 
 
 def with_senders(
-    build: Callable[..., dict[str, str]], caller_arn: Callable[[], str], user_id: Callable[[str], str | None]
+    build: Callable[..., dict[str, str]],
+    caller_arn: Callable[[], str],
+    *,
+    user_id: Callable[[str], str | None],
+    role_id: Callable[[str], str | None],
 ) -> Callable[..., dict[str, str]]:
-    """Return a `build` of a message's attributes that names the user who sent it, as AWS does; MiniStack names none."""
+    """Return a `build` of a message's attributes that tells which user, or session of which role, sent it, as on AWS.
+
+    MiniStack tells the account.
+    """
+
+    def sender_id() -> str | None:
+        kind, _, name = caller_arn().rpartition(":")[2].partition("/")
+        if kind == "user":
+            return user_id(name.rpartition("/")[2])
+        role, _, session = name.partition("/")
+        found = role_id(role) if kind == "assumed-role" else None
+        return found and f"{found}:{session}"
 
     def built(*arguments: object) -> dict[str, str]:
-        kind, _, name = caller_arn().rpartition(":")[2].partition("/")
-        sender = user_id(name.rpartition("/")[2]) if kind == "user" else None
+        sender = sender_id()
         attributes = build(*arguments)
         return {**attributes, "SenderId": sender} if sender else attributes
 

@@ -254,15 +254,17 @@ def test_what_is_asked_about_a_query_needs_the_permission_for_its_workgroup_as_o
         ("arn:aws:iam::000000000000:user/dev_alice", "AIDA1"),
         ("arn:aws:iam::000000000000:user/unknown", "000000000000"),
         ("arn:aws:iam::000000000000:root", "000000000000"),
+        ("arn:aws:sts::000000000000:assumed-role/dev_control/control", "AROA1:control"),
         ("arn:aws:sts::000000000000:assumed-role/dev_alice/session", "000000000000"),
     ],
-    ids=["with a path", "without one", "nobody", "root", "a role of that name"],
+    ids=["with a path", "without one", "nobody", "root", "a session of a role", "a role of a user's name"],
 )
-def test_a_message_tells_which_user_sent_it_as_on_aws(caller, sender):
+def test_a_message_tells_who_sent_it_as_on_aws(caller, sender):
     def build(now, given):
         return {"SenderId": "000000000000", "SentTimestamp": now, **given}
 
-    built = with_senders(build, lambda: caller, {"dev_alice": "AIDA1"}.get)
+    users, roles = {"dev_alice": "AIDA1"}, {"dev_control": "AROA1"}
+    built = with_senders(build, lambda: caller, user_id=users.get, role_id=roles.get)
 
     assert built("1", {"AWSTraceHeader": "x"}) == {"SenderId": sender, "SentTimestamp": "1", "AWSTraceHeader": "x"}
 
