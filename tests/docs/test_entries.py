@@ -92,9 +92,16 @@ def _commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, set
     inner = getattr(command, "commands", {})
     if not inner or len(path) == 1:
         parameters = command.params  # type: ignore[attr-defined]
-        yield " ".join(path), {name for p in parameters for name in (*p.opts, *p.secondary_opts)} - {"--help"}
+        yield " ".join(path), {name for parameter in parameters for name in _names(parameter)} - {"--help"}
     for name, child in inner.items():
         yield from _commands(child, (*path, name))
+
+
+def _names(parameter: object) -> tuple[str, ...]:
+    """Return what a person writes: an option, or an argument as the help calls it."""
+    if parameter.param_type_name == "argument" and parameter.metavar:  # type: ignore[attr-defined]
+        return (parameter.metavar.strip("[].…"),)  # type: ignore[attr-defined]
+    return (*parameter.opts, *parameter.secondary_opts)  # type: ignore[attr-defined]
 
 
 def test_every_command_of_the_control_queue_has_its_entry_and_fields():
