@@ -76,7 +76,7 @@ class PublishOptions:
     retain: bool = False
 
     @classmethod
-    def parse(cls, options: Mapping[str, object], *, publisher: SessionId) -> "PublishOptions":
+    def parse(cls, options: Mapping[str, object], *, publisher: SessionId | None) -> "PublishOptions":
         """Return what the options say. Raises `InvalidOptions` with all problems."""
         problems = Problems()
         section = Section.of(options, "options", problems)
@@ -114,7 +114,7 @@ def _match(section: Section) -> Match:
     return known.get(text, Match.EXACT)
 
 
-def _audience(section: Section, publisher: SessionId) -> Audience:
+def _audience(section: Section, publisher: SessionId | None) -> Audience:
     wants_own = section.fields.get("exclude_me") is not None and not section.flag("exclude_me")
     return Audience(
         eligible=_sessions(section, "eligible"),

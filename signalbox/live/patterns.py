@@ -8,7 +8,6 @@ from signalbox.exchange.topics import RoutingKey, words_of
 from signalbox.live.codec import MAXIMUM_ID
 from signalbox.live.messages import SubscriptionId
 from signalbox.live.uris import parse_pattern_uri
-from signalbox.sarracenia.names import ExchangeName
 
 
 class Match(StrEnum):
@@ -45,11 +44,12 @@ class TopicPattern:
             not component or component == word for component, word in zip(wanted, words, strict=True)
         )
 
-    def subscription_id(self, realm: ExchangeName) -> SubscriptionId:
+    @property
+    def subscription_id(self) -> SubscriptionId:
         """Return the id of the subscription, the same for all its subscribers and at all times.
 
         It is told by the pattern alone, so nothing has to be asked or kept for it, and a client that comes back
         knows it already. Of a million subscriptions in a realm, two meet once in 18,000 realms.
         """
-        digest = hashlib.sha256(f"{realm}\n{self.match}\n{self.uri}".encode()).digest()
+        digest = hashlib.sha256(f"{self.match}\n{self.uri}".encode()).digest()
         return SubscriptionId(int.from_bytes(digest[:8]) % MAXIMUM_ID + 1)

@@ -1,0 +1,131 @@
+"""The session machine: what a connection may say in which state, and what comes of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from signalbox.live import joining, leaving, requesting
+from signalbox.live.messages import (
+    Abort,
+    Authenticate,
+    Call,
+    Cancel,
+    Goodbye,
+    Hello,
+    Publish,
+    Register,
+    Subscribe,
+    Unregister,
+    Unsubscribe,
+)
+from signalbox.live.state import (
+    KEPT_FRAMES,
+    Circumstances,
+    Elapsed,
+    Heard,
+    Killed,
+    Lost,
+    Outcome,
+    RightsChanged,
+    Session,
+    State,
+)
+
+# What is heard is of the type under which a rule stands in the table.
+Decision = Callable[[Session, Any, Circumstances], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What comes of hearing something in a state, and the states that this can lead to."""
+
+    decide: Decision
+    leads_to: frozenset[State]
+
+
+def _rule(decide: Decision, *states: State) -> Rule:
+    return Rule(decide, frozenset(states))
+
+
+# The specification's chart of a session (basic profile, «Sessions»), from the router's side.
+RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
+    {
+        State.OPEN: {
+            Hello: _rule(joining.greeted, State.JOINED, State.CHALLENGED, State.CLOSED),
+            Abort: _rule(leaving.closed, State.CLOSED),
+            Elapsed: _rule(leaving.timed_out, State.OPEN, State.CLOSED),
+            Killed: _rule(leaving.turned_away, State.CLOSED),
+            RightsChanged: _rule(leaving.ignored, State.OPEN),
+            Lost: _rule(leaving.lost, State.CLOSED),
+        },
+        State.CHALLENGED: {
+            Authenticate: _rule(joining.authenticated, State.JOINED, State.CLOSED),
+            Abort: _rule(leaving.closed, State.CLOSED),
+            Elapsed: _rule(leaving.timed_out, State.CHALLENGED, State.CLOSED),
+            Killed: _rule(leaving.turned_away, State.CLOSED),
+            RightsChanged: _rule(leaving.ignored, State.CHALLENGED),
+            Lost: _rule(leaving.lost, State.CLOSED),
+        },
+        State.JOINED: {
+            Subscribe: _rule(requesting.subscribed, State.JOINED),
+            Unsubscribe: _rule(requesting.unsubscribed, State.JOINED),
+            Publish: _rule(requesting.published, State.JOINED),
+            Call: _rule(requesting.called, State.JOINED),
+            Cancel: _rule(leaving.ignored, State.JOINED),  # the call's own reply is on its way
+            Register: _rule(requesting.not_registered, State.JOINED),
+            Unregister: _rule(requesting.not_unregistered, State.JOINED),
+            Goodbye: _rule(leaving.left, State.CLOSED),
+            Abort: _rule(leaving.closed, State.CLOSED),
+            Elapsed: _rule(leaving.ignored, State.JOINED),
+            Killed: _rule(leaving.killed, State.CLOSING),
+            RightsChanged: _rule(requesting.bereft, State.JOINED),
+            Lost: _rule(leaving.lost, State.CLOSED),
+        },
+        State.CLOSING: {
+            Goodbye: _rule(leaving.closed, State.CLOSED),
+            Abort: _rule(leaving.closed, State.CLOSED),
+            Elapsed: _rule(leaving.given_up, State.CLOSING, State.CLOSED),
+            Lost: _rule(leaving.lost, State.CLOSED),
+        },
+        State.CLOSED: {},
+    }
+)
+VIOLATION = _rule(leaving.violated, State.CLOSED)
+# Of all that is not in the table: before the end it is a violation, then it is of no interest.
+OTHERWISE: Mapping[State, Rule] = MappingProxyType(
+    {
+        State.OPEN: VIOLATION,
+        State.CHALLENGED: VIOLATION,
+        State.JOINED: VIOLATION,
+        State.CLOSING: _rule(leaving.ignored, State.CLOSING),
+        State.CLOSED: _rule(leaving.ignored, State.CLOSED),
+    }
+)
+WAITING = frozenset({State.OPEN, State.CHALLENGED, State.CLOSING})
+
+
+def receive(session: Session, heard: Heard, given: Circumstances) -> Outcome:
+    """Return the session after something was heard, and what is to be done.
+
+    A frame that comes again changes nothing: the newest has its effects once more, since nobody knows how many of them
+    were carried out, and an older one has none, since all of them were.
+    """
+    if given.frame is not None and given.frame in session.frames:
+        return Outcome(session, session.pending if given.frame == session.frames[-1] else ())
+    outcome = _decided(session, heard, given)
+    if given.frame is None:
+        return outcome
+    frames = (*session.frames, given.frame)[-KEPT_FRAMES:]
+    return replace(outcome, session=replace(outcome.session, frames=frames, pending=outcome.effects))
+
+
+def _decided(session: Session, heard: Heard, given: Circumstances) -> Outcome:
+    is_late = session.state in WAITING and given.now >= session.deadline and not isinstance(heard, Lost)
+    said: Heard = Elapsed() if is_late else heard
+    return rule(session.state, said).decide(session, said, given)
+
+
+def rule(state: State, heard: Heard) -> Rule:
+    """Return what the table says of hearing something in a state."""
+    return RULES[state].get(type(heard), OTHERWISE[state])
