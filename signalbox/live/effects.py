@@ -11,9 +11,10 @@ from signalbox.live.patterns import TopicPattern
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Put a message into the connection's outbox, behind all that is there."""
+    """Put a message into the connection's outbox, behind all that is there; `ends` is the subscription that it ends."""
 
     message: Message
+    ends: SubscriptionId | None = None
 
 
 @dataclass(frozen=True, slots=True)

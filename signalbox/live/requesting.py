@@ -66,7 +66,7 @@ def unsubscribed(session: Session, heard: Unsubscribe, given: Circumstances) -> 
         refusal = _Refusal(reasons.NO_SUCH_SUBSCRIPTION, "this session has no such subscription")
         return Outcome(session, (_error(heard, refusal),))
     left = {one: pattern for one, pattern in session.subscriptions.items() if one != heard.subscription}
-    effects = Detach(heard.subscription), Post(Unsubscribed(heard.request))
+    effects = Detach(heard.subscription), Post(Unsubscribed(heard.request), ends=heard.subscription)
     return Outcome(replace(session, subscriptions=left), effects)
 
 
@@ -122,7 +122,7 @@ def _revocations(session: Session, ended: Collection[SubscriptionId]) -> Iterato
         yield Detach(subscription)
         if bears_revocation(session):
             details = {"subscription": subscription, "reason": reasons.NOT_AUTHORIZED}
-            yield Post(Unsubscribed(RequestId(0), details))
+            yield Post(Unsubscribed(RequestId(0), details), ends=subscription)
 
 
 def _subscription(

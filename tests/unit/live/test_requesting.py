@@ -152,7 +152,7 @@ def test_unsubscribing_stops_the_events_first() -> None:
 
     outcome = connection.hear(Unsubscribe(ONE, A.subscription_id))
 
-    assert list(outcome.effects) == [Detach(A.subscription_id), Post(Unsubscribed(ONE))]
+    assert list(outcome.effects) == [Detach(A.subscription_id), Post(Unsubscribed(ONE), ends=A.subscription_id)]
     assert outcome.session.subscriptions == {}
     assert error(connection, Unsubscribe(ONE, A.subscription_id))[1] == reasons.NO_SUCH_SUBSCRIPTION
 
@@ -230,7 +230,7 @@ REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason
 
 @pytest.mark.parametrize(
     ("user_agent", "told"),
-    [("", [Post(REVOKED)]), ("AutobahnPython/26.10.2", [])],
+    [("", [Post(REVOKED, ends=A.subscription_id)]), ("AutobahnPython/26.10.2", [])],
     ids=["announced it", "announced it, and would drop the connection"],
 )
 def test_a_revoked_subscription_falls_silent_and_is_told_to_whom_can_bear_it(user_agent: str, told: list[Post]) -> None:
