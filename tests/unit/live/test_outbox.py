@@ -249,3 +249,16 @@ def test_events_come_at_least_once_and_in_order_when_nothing_is_taken_away() -> 
         world.write(dies="")
 
     assert [message.publication for message in world.seen if isinstance(message, Event)] == [1, 1, 2, 3, 4, 5, 3, 4, 5]
+
+
+def test_an_old_event_does_not_come_before_the_new_subscribed() -> None:
+    world = World()
+    world.ask(Subscribe(RequestId(1), {}, "open.a"))
+    world.ask(Unsubscribe(RequestId(2), ID))
+    world.publish(stale=True)
+    world.ask(Subscribe(RequestId(3), {}, "open.a"))
+    world.publish(stale=False)
+    while world.queue:
+        world.write(dies="")
+
+    assert [type(message) for message in world.seen] == [Subscribed, Unsubscribed, Subscribed, Event]
