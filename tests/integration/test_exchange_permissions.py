@@ -18,6 +18,7 @@ from signalbox.exchange.client import ExchangeClient, user_client
 from signalbox.exchange.records import User
 from signalbox.sarracenia.names import UserName, parse_queue_name
 from signalbox.sarracenia.permissions import Ownership, Role
+from tests.integration.parties import wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -215,6 +216,33 @@ def test_not_even_a_users_administrator_touches_what_is_not_an_exchange_or_a_que
                 denied.add(what)
 
     assert denied == calls.keys()
+
+
+def test_a_message_has_the_name_of_who_published_it_and_no_other(
+    users: Users, somebody: Somebody, declared: str, deployment: Deployment
+) -> None:
+    users.become(Role.SOURCE)
+    claim = {**TOPIC, "publisher": {"DataType": "String", "StringValue": "rita"}}
+    with client_of(deployment) as administrator:
+        administrator.bind("xs_tess", "q_tess2.subscribe", "#")
+        message = {"exchange": "xs_tess", "routing_key": "a", "headers": {"publisher": "rita"}}
+        somebody.client.ask("publish", {**message, "body": "by command"})
+        administrator.ask("publish", {**message, "body": "by an administrator's command"})
+        somebody.sqs.send_message(QueueUrl=f"{declared}xs_tess", MessageBody="by herself", MessageAttributes=claim)
+
+        publishers: dict[str, str] = {}
+        with administrator.consumer("q_tess2.subscribe") as consumer:
+
+            def all_of_them() -> bool:
+                for one in consumer.receive(wait_seconds=1):
+                    consumer.ack(one)
+                    assert one.delivered.headers == {"publisher": "rita"}
+                    publishers[one.delivered.body] = one.delivered.publisher
+                return len(publishers) == 3
+
+            wait_for(all_of_them, f"three messages, only {publishers}")
+
+    assert publishers == {"by command": "tess", "by an administrator's command": "_", "by herself": "tess"}
 
 
 def test_who_is_removed_may_do_nothing(users: Users, declared: str) -> None:
