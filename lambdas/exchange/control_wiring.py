@@ -65,6 +65,7 @@ def ports() -> ControlPorts:
         setup=setup(),
         queue_url=replies().url,
         record=wiring.record,
+        side_by_side=wiring.side_by_side,
     )
 
 

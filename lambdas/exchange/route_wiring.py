@@ -1,9 +1,6 @@
 """What the function `route` works with, made once for each function instance: tries stay between its calls."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import TypeVar
 
 from lambdas.exchange import wiring
 from signalbox.aws.queue_sender import SqsQueueSender
@@ -12,10 +9,6 @@ from signalbox.exchange.delivering import Carrier
 from signalbox.exchange.retrying import Retrier
 from signalbox.exchange.router import Router
 from signalbox.queues import QueueName
-
-THREADS = 10  # as many connections as botocore keeps for a client
-Value = TypeVar("Value")
-Answer = TypeVar("Answer")
 
 
 @cache
@@ -26,7 +19,7 @@ def router() -> Router:
         table=DynamoRoutingTable(table),
         heads=DynamoHeads(table),
         carrier=carrier(),
-        tally=DynamoTally(table, side_by_side),
+        tally=DynamoTally(table, wiring.side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
         control_id=wiring.settings().text("EXCHANGE_CONTROL_ROLE_ID"),
@@ -40,7 +33,7 @@ def retrier() -> Retrier:
     return Retrier(
         heads=DynamoHeads(table),
         carrier=carrier(),
-        tally=DynamoTally(table, side_by_side),
+        tally=DynamoTally(table, wiring.side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
         maximum_attempts=wiring.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
@@ -57,24 +50,8 @@ def carrier() -> Carrier:
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),
-        side_by_side=side_by_side,
+        side_by_side=wiring.side_by_side,
     )
-
-
-@cache
-def pool() -> ThreadPoolExecutor:
-    """Return the threads that wait for SQS and DynamoDB."""
-    return ThreadPoolExecutor(THREADS)
-
-
-def side_by_side(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
-    """Return the answers of calls of which several are made at a time.
-
-    All have ended when this ends, however it does: a copy that is sent later could overtake another.
-    """
-    futures = [pool().submit(function, value) for value in values]
-    wait(futures)
-    return [future.result() for future in futures]
 
 
 def retry_queue() -> QueueName:

@@ -1,9 +1,10 @@
 """What both functions of the exchange work with, made once for each function instance."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import boto3
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 CLOCK = SystemClock()
+THREADS = 10  # as many connections as botocore keeps for a client
+Value = TypeVar("Value")
+Answer = TypeVar("Answer")
 
 
 @cache
@@ -60,3 +64,19 @@ def record(events: Sequence[HistoryEvent]) -> None:
 def history() -> FirehoseHistory:
     """Return the lake."""
     return FirehoseHistory(boto3.client("firehose"), settings().text("HISTORY_STREAM"))
+
+
+@cache
+def pool() -> ThreadPoolExecutor:
+    """Return the threads that wait for SQS and DynamoDB."""
+    return ThreadPoolExecutor(THREADS)
+
+
+def side_by_side(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
+    """Return the answers of calls of which several are made at a time.
+
+    All have ended when this ends, however it does: a copy that is sent later could overtake another.
+    """
+    futures = [pool().submit(function, value) for value in values]
+    wait(futures)
+    return [future.result() for future in futures]

@@ -26,5 +26,6 @@ class DynamoCounters:
     def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
         """Return the minutes from the one of that moment on, oldest first; one without anything is missing."""
         minutes = Key("sk").between(minute_key(moment), AFTER_ALL_DIGITS)
-        query = {"KeyConditionExpression": Key("pk").eq(partition(place)) & minutes}
-        return [minute_of(item) for item in every_item(self.table.query, query)]
+        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(place)) & minutes}
+        # The client and not the table: only the former may be shared by threads.
+        return [minute_of(item) for item in every_item(self.table.meta.client.query, query)]

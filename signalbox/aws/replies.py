@@ -15,6 +15,8 @@ from signalbox.splitting.commands import Reconcile, reconcile_body
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
+TOO_LONG = "the reply is longer than a message may be: ask for less, such as one target, exchange or queue"
+
 logger = logging.getLogger(__name__)
 
 
@@ -34,7 +36,7 @@ class SqsReplies:
         """Reply with the result of a command."""
         body = _body({"id": request_id, "ok": True, "result": result})
         if len(body.encode()) > MAXIMUM_BYTES:
-            self.error(queue, request_id, "the reply is longer than a message may be: ask for one target", REJECTED)
+            self.error(queue, request_id, TOO_LONG, REJECTED)
             return
         self._send(queue, body)
 

@@ -33,10 +33,15 @@ COLOURS = {
     "idle": "cyan",
     "running": "green",
 }
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Only these exchanges and queues; * is any text.", metavar="[NAME...]", show_default=False),
+]
 
 
 def status(
     *,
+    names: Names = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until interrupted.")] = False,
     interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=1)] = SECONDS,
     user: User = None,
@@ -57,10 +62,10 @@ def status(
         _screen(as_json=as_json, watch=watch) as show,
         ending.waiting(),
     ):
-        show(client.status())
+        show(client.status(*names or ()))
         while watch:
             time.sleep(interval)
-            show(client.status())
+            show(client.status(*names or ()))
 
 
 @contextmanager

@@ -141,9 +141,9 @@ class ExchangeClient:
         """Return the bindings, or those of one exchange, of what this user may read."""
         return self._listed("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
 
-    def status(self) -> Document:
-        """Return how exchanges and queues are."""
-        return self._told("status", {})
+    def status(self, *names: str) -> Document:
+        """Return how all exchanges and queues are, or those of these names, in which `*` is any text."""
+        return self._told("status", {"names": list(names) or None})
 
     def publish(
         self,
@@ -192,9 +192,7 @@ class ExchangeClient:
     def _sign(self, queue: str) -> None:
         """Say that a queue is consumed; nobody waits for a reply, so that it may be said from any thread."""
         document = {"command": "consuming", "id": secrets.token_hex(8), "queue": queue}
-        self.sqs.send_message(
-            QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document)
-        )
+        self.sqs.send_message(QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document))
 
     def _replying(self) -> ControlClient:
         if self._control is None:

@@ -31,7 +31,13 @@ from signalbox.exchange.records import Bound, Kind, Place
 from signalbox.exchange.topics import RoutingKey, short_string_problem
 from signalbox.messages import MessageId
 from signalbox.queues import InvalidQueueName
-from signalbox.sarracenia.names import ExchangeName, InvalidExchangeName, parse_exchange_name, parse_queue_name
+from signalbox.sarracenia.names import (
+    MAXIMUM_NAME_BYTES,
+    ExchangeName,
+    InvalidExchangeName,
+    parse_exchange_name,
+    parse_queue_name,
+)
 
 MINIMUM_EXPIRES_SECONDS = 60
 MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
@@ -40,6 +46,7 @@ MAXIMUM_PREFETCH = 1000
 MAXIMUM_RECEIVES = 1000  # SQS
 MAXIMUM_REQUEST_ID = 200
 MAXIMUM_REPLAYED = 100
+MAXIMUM_NAMES = 100
 MAXIMUM_MESSAGE_ID = 100  # SQS
 MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
 # What stands where something is missing or wrong, which is noted as a problem.
@@ -192,6 +199,16 @@ def _replayed(section: Section) -> Replayed:
     )
 
 
+def _status(section: Section) -> Command:
+    names = section.texts("names")
+    if len(names) > MAXIMUM_NAMES:
+        section.problem("names", f"expected {MAXIMUM_NAMES} at most, not {len(names)}")
+    for number, name in enumerate(names):
+        if not 1 <= len(name) <= MAXIMUM_NAME_BYTES:
+            section.problem(f"names[{number}]", f"expected a name, or one with '*', not {shown(name)}")
+    return Status(names)
+
+
 def _message_id(section: Section) -> MessageId:
     text = section.required_text("message_id")
     if len(text) > MAXIMUM_MESSAGE_ID or not all("!" <= character <= "~" for character in text):
@@ -219,5 +236,5 @@ COMMANDS: Commands[Command] = {
     "consuming": (("queue",), lambda section: Consuming(_queue(section))),
     "whoami": ((), lambda _: WhoAmI()),
     "replay": (("queue", "messages"), _replay),
-    "status": ((), lambda _: Status()),
+    "status": (("names",), _status),
 }

@@ -161,7 +161,12 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`status {}`. Result: {exchanges: […], queues: […]} of what the user may read; see `signalbox.exchange.status`."""
+    """`status {names?}`: of all that the user may read, or of what has one of the names; `q_a*` begins many.
+
+    Result: {exchanges: […], queues: […]}, see `signalbox.exchange.status`; refused for more than 500 in all.
+    """
+
+    names: tuple[str, ...] = ()
 
 
 Command = (

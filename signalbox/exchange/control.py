@@ -1,9 +1,11 @@
 """What the exchange's control plane answers to commands. Each may come twice: the second time it changes nothing."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, TypeVar
 
 from signalbox.exchange import events
@@ -192,10 +194,10 @@ class _Answering:
             is_fifo=is_fifo,
         )
 
-    def _status(self, _command: Status) -> object:
-        store = self.ports.store
-        exchanges = [one for one in store.exchanges.every() if self._may_read(one.place)]
-        queues = [one for one in store.queues.every() if self._may_read(one.place)]
+    def _status(self, command: Status) -> object:
+        store, is_meant = self.ports.store, partial(_is_meant, names=command.names)
+        exchanges = [one for one in store.exchanges.every() if is_meant(one.name) and self._may_read(one.place)]
+        queues = [one for one in store.queues.every() if is_meant(one.name) and self._may_read(one.place)]
         return Observing(self.ports).status(exchanges, queues)
 
     @property
@@ -204,6 +206,10 @@ class _Answering:
 
     def _may_read(self, place: Place) -> bool:
         return self.asker.may(Right.READ, place)
+
+
+def _is_meant(name: str, names: Sequence[str]) -> bool:
+    return not names or any(fnmatchcase(name, pattern) for pattern in names)
 
 
 def _refuse_missing(place: Place, found: Record | None) -> Record:

@@ -19,6 +19,7 @@ from signalbox.exchange.ports import (
     Users,
 )
 from signalbox.exchange.records import Place
+from signalbox.exchange.routing_ports import SideBySide, one_by_one
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
 
@@ -61,7 +62,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `record` takes history events."""
+    """What the control plane works with; `record` takes history events, `side_by_side` has several looks at a time."""
 
     store: Store
     sqs: ExchangeQueues
@@ -72,6 +73,7 @@ class ControlPorts:
     setup: Setup
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
+    side_by_side: SideBySide = one_by_one
 
     @property
     def names(self) -> StageNames:

@@ -1,14 +1,21 @@
 """Looking at exchanges and queues for the command `status`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from signalbox.errors import RejectedError
 from signalbox.exchange.control_ports import ControlPorts
 from signalbox.exchange.naming import dead_letter_name
 from signalbox.exchange.records import DeclaredQueue, Exchange, Place, QueueSize
 from signalbox.exchange.status import HISTORY, WINDOW, Observed, exchange_condition, queue_condition
-from signalbox.queues import QueueName
+
+# One reply tells of so many, whatever they are called, and one call of the function has the time to look at them.
+MAXIMUM_OBSERVED = 500
+
+
+class TooManyToObserve(RejectedError):
+    """Raised when the status of more exchanges and queues is asked for than one reply holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +25,29 @@ class Observing:
     ports: ControlPorts
 
     def status(self, exchanges: Sequence[Exchange], queues: Sequence[DeclaredQueue]) -> object:
-        """Return the result of `status`. Raises `UnavailableError`."""
+        """Return the result of `status`. Raises `TooManyToObserve` and `UnavailableError`."""
+        count = len(exchanges) + len(queues)
+        if count > MAXIMUM_OBSERVED:
+            remedy = "give names, such as 'q_alice*', to ask for some of them"
+            raise TooManyToObserve(
+                f"{count} exchanges and queues are more than the {MAXIMUM_OBSERVED} that one reply tells of: {remedy}"
+            )
         now = self.ports.now()
-        places = [*(one.place for one in exchanges), *(one.place for one in queues)]
-        names = [self.ports.names.queue(place.name) for place in places]
-        sizes = self.ports.sqs.sizes([*names, *map(dead_letter_name, names)])
-        seen_exchanges = ((one, self._seen(one.place, sizes, now)) for one in exchanges)
-        seen_queues = ((one, self._measured(self._seen(one.place, sizes, now), one, now)) for one in queues)
+        told = self.ports.side_by_side
         return {
-            "exchanges": [exchange_condition(one, seen, now).as_document() for one, seen in seen_exchanges],
-            "queues": [queue_condition(one, seen, now).as_document() for one, seen in seen_queues],
+            "exchanges": list(told(lambda one: self._exchange(one, now), exchanges)),
+            "queues": list(told(lambda one: self._queue(one, now), queues)),
         }
 
-    def _seen(self, place: Place, sizes: Mapping[QueueName, QueueSize], now: datetime) -> Observed:
+    def _exchange(self, exchange: Exchange, now: datetime) -> object:
+        return exchange_condition(exchange, self._seen(exchange.place, now), now).as_document()
+
+    def _queue(self, queue: DeclaredQueue, now: datetime) -> object:
+        return queue_condition(queue, self._measured(self._seen(queue.place, now), queue, now), now).as_document()
+
+    def _seen(self, place: Place, now: datetime) -> Observed:
         name = self.ports.names.queue(place.name)
+        sizes = self.ports.sqs.sizes([name, dead_letter_name(name)])
         return Observed(
             minutes=self.ports.store.counters.since(place, now - HISTORY),
             size=sizes.get(name),

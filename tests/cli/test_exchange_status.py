@@ -55,6 +55,14 @@ def test_each_exchange_and_queue_is_told_with_its_state(stage):
     assert ["xpublic", "idle", "12", "3", "2.5", "0.25", "4", "5", "6"] in rows
 
 
+@pytest.mark.parametrize("names", [[], ["xpublic", "q_alice*"]])
+def test_it_may_be_asked_for_by_name(stage, names):
+    signalbox("status", *names)
+
+    asked = [command for command in stage.asked if command["command"] == "status"]
+    assert [command.get("names", []) for command in asked] == [names]
+
+
 def test_for_programs_it_is_as_the_stage_tells_it(stage):
     told = json.loads(signalbox("status", "--json").stdout)
 

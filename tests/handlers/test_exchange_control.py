@@ -159,6 +159,7 @@ def test_a_message_is_published_by_command(stage):
     assert message["MessageId"] == told["message_id"]
     assert {name: one["StringValue"] for name, one in message["MessageAttributes"].items()} == {
         "topic": "a.b",
+        "publisher": "_",
         "h": "1",
     }
 
@@ -167,7 +168,7 @@ def test_what_is_deleted_leaves_nothing(stage):
     stage.told("declare_exchange", exchange="xpublic")
     stage.told("declare_queue", queue="q_alice")
     stage.told("bind", exchange="xpublic", queue="q_alice", pattern="#")
-    assert "unbind them first" in stage.ask("delete_exchange", exchange="xpublic")["error"]
+    assert "unbind it first" in stage.ask("delete_exchange", exchange="xpublic")["error"]
 
     stage.told("delete_exchange", exchange="xpublic", force=True)
     stage.told("delete_queue", queue="q_alice")

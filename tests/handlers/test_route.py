@@ -364,6 +364,6 @@ def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(sta
         ended.append(number)
 
     with pytest.raises(ValueError, match="no"):
-        route_wiring.side_by_side(call, range(4))
+        wiring.side_by_side(call, range(4))
 
     assert sorted(ended) == [1, 2, 3]

@@ -83,6 +83,7 @@ COMMANDS = {
         {"exchange": "xs_alice", "destination": "xpublic", "pattern": ""},
     ),
     "status": (lambda c: c.status(), "status", {}),
+    "status of some": (lambda c: c.status("xpublic", "q_*"), "status", {"names": ["xpublic", "q_*"]}),
     "who one is": (lambda c: c.whoami(), "whoami", {}),
 }
 

@@ -108,6 +108,7 @@ def problems(command, **fields):
             ),
         ),
         ("status", {}, Status()),
+        ("status", {"names": ["xpublic", "q_*"]}, Status(("xpublic", "q_*"))),
     ],
 )
 def test_a_command_is_read(command, fields, expected):

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.exchange.envelope import Delivered
+from signalbox.exchange.observing import MAXIMUM_OBSERVED, TooManyToObserve
 from signalbox.exchange.records import BindOutcome, Minute, QueueActivity, QueueSize
 from signalbox.exchange.refusals import NotPermitted, NotThere
 from signalbox.sarracenia.names import UserName
@@ -295,3 +296,41 @@ def test_the_status_is_that_of_what_one_may_read(stage):
     assert (found["queued"], found["dead_letters"], found["rate_out"]) == (1, 2, 1.0)
     assert (found["state"], found["lag_seconds"]) == ("running", 0)
     assert stage.metrics.asked == [name]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["xpublic"], ["xpublic"]),
+        (["xs_*"], ["xs_alice", "xs_alice_logs.fifo"]),
+        (["q_alice", "q_bob.x", "xs_alic?"], ["xs_alice", "q_alice"]),
+        (["q_nobody", "Q_ALICE"], []),
+    ],
+)
+def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
+    told = stage.ask("status", user=ALICE, names=names)
+
+    assert [one["name"] for one in (*told["exchanges"], *told["queues"])] == expected
+
+
+def test_no_more_is_told_than_one_reply_holds(stage):
+    exchange, queue = stage.exchanges.records["xpublic"], stage.queues.records["q_alice"]
+    stage.exchanges.records = {"xpublic": exchange}
+    stage.queues.records = {f"q_{n}": replace(queue, name=f"q_{n}") for n in range(MAXIMUM_OBSERVED)}
+
+    with pytest.raises(TooManyToObserve, match=r"501 exchanges and queues are more than the 500 .*: give names"):
+        stage.ask("status")
+
+    assert len(stage.ask("status", names=["q_*"])["queues"]) == MAXIMUM_OBSERVED
+
+
+def test_looks_are_taken_side_by_side(stage):
+    looks = []
+
+    def noted(function, values):
+        looks.append([value.name for value in values])
+        return map(function, values)
+
+    stage.ask("status", ports=replace(stage.ports, side_by_side=noted), user=BOB)
+
+    assert looks == [["xpublic", "xs_bob"], ["q_bob.x"]]
