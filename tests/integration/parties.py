@@ -39,12 +39,12 @@ SUCCESS = '{"Status":"success"}'
 CLIENT_GONE = '{"Status":"client gone"}'
 
 
-def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_SECONDS) -> T:
+def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_SECONDS, every: float = 0.05) -> T:
     """Return what `look` returns as soon as that is something; fail with `what` is missing after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, f"within {seconds} s, not {what}"
-        time.sleep(0.05)
+        time.sleep(every)
     return found
 
 
