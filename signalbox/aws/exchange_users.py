@@ -56,6 +56,7 @@ class ExchangeUsers:
 
         Raises `RejectedError` and `UnavailableError`.
         """
+        self.control_queues.names.check_user(name)
         place = self.control_queues.place()
         policy = policy_text(user_policy(name, role, ownership, place))
         user_id = self._identity(name)
@@ -77,6 +78,11 @@ class ExchangeUsers:
                 self.iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
             made = self.iam.create_access_key(UserName=user)["AccessKey"]
         return AccessKey(made["AccessKeyId"], made["SecretAccessKey"])
+
+    def has_key(self, name: UserName) -> bool:
+        """Say whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
+        with effect(_subject(name)):
+            return bool(self.iam.list_access_keys(UserName=self._iam_name(name))["AccessKeyMetadata"])
 
     def remove(self, name: UserName) -> None:
         """Take a user away; what the user declared stays, and what is gone already is fine.

@@ -56,7 +56,8 @@ def add(
     created_at = known.created_at if known else datetime.now(UTC)
     users.records.put(User(users.name, role, ownership, created_at, user_id))
     told: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
-    if known is not None and known.user_id == user_id:
+    # Without a key, somebody was made by a command that did not come to its end.
+    if known is not None and known.user_id == user_id and users.identities.has_key(users.name):
         say(f"user {name!r} was there ({known.role}, {known.ownership}) and keeps the key; `user rotate` makes another")
         _print(told, as_json=as_json)
         return

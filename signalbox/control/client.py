@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from signalbox.control.protocol import ControlReply, command_body
+from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES, ControlReply, command_body
 from signalbox.errors import UnavailableError
 from signalbox.queues import lease_tags
 
@@ -77,7 +77,7 @@ class ControlClient:
     def __enter__(self) -> Self:
         due_at = datetime.now(UTC) + LEASE
         made: Mapping[str, Any] = self.queues.create_queue(
-            QueueName=self.reply_queue_prefix + secrets.token_hex(8),
+            QueueName=self.reply_queue_prefix + secrets.token_hex(REPLY_QUEUE_RANDOM_BYTES),
             Attributes={"MessageRetentionPeriod": str(RETENTION_SECONDS)},
             tags=lease_tags(stage=self.stage, capability=self.capability, due_at=due_at),
         )

@@ -8,6 +8,7 @@ from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError, UnavailableError
 
 REJECTED, UNAVAILABLE = "rejected", "unavailable"
+REPLY_QUEUE_RANDOM_BYTES = 8  # in hexadecimal digits at the end of the name of a client's queue for replies
 
 
 class CommandRejected(RejectedError):

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
 from signalbox.queues import MAXIMUM_NAME_LENGTH, QueueName
 from signalbox.sarracenia.names import (
     FIFO_SUFFIX,
@@ -58,6 +59,16 @@ class StageNames:
     def reply_prefix(self, user: UserName | None) -> str:
         """Return how the names of a user's reply queues begin; no user's name has the underscore that ends it."""
         return f"{self.stage}{REPLY_QUEUE_MARK}{user or ''}_"
+
+    def check_user(self, user: UserName) -> None:
+        """Refuse a user whose queues for replies could have no name. Raises `InvalidUserName`."""
+        room = MAXIMUM_NAME_LENGTH - len(self.reply_prefix(None)) - 2 * REPLY_QUEUE_RANDOM_BYTES
+        if len(user) > room:
+            raise InvalidUserName(
+                f"user {str(user)!r} has {len(user)} characters: on stage {self.stage!r} at most {room} are allowed, "
+                f"since the names of queues for replies, such as '{self.reply_prefix(user)}…', have "
+                f"{MAXIMUM_NAME_LENGTH} at most; choose a shorter name"
+            )
 
 
 def dead_letter_name(name: QueueName) -> QueueName:

@@ -21,7 +21,7 @@ HASH_LENGTH = 12
 
 
 class InvalidUserName(RejectedError):
-    """Raised when a name cannot be that of a user, because it could not be told apart in names of queues."""
+    """Raised when a name cannot be that of a user, because it could not be told apart, or has no room, in queues'."""
 
 
 class InvalidExchangeName(RejectedError):

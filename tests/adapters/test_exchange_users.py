@@ -1,6 +1,7 @@
 """Users of the exchange in IAM and SQS: made, given another role, given keys, and taken away."""
 
 import json
+from dataclasses import replace
 
 import boto3
 import pytest
@@ -9,7 +10,7 @@ from signalbox.aws.exchange_users import ExchangeUsers, UserTaken
 from signalbox.aws.own_queues import ForeignQueue
 from signalbox.aws.user_control_queues import NotRead
 from signalbox.errors import EffectRefused
-from signalbox.sarracenia.names import UserName
+from signalbox.sarracenia.names import InvalidUserName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 from tests.adapters.queues import ARNS, KEY, URLS, attributes_of, function, tags_of
 
@@ -97,6 +98,24 @@ def test_a_control_queue_follows_the_administrators(users: ExchangeUsers, sqs) -
     make(users)
 
     assert attributes_of(sqs, OWN)["VisibilityTimeout"] == "60"
+
+
+def test_who_could_get_no_reply_is_not_made(users: ExchangeUsers, sqs) -> None:
+    stage = "a-stage-whose-name-is-so-long"
+    queues = replace(users.control_queues, administrators_url=f"{URLS}{stage}-exchange-control")
+
+    with pytest.raises(InvalidUserName, match="choose a shorter name"):
+        replace(users, control_queues=queues).make(UserName("u" * 32), Role.SOURCE, Ownership.STRICT)
+
+    assert users.iam.list_users()["Users"] == []
+
+
+def test_a_user_has_a_key_or_none(users: ExchangeUsers) -> None:
+    make(users)
+    assert not users.has_key(ALICE)
+
+    users.new_key(ALICE)
+    assert users.has_key(ALICE)
 
 
 def test_a_new_key_leaves_the_one_before_it_in_force(users: ExchangeUsers) -> None:

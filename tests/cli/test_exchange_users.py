@@ -126,6 +126,18 @@ def test_a_user_who_is_there_gets_another_role_and_keeps_the_key(here):
     assert [(one["role"], one["created_at"]) for one in listed()] == [("feeder", before)]
 
 
+def test_what_a_command_that_was_killed_began_the_same_command_ends(here):
+    added()
+    iam = boto3.client("iam")
+    (key,) = iam.list_access_keys(UserName="signalbox_alice")["AccessKeyMetadata"]
+    iam.delete_access_key(UserName="signalbox_alice", AccessKeyId=key["AccessKeyId"])
+
+    told = added()
+
+    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == told["access_key_id"]
+    assert [one["user"] for one in listed()] == ["alice"]
+
+
 def test_a_rotation_makes_another_key_and_keeps_it(here):
     first = added()
 

@@ -1,9 +1,12 @@
 """What the exchange calls its queues in SQS, and whom a control queue tells of."""
 
+import secrets
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
 from signalbox.exchange.naming import (
     StageNames,
     dead_letter_name,
@@ -55,6 +58,17 @@ def test_reply_queues_of_one_user_are_not_those_of_another():
     assert NAMES.reply_prefix(ALICE) == "box-exchange-reply-alice_"
     assert not NAMES.reply_prefix(parse_user_name("alice-2")).startswith(NAMES.reply_prefix(ALICE))
     assert NAMES.reply_prefix(None) == "box-exchange-reply-_"
+
+
+def test_a_users_queues_for_replies_have_room_for_what_tells_them_apart():
+    names = StageNames("a-rather-long-name-of-a-stage")
+    longest = parse_user_name("u" * 18)
+
+    names.check_user(longest)
+
+    assert len(f"{names.reply_prefix(longest)}{secrets.token_hex(REPLY_QUEUE_RANDOM_BYTES)}") == 80
+    with pytest.raises(InvalidUserName, match=r"at most 18 are allowed.*choose a shorter name"):
+        names.check_user(parse_user_name("u" * 19))
 
 
 def test_the_dead_letter_queue_says_whose_it_is():
