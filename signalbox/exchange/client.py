@@ -123,10 +123,11 @@ class ExchangeClient:
 
     def bind(self, exchange: str, target: str, pattern: str) -> Document:
         """Let a queue, or another exchange, get what is published to an exchange under keys that match."""
+        Pattern.parse(pattern)
         return self._told("bind", _binding(exchange, target, pattern))
 
     def unbind(self, exchange: str, target: str, pattern: str) -> Document:
-        """Take a binding away."""
+        """Take a binding away, one too whose pattern may not be bound any more."""
         return self._told("unbind", _binding(exchange, target, pattern))
 
     def exchanges(self) -> Sequence[Document]:
@@ -241,7 +242,6 @@ def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
 
 def _binding(exchange: str, target: str, pattern: str) -> dict[str, object]:
     """Return the fields of a binding; what it leads to tells by its name what it is."""
-    Pattern.parse(pattern)
     fields: dict[str, object] = {"exchange": parse_exchange_name(exchange), "pattern": pattern}
     if target.startswith("x"):
         return {**fields, "destination": parse_exchange_name(target)}

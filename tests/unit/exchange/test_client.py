@@ -82,6 +82,11 @@ COMMANDS = {
         "unbind",
         {"exchange": "xs_alice", "destination": "xpublic", "pattern": ""},
     ),
+    "unbind what may not be bound": (
+        lambda c: c.unbind("xs_alice", "q_alice", "#.a.#.b.#"),
+        "unbind",
+        {"exchange": "xs_alice", "queue": "q_alice", "pattern": "#.a.#.b.#"},
+    ),
     "status": (lambda c: c.status(), "status", {}),
     "status of some": (lambda c: c.status("xpublic", "q_*"), "status", {"names": ["xpublic", "q_*"]}),
     "who one is": (lambda c: c.whoami(), "whoami", {}),
