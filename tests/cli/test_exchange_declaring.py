@@ -183,7 +183,7 @@ def test_queues_are_listed_with_their_names_in_sqs(stage):
 def test_a_binding_of_old_times_can_be_taken_away(stage):
     signalbox("unbind", "xpublic", "q_alice", "#.a.#.b.#")
 
-    assert said(stage) == [{"exchange": "xpublic", "queue": "q_alice", "pattern": "#.a.#.b.#"}]
+    assert [one["pattern"] for one in said(stage)] == ["#.a.#.b.#"]
 
 
 def test_several_patterns_are_bound_at_once(stage):
