@@ -207,7 +207,7 @@ class Choices:
     )
     exchange_retention_seconds: int = setting(
         345_600,
-        "How long a message waits in an exchange, or in a queue without a time to live of its own.",
+        "How long a message waits in an exchange, or to be tried again.",
         unit="s",
         minimum=60,
         maximum=1_209_600,

@@ -14,10 +14,11 @@ from glue_jobs.daily import OPTIONAL, REQUIRED
 from signalbox.aws.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
+from signalbox.exchange import command_reader as exchange
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous import prometheus
 from signalbox.rendezvous.counters import LABELS, Metric
-from signalbox.splitting.commands import COMMANDS
+from signalbox.splitting import commands as splitting
 from stacks.config import settings
 from stacks.history_lake import COLUMNS
 from tests.docs.markdown import ROOT, entries, headings, rows, section
@@ -29,6 +30,7 @@ CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
 # These run in sr3's environment; the next test finds their errors in their text.
 WITH_SR3_ONLY = {"signalbox.sr3.driver", "signalbox.sr3.messages"}
 KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting", "exchange": "Kinds of the exchange"}
+SENT_BY_ITSELF = "reconcile"  # by the control plane, to itself
 MAKERS = ("HistoryEvent", "_of_client", "_of_message", "_of_record", "_of_binding", "_of_copy")
 
 
@@ -104,13 +106,24 @@ def _names(parameter: object) -> tuple[str, ...]:
     return (*parameter.opts, *parameter.secondary_opts)  # type: ignore[attr-defined]
 
 
-def test_every_command_of_the_control_queue_has_its_entry_and_fields():
-    documented = rows(section(DOCS / "splitting.md", "By messages"))
+@pytest.mark.parametrize(
+    ("page", "commands"),
+    [
+        ("splitting", {name: fields for name, (fields, _) in splitting.COMMANDS.items() if name != SENT_BY_ITSELF}),
+        ("exchange", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
+    ],
+    ids=["splitting", "exchange"],
+)
+def test_every_command_of_a_control_queue_has_its_entry_and_fields(page, commands):
+    documented = {
+        name: set(re.findall(r"`(\w+)`", cells[0]))
+        for names, cells in rows(section(DOCS / f"{page}.md", "By messages")).items()
+        for name in names.split("`, `")
+    }
 
-    assert set(documented) == set(COMMANDS) - {"reconcile"}  # which the control plane sends itself
-    for name, cells in documented.items():
-        fields, _ = COMMANDS[name]
-        assert set(fields) <= set(re.findall(r"`(\w+)`", cells[0])), name
+    assert documented.keys() == commands.keys()
+    for name, fields in commands.items():
+        assert set(fields) <= documented[name], name
 
 
 def test_every_alarm_has_its_entry(stage):
