@@ -17,7 +17,7 @@ Source = Annotated[str, typer.Argument(help="Exchange to which is published.", m
 Target = Annotated[str, typer.Argument(help="Queue, or another exchange, that gets it.", metavar="TARGET")]
 Patterns = Annotated[
     list[str],
-    typer.Argument(help="Routing keys, in which * is one word and # any number of them.", metavar="PATTERN..."),
+    typer.Argument(help="Routing keys, in which * is one word and # any number of them.", metavar="PATTERN"),
 ]
 Do = Callable[["ExchangeClient", str], Document]
 
@@ -67,7 +67,7 @@ def unbind(
 
 def list_bindings(
     *,
-    exchange: Annotated[str | None, typer.Argument(help="Only of this exchange.", metavar="[EXCHANGE]")] = None,
+    exchange: Annotated[str | None, typer.Argument(help="Only of this exchange.", metavar="EXCHANGE")] = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",

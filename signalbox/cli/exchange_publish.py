@@ -28,7 +28,7 @@ def publish(
     exchange: Annotated[str, typer.Argument(help="Exchange to which to publish.", metavar="EXCHANGE")],
     routing_key: Annotated[str, typer.Argument(help="Words between dots; '' is a key, too.", metavar="KEY")],
     body: Annotated[
-        str | None, typer.Argument(help="Body; standard input if neither this nor --file is given.", metavar="[BODY]")
+        str | None, typer.Argument(help="Body; standard input if neither this nor --file is given.", metavar="BODY")
     ] = None,
     file: Annotated[Path | None, typer.Option(help="File with the body; - for standard input.")] = None,
     lines: Annotated[

@@ -50,7 +50,7 @@ def client_of(deployment: "Deployment", *, user: str | None = None) -> "Exchange
 
     control_queue_url = output(deployment, "ExchangeControlQueueUrl")
     url_prefix, _, control_queue = control_queue_url.rpartition("/")
-    names = StageNames(stage_name(control_queue), output(deployment, "ExchangePrefix"))
+    names = StageNames(stage_name(control_queue), deployment.outputs.get("ExchangePrefix", ""))
     if user is None:
         return ExchangeClient(deployment.session().client("sqs"), names, f"{url_prefix}/")
     name = parse_user_name(user)

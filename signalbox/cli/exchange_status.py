@@ -35,7 +35,7 @@ COLOURS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Only these exchanges and queues; * is any text.", metavar="[NAME...]", show_default=False),
+    typer.Argument(help="Only these exchanges and queues; * is any text.", metavar="NAME", show_default=False),
 ]
 
 

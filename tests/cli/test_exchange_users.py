@@ -107,7 +107,7 @@ def test_users_are_listed_with_what_they_are(here):
         ("bob", "subscriber", "loose"),
     ]
     rows = [line.split() for line in signalbox("user", "list").stdout.splitlines()]
-    assert ["bob", "subscriber", "loose", "0", "s"] in rows
+    assert ["bob", "subscriber", "loose"] in [row[:3] for row in rows]
 
 
 def test_nobody_is_told_of_nobody(here):
