@@ -1,7 +1,7 @@
 """What `wamp.subscription.get_events` answers."""
 
 from signalbox.live.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, size_bytes, written
-from signalbox.live.events import LoggedEvent, event_for, rfc3339
+from signalbox.live.events import LoggedEvent, event_for, postable, rfc3339
 from signalbox.live.history import Page
 from signalbox.live.messages import Payload, RequestId, Result
 from signalbox.live.patterns import TopicPattern
@@ -23,7 +23,7 @@ def past_events(page: Page, pattern: TopicPattern, *, maximum_bytes: int = MAXIM
 
 def _object(logged: LoggedEvent, pattern: TopicPattern) -> dict[str, object]:
     """Return an event as the specification has it in an answer (advanced profile, «Event History»)."""
-    event = event_for(pattern, logged)
+    event = postable(event_for(pattern, logged))
     told = {
         "timestamp": rfc3339(logged.at),
         "subscription": event.subscription,
@@ -36,7 +36,7 @@ def _object(logged: LoggedEvent, pattern: TopicPattern) -> dict[str, object]:
 
 
 def _fitting(objects: list[dict[str, object]], maximum_bytes: int) -> int:
-    """Return how many objects fit; the first in any case: it was an event once, and fitted into a message then."""
+    """Return how many objects fit; the first in any case, or a client would never come past it."""
     size = 0
     for number, one in enumerate(objects):
         size += size_bytes(written(Result(RequestId(MAXIMUM_ID), {}, Payload((one,)))))

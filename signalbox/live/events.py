@@ -1,13 +1,17 @@
 """An event as the log of its topic has it, and as subscribers get it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.topics import RoutingKey
 from signalbox.live.audience import EVERYBODY, Audience, Listener
+from signalbox.live.codec import MAXIMUM_MESSAGE_BYTES, size_bytes, written
 from signalbox.live.messages import EMPTY, Event, Payload, PublicationId
 from signalbox.live.patterns import Match, TopicPattern
+
+ROOM_BYTES = 1_024  # what an answer with a past event says beside it
+MAXIMUM_EVENT_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,17 @@ def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool =
     if is_retained:
         details["retained"] = True
     return Event(pattern.subscription_id, logged.publication, details, logged.payload)
+
+
+def postable(event: Event) -> Event:
+    """Return an event as it can be posted: one that is too large for a connection without its payload.
+
+    Its details say how large it was. What is published by SQS may be eight times as large as a connection takes.
+    """
+    size = size_bytes(written(event))
+    if size <= MAXIMUM_EVENT_BYTES:
+        return event
+    return replace(event, details={**event.details, "_omitted_bytes": size}, payload=EMPTY)
 
 
 def rfc3339(at: datetime) -> str:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from signalbox.exchange.topics import RoutingKey
 from signalbox.live.answering import past_events
 from signalbox.live.audience import EVERYBODY, Audience, Listener
-from signalbox.live.codec import size_bytes, written
-from signalbox.live.events import LoggedEvent, event_for
+from signalbox.live.codec import MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for, postable
 from signalbox.live.history import Page, is_logged, past, retained, selected
 from signalbox.live.messages import Event, Payload, PublicationId, RequestId, Result, SessionId, SubscriptionId
 from signalbox.live.options import AfterPublication, AfterSequence, AfterTime, Last, Past
@@ -107,15 +107,14 @@ def test_a_query_finds_what_all_its_bounds_allow(events: list[LoggedEvent], quer
 @given(logs, st.integers(1, 3), st.booleans())
 def test_pages_hold_everything_once(events: list[LoggedEvent], limit: int, is_reversed: bool) -> None:  # noqa: FBT001
     """«Pass the publication id of the last event returned in the previous page.»"""
-    query, found, has_more = Query(SUBSCRIPTION, limit=limit, is_reversed=is_reversed), list[int](), True
-    while has_more:
+    query, found = Query(SUBSCRIPTION, limit=limit, is_reversed=is_reversed), list[int]()
+    for _ in range(len(events) + 1):
         page = selected(events, query, ME)
         found += numbers(page)
-        has_more = page.has_more
-        if has_more and is_reversed:
-            query = replace(query, before_publication=page.events[-1].publication)
-        elif has_more:
-            query = replace(query, after_publication=page.events[-1].publication)
+        if not page.has_more:
+            break
+        seen = page.events[-1].publication
+        query = replace(query, before_publication=seen) if is_reversed else replace(query, after_publication=seen)
 
     shown = [event.publication for event in events if event.audience != FOR_BOB]
     assert found == (shown[::-1] if is_reversed else shown)
@@ -397,3 +396,35 @@ def test_an_answer_fits_into_a_message_and_says_what_it_leaves_out(sizes: list[i
     assert size_bytes(written(Result(RequestId(1), {}, payload))) <= maximum_bytes
     assert payload.keywords["more"] is (len(payload.arguments) < len(events))
     assert bool(payload.arguments) is bool(events)
+
+
+@pytest.mark.parametrize("extra", [0, 1, 1_000_000], ids=["as large as fits", "a byte more", "as large as SQS takes"])
+def test_an_event_that_is_too_large_comes_without_its_payload_and_says_how_large_it_was(extra: int) -> None:
+    empty = event_for(LOGS, replace(logged(3), payload=Payload(("",))))
+    text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(written(empty)) + extra)
+    event = event_for(LOGS, replace(logged(3), payload=Payload((text,))))
+
+    found = postable(event)
+
+    if extra:
+        assert found.details == {**event.details, "_omitted_bytes": MAXIMUM_EVENT_BYTES + extra}
+        assert found.payload == Payload()
+    else:
+        assert found == event
+
+
+def test_the_largest_event_fits_into_an_answer_and_is_in_it() -> None:
+    empty = event_for(LOGS, replace(logged(3), payload=Payload(("",))))
+    text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(written(empty)))
+
+    largest = replace(logged(3), payload=Payload((text,)))
+
+    payload = past_events(Page((largest, *map(logged, range(4, 20)))), LOGS)
+
+    assert [one["args"] for one in payload.arguments if isinstance(one, dict) and "args" in one] == [[text]]
+    assert payload.keywords["more"] is True
+    assert size_bytes(written(Result(RequestId(2**53), {}, payload))) <= MAXIMUM_MESSAGE_BYTES
+
+
+def test_the_first_event_is_in_an_answer_even_if_that_is_small() -> None:
+    assert len(past_events(Page((logged(3), logged(4))), LOGS, maximum_bytes=0).arguments) == 1
