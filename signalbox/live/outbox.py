@@ -1,6 +1,7 @@
 """What may be posted to a connection now, decided by its only writer, one item after the other."""
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import Enum, auto
 from typing import NewType
 
@@ -14,6 +15,8 @@ ItemId = NewType("ItemId", str)
 
 # An item comes again before any later one of its connection, and no batch of a FIFO queue holds more than ten.
 KEPT_ITEMS = 20
+# As long as arvados-ws waits for a client. Who is further behind comes back and asks for what it has not seen.
+MAXIMUM_WAIT = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +56,20 @@ class Step(Enum):
     CLOSE = auto()
 
 
-def next_step(item: Item, outbox: Outbox, *, session: Session, rights: Rights) -> Step:
+def next_step(item: Item, outbox: Outbox, *, session: Session, rights: Rights, waited: timedelta) -> Step:
     """Return what to do with an item of the outbox: replies are posted at most once, events at least once.
 
     Nobody knows whether a reply was posted when the writer died over it. Without it the client would wait for ever,
-    and with two of it Autobahn gives up the session: so the connection is closed, and the client comes back.
+    and with two of it Autobahn gives up the session: so the connection is closed, and the client comes back. The same
+    goes for a client that takes its messages so slowly that this one has `waited` for too long.
     """
     if isinstance(item.said, PostedEvent):
-        is_welcome = may_post(item.said, outbox, session=session, rights=rights)
-        return Step.POST if is_welcome else Step.SKIP
-    if item.item_id in outbox.done:
+        if not may_post(item.said, outbox, session=session, rights=rights):
+            return Step.SKIP
+    elif item.item_id in outbox.done:
         return Step.SKIP
-    return Step.CLOSE if item.item_id == outbox.begun else Step.POST
+    is_doubtful = item.item_id == outbox.begun
+    return Step.CLOSE if is_doubtful or waited > MAXIMUM_WAIT else Step.POST
 
 
 def may_post(posted: PostedEvent, outbox: Outbox, *, session: Session, rights: Rights) -> bool:

@@ -93,6 +93,7 @@ class Circumstances:
 
     `now` is when that was said, not when it is looked at. `realm` is the one that HELLO names; `account` is the user
     whom it names, and later the session's own: None if there is none (any more). Ids and nonce are random and fresh.
+    `frame` is the id of what was heard, by which it is known when it comes again.
     """
 
     now: datetime

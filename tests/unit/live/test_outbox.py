@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from signalbox.live.messages import (
 )
 from signalbox.live.outbox import (
     KEPT_ITEMS,
+    MAXIMUM_WAIT,
     Item,
     ItemId,
     Outbox,
@@ -40,6 +42,7 @@ from tests.unit.live.stage import JOE, NOBODY, Connection, joined
 A = TopicPattern.parse("open.a")
 ID = A.subscription_id
 TOPIC = RoutingKey("open.a")
+AT_ONCE = timedelta(0)
 KNOWN = Outbox(subscribed=frozenset({ID}))
 
 
@@ -77,14 +80,33 @@ def test_an_event_is_posted_when_the_client_knows_and_the_session_wants_and_the_
 def test_a_reply_is_posted_once_and_a_doubtful_one_closes_the_connection() -> None:
     session = joined().session
     item = Item(ItemId("1"), Post(Subscribed(RequestId(1), ID)))
-    assert next_step(item, Outbox(), session=session, rights=JOE.rights) is Step.POST
+    assert next_step(item, Outbox(), session=session, rights=JOE.rights, waited=AT_ONCE) is Step.POST
 
     begun = begin(Outbox(), item.item_id)
-    assert next_step(item, begun, session=session, rights=JOE.rights) is Step.CLOSE
+    assert next_step(item, begun, session=session, rights=JOE.rights, waited=AT_ONCE) is Step.CLOSE
 
     done = finish(begun, item.item_id, Post(Subscribed(RequestId(1), ID)))
-    assert next_step(item, done, session=session, rights=JOE.rights) is Step.SKIP
+    assert next_step(item, done, session=session, rights=JOE.rights, waited=AT_ONCE) is Step.SKIP
     assert done == Outbox(subscribed=frozenset({ID}), done=(ItemId("1"),))
+
+
+@pytest.mark.parametrize("said", [event(), Post(Unsubscribed(RequestId(2)))], ids=["an event", "a reply"])
+def test_who_is_too_slow_is_closed(said: Post | PostedEvent) -> None:
+    session, item, late = subscribed_connection().session, Item(ItemId("1"), said), MAXIMUM_WAIT + timedelta(seconds=1)
+
+    in_time = next_step(item, KNOWN, session=session, rights=JOE.rights, waited=MAXIMUM_WAIT)
+    too_late = next_step(item, KNOWN, session=session, rights=JOE.rights, waited=late)
+
+    assert (in_time, too_late) == (Step.POST, Step.CLOSE)
+
+
+def test_nobody_is_closed_for_what_is_not_posted() -> None:
+    session, late = joined().session, MAXIMUM_WAIT + timedelta(seconds=1)
+    done = Outbox(done=(ItemId("1"),))
+    reply = Item(ItemId("1"), Post(Unsubscribed(RequestId(2))))
+
+    assert next_step(reply, done, session=session, rights=JOE.rights, waited=late) is Step.SKIP
+    assert next_step(Item(ItemId("2"), event()), done, session=session, rights=JOE.rights, waited=late) is Step.SKIP
 
 
 def test_unsubscribed_ends_what_the_client_knows() -> None:
@@ -140,7 +162,7 @@ class World:
         item = self.queue[0]
         account = self.connection.given.account
         rights = account.rights if account else NOBODY.rights
-        step = next_step(item, self.outbox, session=self.connection.session, rights=rights)
+        step = next_step(item, self.outbox, session=self.connection.session, rights=rights, waited=AT_ONCE)
         self.is_closed = step is Step.CLOSE
         if step is Step.POST and not self._post(item.said, item.item_id, dies):
             return
