@@ -13,7 +13,7 @@ DEFAULT_LIMIT = 1_000  # events of one answer; it may hold fewer, since it is on
 
 
 class InvalidQuery(RejectedError):
-    """Raised when a call for past events is not as it should be."""
+    """Raised when a call of one of our procedures is not as it should be."""
 
 
 @dataclass(frozen=True, slots=True)
