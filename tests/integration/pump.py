@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from itertools import cycle
 from random import Random
 
 from signalbox.aws.athena import Athena, quoted
@@ -36,7 +37,7 @@ PREFETCH = 100
 # For each batch the emulator looks through all that waits, so publishers wait, too; and how often they look.
 BACKLOG, POSTS_PER_LOOK = 600, 100
 BACKLOG_SECONDS = 300
-SECONDS_BETWEEN_BINDINGS = 1
+SECONDS_BETWEEN_BINDINGS = 2
 IMPATIENCE = timedelta(seconds=5)
 
 
@@ -153,12 +154,15 @@ class Pump:
         """Publish messages of one exchange in their order and return their ids."""
         posts = [Post(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
         with self.client() as client:
-            posted = list(client.publish_all(messages[0].exchange, self._paced(posts)))
+            posted = list(client.publish_all(messages[0].exchange, self._paced(posts, exchange=messages[0].exchange)))
         return {one.message_id: message for one, message in zip(posted, messages, strict=True) if one.message_id}
 
-    def _paced(self, posts: Sequence[Post]) -> Iterator[Post]:
+    def _paced(self, posts: Sequence[Post], *, exchange: str) -> Iterator[Post]:
+        def is_keeping_up() -> bool:
+            return self._sizes(exchange)["waiting"] < BACKLOG
+
         for start in range(0, len(posts), POSTS_PER_LOOK):
-            wait_for(self._is_keeping_up, "the router keeping up", seconds=BACKLOG_SECONDS, every=0.5)
+            wait_for(is_keeping_up, "the router keeping up", seconds=BACKLOG_SECONDS, every=1)
             yield from posts[start : start + POSTS_PER_LOOK]
 
     def publish_all(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
@@ -178,12 +182,12 @@ class Pump:
         def rebind() -> None:
             with self.client() as client:
                 client.reply_timeout = IMPATIENCE
-                number = 0
-                while not over.wait(SECONDS_BETWEEN_BINDINGS):
-                    number += 1
+                for change in cycle((client.bind, client.unbind)):
                     for exchange, queues in QUEUES.items():
                         with suppress(NoControlReply):  # the function was killed
-                            client.bind(exchange, queues[0], f"nobody.{number}.#")
+                            change(exchange, queues[0], "nobody.#")
+                    if over.wait(SECONDS_BETWEEN_BINDINGS):
+                        return
 
         thread = threading.Thread(target=rebind, daemon=True)
         thread.start()
@@ -193,17 +197,16 @@ class Pump:
             over.set()
             thread.join()
 
-    def sizes(self) -> Counter[str]:
+    def left(self) -> Counter[str]:
         """Return how many messages wait to be routed or tried again, and how many somebody works on."""
-        asked = {"waiting": "ApproximateNumberOfMessages", "in flight": "ApproximateNumberOfMessagesNotVisible"}
         retries = f"{self.shared.names.stage}-exchange-retries"
-        names = [*MESSAGES, retries, f"{retries}.fifo"]
-        urls = [self.shared.url_prefix + name for name in names]
-        found = [self.shared.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[*asked.values()]) for url in urls]
-        return Counter({what: sum(int(one["Attributes"][name]) for one in found) for what, name in asked.items()})
+        return sum((self._sizes(name) for name in (*MESSAGES, retries, f"{retries}.fifo")), Counter[str]())
 
-    def _is_keeping_up(self) -> bool:
-        return self.sizes()["waiting"] < BACKLOG
+    def _sizes(self, queue: str) -> Counter[str]:
+        asked = {"waiting": "ApproximateNumberOfMessages", "in flight": "ApproximateNumberOfMessagesNotVisible"}
+        url = self.shared.url_prefix + queue
+        found = self.shared.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[*asked.values()])["Attributes"]
+        return Counter({what: int(found[name]) for what, name in asked.items()})
 
     def drain(self) -> dict[str, list[Delivered]]:
         """Take everything out of every queue, in the order in which it comes."""
