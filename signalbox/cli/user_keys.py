@@ -44,7 +44,7 @@ def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
     if found is None:
         raise RejectedError(
             f"there is no key of user {user!r} ({path}): `signalbox user list` tells who is there, "
-            f"`signalbox user add {user}` makes the user, `signalbox user rotate {user}` a new key"
+            f"`signalbox user add {user} --role ROLE` makes the user, `signalbox user rotate {user}` a new key"
         )
     return ClientCredentials(found[KEY_ID], found[SECRET])
 
