@@ -6,6 +6,7 @@ import pytest
 
 from signalbox.control.envelope import Envelope as ControlEnvelope
 from signalbox.control.envelope import InvalidCommand
+from signalbox.documents import shown
 from signalbox.exchange.command_reader import COMMANDS
 from signalbox.exchange.commands import (
     Bind,
@@ -228,3 +229,14 @@ def test_no_time_is_never():
 
     assert SettingsWish(timedelta(0), timedelta(0)).over(settings) == QueueSettings()
     assert read("declare_queue", queue="q_a", expires_seconds=0).wish == SettingsWish(expires=timedelta(0))
+
+
+def test_a_hundred_names_are_asked_for_at_a_time():
+    assert problems("status", names=["xpublic"] * 101) == ["names: expected 100 at most, not 101"]
+
+
+def test_what_could_be_no_name_is_told():
+    assert problems("status", names=["", "q_*", "q_" * 128]) == [
+        "names[0]: expected a name, or one with '*', not ''",
+        f"names[2]: expected a name, or one with '*', not {shown('q_' * 128)}",
+    ]
