@@ -26,7 +26,7 @@ def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
 
     found = find_deployment(folder=tmp_path / "a" / "b")
 
-    assert found == local_deployment(LOCAL)
+    assert found == local_deployment(LOCAL, folder=tmp_path / ".signalbox")
     assert found.outputs["BrokerQueueName"] == "snowflake-broker"
 
 
