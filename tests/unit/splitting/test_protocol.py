@@ -1,11 +1,9 @@
-"""Commands and replies of the control queue, as clients know them."""
+"""The state of a session in replies, and who asks for it."""
 
 import pytest
 
-from signalbox.control.protocol import (
-    InvalidControlReply,
-)
-from signalbox.splitting.protocol import SessionState, stage_of
+from signalbox.control.protocol import InvalidControlReply
+from signalbox.splitting.protocol import SessionState, split_client, stage_of
 
 QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
 
@@ -40,3 +38,15 @@ def test_a_session_that_cannot_be_read_is_refused():
 
 def test_the_names_of_reply_queues_begin_with_their_stage():
     assert stage_of("signalbox-split-reply-") == "signalbox"
+
+
+def test_a_stages_two_queues_are_enough_to_ask_it():
+    client = split_client(
+        object(), control_queue_url="https://sqs/1/control", reply_queue_prefix="signalbox-split-reply-"
+    )
+
+    assert (client.control_queue_url, client.stage, client.capability) == (
+        "https://sqs/1/control",
+        "signalbox",
+        "splitting",
+    )
