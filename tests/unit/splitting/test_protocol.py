@@ -47,6 +47,6 @@ def test_a_stages_two_queues_are_enough_to_ask_it():
 
     assert (client.control_queue_url, client.stage, client.capability) == (
         "https://sqs/1/control",
-        "box",
+        "signalbox",
         "splitting",
     )
