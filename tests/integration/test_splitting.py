@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -212,8 +212,9 @@ def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(sta
     sent = {queue: made(queue, THOUSANDS) for queue in (MEMES, ORDERS)}
 
     with killer.killing(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
-        sending = [threads.submit(_send_slowly, stage, messages) for messages in sent.values()]
-        visits = [threads.submit(_visit, developer, *VISITS[developer.name]) for developer in developers]
+        arrived = {name: threading.Event() for name in VISITS}
+        sending = [threads.submit(_send_slowly, stage, messages, arrived) for messages in sent.values()]
+        visits = [threads.submit(_visit, one, *VISITS[one.name], arrived[one.name]) for one in developers]
         ids = {message: message_id for done in sending for message, message_id in done.result().items()}
         for done in visits:
             done.result()
@@ -260,20 +261,23 @@ def _routes(stage: Stage, message_id: str) -> set[tuple[str, str]]:
     return {(event["labels"].get("session", "deployed"), event["destination"]) for event in events}
 
 
-def _send_slowly(stage: Stage, messages: Sequence[Sent]) -> dict[Sent, str]:
-    """Send for as long as the visits last; return the ids."""
+def _send_slowly(stage: Stage, messages: Sequence[Sent], arrived: Mapping[str, threading.Event]) -> dict[Sent, str]:
+    """Send for as long as the visits last; return the ids. The second half waits until everybody has come."""
     last = max(sum(visit) for visit in VISITS.values())
     parts = [messages[start : start + 50] for start in range(0, len(messages), 50)]
-    began, ids = time.monotonic(), {}
+    ids: dict[Sent, str] = {}
     for number, part in enumerate(parts):
-        time.sleep(max(0, began + last * number / len(parts) - time.monotonic()))
+        if number == len(parts) // 2:
+            wait_for(lambda: all(one.is_set() for one in arrived.values()), "everybody", seconds=END_SECONDS)
         ids |= send(stage, part)
+        time.sleep(last / len(parts))
     return ids
 
 
-def _visit(developer: Developer, after: float, seconds: float) -> None:
+def _visit(developer: Developer, after: float, seconds: float, arrived: threading.Event) -> None:
     time.sleep(after)
     with developer.stage.control() as control, developer.session(control):
+        arrived.set()
         time.sleep(seconds)
 
 
