@@ -87,8 +87,8 @@ def _routing(routing: Sequence[Routing]) -> Table:
     note = (
         f"{exchange_routing.KEYS:,} keys; two of five bindings are literal, two have a `*` and one a `#`. Whatever the "
         f"number of bindings, a key matches {matches:.1f} of them in the mean. Medians of {exchange_routing.ROUNDS} "
-        "rounds in which the sides take turns; kombu and the regexes, which walk through all bindings, route a part "
-        "of the keys."
+        "rounds in which the sides take turns, each in a process of its own; kombu and the regexes, which walk "
+        "through all bindings, route a part of the keys."
     )
     return Table("Keys routed in a second", columns, rows, note)
 

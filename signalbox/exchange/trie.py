@@ -1,6 +1,7 @@
 """The matcher: all bindings of an exchange in one tree of words, asked once a message."""
 
 from collections.abc import Hashable, Iterable
+from sys import intern
 from typing import Any, Generic, TypeVar
 
 from signalbox.exchange.patterns import MANY, ONE, WILDCARDS, Pattern
@@ -31,7 +32,7 @@ class _Node(Generic[Target]):
             self.edges = {}
         found = self.edges.get(word)
         if found is None:
-            found = self.edges[word] = _Node()
+            found = self.edges[intern(word)] = _Node()  # offices and dates come in many patterns
         return found
 
     def add(self, target: Target) -> None:
