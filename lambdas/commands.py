@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from lambdas.received import in_flight
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
 from signalbox.errors import RejectedError, UnavailableError
@@ -24,7 +25,7 @@ def obey(
     failed = [
         record["messageId"] for record in records if not _is_handled(record, answer, replies, reply_prefix(record))
     ]
-    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+    return in_flight(failed)
 
 
 def _is_handled(record: Record, answer: Answer, replies: "SqsReplies", reply_prefix: str) -> bool:

@@ -15,8 +15,8 @@ from signalbox.exchange.records import DEFAULT_PREFETCH, Place
 from signalbox.exchange.refusals import HasExceptions, using
 from signalbox.messages import InvalidMessage, Message
 from signalbox.sarracenia.names import UserName
+from signalbox.sending import MAXIMUM_ENTRIES
 
-MAXIMUM_ENTRIES = 10  # SQS: of all calls for several messages
 LONG_POLL_SECONDS = 20  # SQS: the longest
 # How long others do not get a message after its consumer died; one that lives holds it for as long as it works on it.
 HOLD = timedelta(seconds=60)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from signalbox.exchange.asking import Asker
 from signalbox.exchange.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.deleting import Deleting
-from signalbox.exchange.records import DeclaredQueue
+from signalbox.exchange.records import DeclaredQueue, latest
 
 REASON = "nobody consumed from it for as long as it was to stay without"
 
@@ -43,7 +43,7 @@ class Expiring:
     def _as_measured(self, queue: DeclaredQueue, now: datetime, *, delay: timedelta) -> DeclaredQueue:
         since = now - delay - (queue.settings.expires or delay)
         received_at = self.ports.metrics.activity(self.ports.names.queue(queue.name), since=since).received_at
-        return replace(queue, consumed_at=_latest(queue.consumed_at, received_at))
+        return replace(queue, consumed_at=latest(queue.consumed_at, received_at))
 
     def _is_deleted(self, queue: DeclaredQueue) -> bool:
         try:
@@ -51,7 +51,3 @@ class Expiring:
         except ChangedMeanwhile:
             return False  # somebody consumed from it since it was read, so it has not expired
         return True
-
-
-def _latest(*moments: datetime | None) -> datetime | None:
-    return max((moment for moment in moments if moment is not None), default=None)

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from signalbox.exchange.envelope import Envelope, InvalidPublication
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
 from signalbox.queues import QueueUrl
-
-MAXIMUM_ENTRIES = 10  # SQS, SendMessageBatch
+from signalbox.sending import MAXIMUM_ENTRIES
 
 
 class PosterSqs(Protocol):

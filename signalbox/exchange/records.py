@@ -180,3 +180,8 @@ class Minute:
     redelivered: int = 0
     size_bytes: int = 0
     last_at: datetime | None = None
+
+
+def latest(*moments: datetime | None) -> datetime | None:
+    """Return the last of the moments that are known, or None."""
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from signalbox.exchange.records import DeclaredQueue, Exchange, Minute, Place, QueueActivity, QueueSize
+from signalbox.exchange.records import DeclaredQueue, Exchange, Minute, Place, QueueActivity, QueueSize, latest
 
 # What rates, rejects and retries are counted over, as sr3 does between two of its housekeepings.
 WINDOW = timedelta(minutes=5)
@@ -112,7 +112,7 @@ def queue_condition(queue: DeclaredQueue, seen: Observed, now: datetime) -> Cond
     """Return how a queue is; what consumers do is known of as far as they give signs of life, or SQS measures them."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = seen.activity.oldest or backlog_lag(seen.minutes, size.waiting, now)
-    last_consumer = _latest(queue.consumed_at, seen.activity.received_at)
+    last_consumer = latest(queue.consumed_at, seen.activity.received_at)
     since_consumer = now - (last_consumer or queue.declared_at)
     # A message in flight is a sign of life, too, and one that has just come may have met a consumer that says none.
     is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and lag > HUNG
@@ -214,11 +214,7 @@ def _rate(count: int) -> float:
 
 
 def _last_activity(minutes: Iterable[Minute]) -> datetime | None:
-    return _latest(*(minute.last_at for minute in minutes))
-
-
-def _latest(*moments: datetime | None) -> datetime | None:
-    return max((moment for moment in moments if moment is not None), default=None)
+    return latest(*(minute.last_at for minute in minutes))
 
 
 def _is_most(rejected: int, count: int) -> bool:

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from signalbox.exchange.consuming import MAXIMUM_ENTRIES, Consumer, Taken
+from signalbox.exchange.consuming import Consumer, Taken
+from signalbox.sending import MAXIMUM_ENTRIES
 
 # As RabbitMQ (consumer_timeout): sr3 forgets some messages without a word, which nobody else would ever get.
 PATIENCE_SECONDS = 1800
