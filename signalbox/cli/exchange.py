@@ -11,7 +11,7 @@ from signalbox.cli import exchange_queues, exchange_users
 from signalbox.cli.exchange_bindings import bind, list_bindings, unbind
 from signalbox.cli.exchange_consume import consume
 from signalbox.cli.exchange_publish import publish
-from signalbox.cli.exchange_stage import User, exchanges, say_what_went, shown
+from signalbox.cli.exchange_stage import User, deleted, exchanges, shown
 from signalbox.cli.exchange_status import status
 from signalbox.cli.files import read_json
 from signalbox.cli.output import print_json, print_line, print_table
@@ -79,11 +79,7 @@ def delete(
     """Delete an exchange that is not bound and holds nothing, and all that belongs to it."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         told = client.delete_exchange(name, force=force)
-    if as_json:
-        print_json(dict(told))
-        return
-    print_line(f"{name}  {'deleted' if told.get('deleted') else 'was not there'}")
-    say_what_went(told)
+    deleted(told, name, as_json=as_json)
 
 
 @app.command(name="list")

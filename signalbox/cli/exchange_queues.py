@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange_stage import User, exchanges, long, say_what_went, say_where, seconds, shown
+from signalbox.cli.exchange_stage import User, deleted, exchanges, long, say_where, seconds, shown
 from signalbox.cli.output import print_json, print_line, print_table
 from signalbox.cli.stage import Aws, Json, Stage, age
 
@@ -69,11 +69,7 @@ def delete(
     """Delete a queue with its bindings and its messages."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         told = client.delete_queue(name, if_empty=if_empty)
-    if as_json:
-        print_json(dict(told))
-        return
-    print_line(f"{name}  {'deleted' if told.get('deleted') else 'was not there'}")
-    say_what_went(told)
+    deleted(told, name, as_json=as_json)
 
 
 @app.command(name="list")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.output import print_fields, print_json
+from signalbox.cli.output import print_fields, print_json, print_line
 from signalbox.cli.stage import output, say
 from signalbox.errors import RejectedError
 
@@ -116,8 +116,12 @@ def say_where(told: Document, name: str) -> None:
         say(f"SQS does not take the name {name!r}: the queue is {told['sqs_name']!r} there")
 
 
-def say_what_went(told: Document) -> None:
-    """Tell what a deletion took along, and what it left behind."""
+def deleted(told: Document, name: str, *, as_json: bool) -> None:
+    """Print what came of a deletion; for people, also what it took along, and what it left behind."""
+    if as_json:
+        print_json(dict(told))
+        return
+    print_line(f"{name}  {'deleted' if told.get('deleted') else 'was not there'}")
     unbound, lost, left = told.get("unbound") or (), told.get("lost"), told.get("dead_letters")
     if unbound:
         say(f"{len(unbound)} binding{'s' if len(unbound) > 1 else ''} went with it")
