@@ -63,6 +63,11 @@ class Credentials:
         return frozenset({Method.TICKET} if self.key is None else {Method.TICKET, Method.WAMPCRA})
 
     @property
+    def fits_key(self) -> bool:
+        """Say whether `key` is the one that `verifier` is of."""
+        return self.key is not None and hmac.compare_digest(_verifier(self.key), self.verifier)
+
+    @property
     def challenge_extra(self) -> dict[str, object]:
         """Return what a client needs to derive the key for WAMP-CRA from its secret."""
         return {"salt": self.salt, "keylen": KEY_BYTES, "iterations": self.iterations}

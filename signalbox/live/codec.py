@@ -105,7 +105,7 @@ def heard(text: str) -> Message | Malformed:
 
 def parse(text: str) -> Message:
     """Return the message in a text. Raises `MalformedMessage`; what the text says is never in it, only its shape."""
-    document = _document(text)
+    document = document_of(text)
     if not isinstance(document, list) or not document:
         raise MalformedMessage("expected a list that begins with the number of a message's type")
     form = FORMS.get(document[0]) if _is_id(document[0]) else None
@@ -162,7 +162,8 @@ def size_bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _document(text: str) -> object:
+def document_of(text: str) -> object:
+    """Return the document in a text, if it can be written again. Raises `MalformedMessage`."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except MalformedMessage:

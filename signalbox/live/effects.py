@@ -34,7 +34,7 @@ class Leave:
     """Tell others that a session has ended, and detach what is left of its subscriptions."""
 
     listener: Listener
-    subscriptions: frozenset[SubscriptionId]
+    subscriptions: frozenset[TopicPattern]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,6 @@ class Attach:
     Its SUBSCRIBED stands in the outbox by then, so no event can overtake it there.
     """
 
-    subscription: SubscriptionId
     pattern: TopicPattern
     get_retained: bool
     history: Past | None
@@ -54,7 +53,7 @@ class Attach:
 class Detach:
     """Let no more events reach a subscription."""
 
-    subscription: SubscriptionId
+    pattern: TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +85,11 @@ class Drop:
     error: str
 
 
-Effect = Post | Close | Enter | Leave | Attach | Detach | Distribute | Answer | Drop
+@dataclass(frozen=True, slots=True)
+class NoteFailure:
+    """Count a secret that was wrong: whoever tries many is refused for a while."""
+
+    authid: str
+
+
+Effect = Post | Close | Enter | Leave | Attach | Detach | Distribute | Answer | Drop | NoteFailure

@@ -1,7 +1,7 @@
 """An event as the log of its topic has it, and as subscribers get it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.topics import RoutingKey
@@ -16,7 +16,12 @@ MAXIMUM_EVENT_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """A publication that stands. `sequence` is its number in its topic, on an ordered exchange."""
+    """A publication that stands. `sequence` is its number in its topic, on an ordered exchange.
+
+    `headers` are those of a publisher that has them: SQS's, the command's, sr3's. The payload of one that no connection
+    could take is left out, and `omitted_bytes` tells how large it was. With `is_text` its message was that text itself,
+    and no JSON. `place` is where SQS had it among all that was published to the exchange, if it said so.
+    """
 
     publication: PublicationId
     topic: RoutingKey
@@ -26,6 +31,10 @@ class LoggedEvent:
     audience: Audience = EVERYBODY
     disclosed: Listener | None = None
     is_retained: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    omitted_bytes: int | None = None
+    is_text: bool = False
+    place: int | None = None
 
 
 def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool = False) -> Event:
@@ -62,3 +71,7 @@ def _details(pattern: TopicPattern, logged: LoggedEvent) -> Iterator[tuple[str, 
         yield "publisher", logged.disclosed.session
         yield "publisher_authid", logged.disclosed.authid
         yield "publisher_authrole", logged.disclosed.authrole
+    if logged.headers:
+        yield "_headers", dict(logged.headers)
+    if logged.omitted_bytes is not None:
+        yield "_omitted_bytes", logged.omitted_bytes

@@ -9,11 +9,13 @@ BROKER_FEATURES = (
     "pattern_based_subscription",
     "publisher_exclusion",
     "publisher_identification",
+    "session_meta_api",
     "subscriber_blackwhite_listing",
+    "subscription_meta_api",
     "subscription_revocation",
 )
 # A dealer's role has to be there: wampy calls nobody when it is not.
 ROLES: Mapping[str, object] = {
     "broker": {"features": dict.fromkeys(BROKER_FEATURES, True)},
-    "dealer": {"features": {}},
+    "dealer": {"features": {"session_meta_api": True}},
 }

@@ -79,7 +79,7 @@ class Rights:
 def covers(grant: TopicPattern, wanted: TopicPattern) -> bool:
     """Say whether every topic that `wanted` can match is matched by `grant`."""
     if grant.match is Match.PREFIX:
-        return _beginning(wanted).startswith(grant.uri)
+        return wanted.beginning.startswith(grant.uri)
     if wanted.match is Match.EXACT:
         return grant.matches(RoutingKey(wanted.uri))
     if grant.match is Match.EXACT or wanted.match is Match.PREFIX:
@@ -95,13 +95,3 @@ def covers(grant: TopicPattern, wanted: TopicPattern) -> bool:
 def revoked(subscriptions: Iterable[TopicPattern], rights: Rights) -> list[TopicPattern]:
     """Return the subscriptions that end when a user has these rights and no others."""
     return [pattern for pattern in subscriptions if not rights.may_subscribe(pattern)]
-
-
-def _beginning(pattern: TopicPattern) -> str:
-    """Return the text with which all topics begin that a pattern can match."""
-    if pattern.match is not Match.WILDCARD:
-        return pattern.uri
-    components = pattern.uri.split(".")
-    if "" not in components:
-        return pattern.uri
-    return "".join(f"{component}." for component in components[: components.index("")])

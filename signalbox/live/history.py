@@ -7,7 +7,7 @@ from signalbox.exchange.topics import RoutingKey
 from signalbox.live.audience import Listener
 from signalbox.live.events import LoggedEvent
 from signalbox.live.messages import PublicationId
-from signalbox.live.options import AfterPublication, AfterSequence, AfterTime, Last, Past
+from signalbox.live.options import AfterEach, AfterPublication, AfterSequence, AfterTime, Last, Past
 from signalbox.live.query import Query
 
 
@@ -80,12 +80,26 @@ def past(events: Sequence[LoggedEvent], wish: Past, listener: Listener) -> Page:
     if isinstance(wish, AfterSequence):
         later = tuple(event for event in shown if (event.sequence or 0) > wish.sequence)
         return Page(later, _goes_on(events, wish.sequence))
+    if isinstance(wish, AfterEach):
+        return Page(tuple(event for event in shown if _is_behind(event, wish)), _each_goes_on(events, wish))
     return _past_after(events, wish, listener)
 
 
 def _goes_on(events: Sequence[LoggedEvent], sequence: int) -> bool:
     """Say whether a log still has what came right after a number; 0 is the beginning of whatever there is."""
     return sequence == 0 or (bool(events) and (events[0].sequence or 0) <= sequence + 1)
+
+
+def _is_behind(event: LoggedEvent, wish: AfterEach) -> bool:
+    number = wish.numbers.get(event.topic)
+    return event.at >= wish.since if number is None else (event.sequence or 0) > number
+
+
+def _each_goes_on(events: Sequence[LoggedEvent], wish: AfterEach) -> bool:
+    logs: dict[str, list[LoggedEvent]] = {topic: [] for topic in wish.numbers}
+    for event in events:
+        logs.get(event.topic, []).append(event)
+    return all(_goes_on(log, wish.numbers[topic]) for topic, log in logs.items())
 
 
 def _past_after(events: Sequence[LoggedEvent], wish: AfterPublication, listener: Listener) -> Page:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from signalbox.documents import Problems, Section
 from signalbox.live import reasons
 from signalbox.live.authentication import Credentials, Identity, Method, challenge_text, chosen_method
-from signalbox.live.effects import Enter, Post
+from signalbox.live.effects import Enter, NoteFailure, Post
+from signalbox.live.events import rfc3339
 from signalbox.live.features import AGENT, ROLES
 from signalbox.live.leaving import aborted
 from signalbox.live.messages import Authenticate, Challenge, Hello, Welcome
@@ -14,6 +15,11 @@ from signalbox.live.state import Account, Circumstances, Outcome, Realm, Session
 from signalbox.live.uris import InvalidUri, parse_procedure
 from signalbox.sarracenia.permissions import Role
 
+# Of a user, within about a minute. Secrets have more randomness than anybody could try through, whatever the rate.
+MAXIMUM_FAILURES = 20
+NO_REALM = (
+    "there is no such realm: realms are the exchanges declared with 'signalbox exchange declare NAME.fifo --live'"
+)
 HOW_TO_JOIN = f"join with an authid, and by {Method.TICKET} or {Method.WAMPCRA}"
 
 
@@ -37,7 +43,7 @@ def greeted(session: Session, heard: Hello, given: Circumstances) -> Outcome:
     if wish.problems:
         return aborted(session, reasons.PROTOCOL_VIOLATION, "; ".join(wish.problems))
     if given.realm is None:
-        return aborted(session, reasons.NO_SUCH_REALM, "there is no such realm")
+        return aborted(session, reasons.NO_SUCH_REALM, NO_REALM)
     named = replace(session, realm=given.realm.name, features=wish.features)
     return _identified(named, wish, given.realm, given)
 
@@ -73,10 +79,14 @@ def authenticated(session: Session, heard: Authenticate, given: Circumstances) -
     """Decide whether a client is who it said it is. Unknown users and wrong secrets are told alike."""
     if given.realm is None or session.identity is None:
         return aborted(session, reasons.NO_SUCH_REALM, "there is no such realm any more")
-    credentials = _credentials(given.account, given.realm, authid=session.identity.authid)
+    authid = session.identity.authid
+    if given.failures >= MAXIMUM_FAILURES:
+        return aborted(session, reasons.AUTHENTICATION_FAILED, "too many wrong secrets: try again in a minute")
+    credentials = _credentials(given.account, given.realm, authid=authid)
     is_right = _is_right(heard.signature, credentials, session.identity.method, challenge=session.challenge)
     if given.account is None or not is_right:
-        return aborted(session, reasons.AUTHENTICATION_FAILED, "this authid and secret do not go together")
+        refused = aborted(session, reasons.AUTHENTICATION_FAILED, "this authid and secret do not go together")
+        return replace(refused, effects=(NoteFailure(authid), *refused.effects))
     return _joined(session, given.account, session.identity.method, given)
 
 
@@ -92,7 +102,8 @@ def _joined(session: Session, account: Account, method: Method, given: Circumsta
     identity = Identity(account.name, account.role, method)
     session_id = session.session or given.session
     joined = replace(session, state=State.JOINED, session=session_id, identity=identity, challenge="")
-    details = {"realm": session.realm, "roles": ROLES, "agent": AGENT, **identity.details}
+    # Ours: what a client that has seen nothing yet asks for when it comes back is what was published since.
+    details = {"realm": session.realm, "roles": ROLES, "agent": AGENT, **identity.details, "_at": rfc3339(given.now)}
     entering = [Enter(joined.listener)] if joined.listener else []
     return Outcome(joined, (Post(Welcome(session_id, details)), *entering))
 

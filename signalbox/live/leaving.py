@@ -37,9 +37,9 @@ def closed(session: Session, heard: Abort | Goodbye, given: Circumstances) -> Ou
 
 
 def lost(session: Session, heard: Lost, given: Circumstances) -> Outcome:
-    """End a session whose connection is gone."""
+    """End a session whose connection is gone; its outbox is, too, when all that is in it was tried."""
     del heard, given
-    return _ended(session)
+    return _ended(session, Close())
 
 
 def killed(session: Session, heard: Killed, given: Circumstances) -> Outcome:
@@ -85,7 +85,7 @@ def _without_subscriptions(session: Session) -> Session:
 
 def _leaving(session: Session) -> Iterator[Leave]:
     if session.listener is not None:
-        yield Leave(session.listener, frozenset(session.subscriptions))
+        yield Leave(session.listener, frozenset(session.subscriptions.values()))
 
 
 def _name(message: Message) -> str:

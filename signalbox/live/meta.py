@@ -43,7 +43,8 @@ def _listed(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
     return Payload((ids,))
 
 
-def _looked_up(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
+def wanted(payload: Payload) -> TopicPattern:
+    """Return what a subscription is looked up by. Raises `InvalidQuery`."""
     topic, options = _topic(payload), (payload.arguments[1:2] or (None,))[0]
     if not isinstance(options, Mapping | None):
         raise InvalidQuery(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
@@ -51,9 +52,13 @@ def _looked_up(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Rep
         match = SubscribeOptions.parse(options or {}).match
     except InvalidOptions as problem:
         raise InvalidQuery(str(problem)) from problem
-    wanted = TopicPattern(match, topic)
-    is_there = any(one.pattern == wanted for one in subscriptions)
-    return Payload((wanted.subscription_id if is_there else None,))
+    return TopicPattern(match, topic)
+
+
+def _looked_up(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
+    pattern = wanted(payload)
+    is_there = any(one.pattern == pattern for one in subscriptions)
+    return Payload((pattern.subscription_id if is_there else None,))
 
 
 def _matched(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
@@ -99,7 +104,7 @@ def _topic(payload: Payload) -> str:
 
 
 def _found(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Subscription | None:
-    wanted = payload.arguments[0] if payload.arguments else None
-    if not isinstance(wanted, int) or isinstance(wanted, bool):
-        raise InvalidQuery(f"arguments[0]: expected the id of a subscription, not {shown(wanted)}")
-    return next((one for one in subscriptions if one.pattern.subscription_id == wanted), None)
+    given = payload.arguments[0] if payload.arguments else None
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise InvalidQuery(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
+    return next((one for one in subscriptions if one.pattern.subscription_id == given), None)

@@ -44,7 +44,19 @@ class AfterTime:
     at: datetime
 
 
-Past = Last | AfterSequence | AfterPublication | AfterTime
+@dataclass(frozen=True, slots=True)
+class AfterEach:
+    """The events of each topic behind its own number, and of all topics without one, those since a time.
+
+    What a client says that comes back with a pattern: an event that was long on its way is older than what overtook it
+    in other topics, so a time alone would leave it out.
+    """
+
+    since: datetime
+    numbers: Mapping[str, int]
+
+
+Past = Last | AfterSequence | AfterPublication | AfterTime | AfterEach
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,19 @@ class PublishOptions:
         )
         problems.refuse(InvalidOptions)
         return parsed
+
+
+def history_option(past: Past) -> dict[str, object]:
+    """Return the `_history` that says this."""
+    if isinstance(past, Last):
+        return {"last": past.count}
+    if isinstance(past, AfterSequence):
+        return {"after": past.sequence}
+    if isinstance(past, AfterTime):
+        return {"after": past.at.isoformat()}
+    if isinstance(past, AfterEach):
+        return {"after": {"since": past.since.isoformat(), "topics": dict(past.numbers)}}
+    return {"after_publication": past.publication}
 
 
 def is_acknowledged(options: Mapping[str, object]) -> bool:
@@ -148,8 +173,8 @@ def _is_id(value: object) -> bool:
 def _history(section: Section, match: Match) -> Past | None:
     """Return what of `_history`, an option of ours, is wanted.
 
-    `{"last": N}`, `{"after": N}` by a topic's own numbers, `{"after": "2026-11-21T20:15:00Z"}`, or
-    `{"after_publication": N}`.
+    `{"last": N}`, `{"after": N}` by a topic's own numbers, `{"after": "2026-11-21T20:15:00Z"}`,
+    `{"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a.b": N}}}`, or `{"after_publication": N}`.
     """
     if section.fields.get("_history") is None:
         return None
@@ -174,8 +199,21 @@ def _after(value: object) -> Past | None:
     if isinstance(value, str):
         moment = parse_moment(value)
         return AfterTime(moment) if moment else None
-    is_sequence = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return AfterSequence(value) if isinstance(value, int) and is_sequence else None
+    if isinstance(value, Mapping):
+        return _after_each(value)
+    return AfterSequence(value) if isinstance(value, int) and _is_number(value) else None
+
+
+def _after_each(value: Mapping[str, object]) -> AfterEach | None:
+    since, numbers = value.get("since"), value.get("topics")
+    moment = parse_moment(since) if isinstance(since, str) else None
+    if moment is None or not isinstance(numbers, Mapping) or not all(map(_is_number, numbers.values())):
+        return None
+    return AfterEach(moment, dict(numbers))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _after_publication(value: object) -> Past | None:
@@ -189,6 +227,6 @@ READERS: Mapping[str, Callable[[object], Past | None]] = {
 }
 EXPECTED = {
     "last": "a number from 1 on",
-    "after": "a sequence number, or a time with its zone",
+    "after": "a sequence number, a time with its zone, or numbers by topics and since when",
     "after_publication": "the id of a publication",
 }

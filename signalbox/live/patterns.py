@@ -45,6 +45,14 @@ class TopicPattern:
         )
 
     @property
+    def beginning(self) -> str:
+        """Return the text with which all topics begin that the pattern can match."""
+        components = self.uri.split(".")
+        if self.match is not Match.WILDCARD or "" not in components:
+            return self.uri
+        return "".join(f"{component}." for component in components[: components.index("")])
+
+    @property
     def subscription_id(self) -> SubscriptionId:
         """Return the id of the subscription, the same for all its subscribers and at all times.
 

@@ -1,4 +1,4 @@
-"""The procedures that can be called: WAMP's own for subscriptions and sessions; there are no others."""
+"""The procedures that can be called: WAMP's own for subscriptions and sessions, and ours for people who look on."""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -23,4 +23,7 @@ PROCEDURES: Mapping[str, Access] = {
     "wamp.session.list": Access.GRANTED,
     "wamp.session.get": Access.GRANTED,
     "wamp.session.kill": Access.GRANTED,
+    "signalbox.topics": Access.JOINED,
+    "signalbox.overview": Access.GRANTED,
+    "signalbox.report": Access.GRANTED,
 }

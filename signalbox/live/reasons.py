@@ -10,6 +10,8 @@ NO_SUCH_SUBSCRIPTION = "wamp.error.no_such_subscription"
 PAYLOAD_SIZE_EXCEEDED = "wamp.error.payload_size_exceeded"
 PROTOCOL_VIOLATION = "wamp.error.protocol_violation"
 TIMEOUT = "wamp.error.timeout"
+NO_SUCH_SESSION = "wamp.error.no_such_session"
+UNAVAILABLE = "wamp.error.unavailable"
 
 # Autobahn and nexus say it of wrong secrets, too, for which the newest specification has `authentication_denied`.
 AUTHENTICATION_FAILED = "wamp.error.authentication_failed"

@@ -52,7 +52,7 @@ def subscribed(session: Session, heard: Subscribe, given: Circumstances) -> Outc
         return Outcome(session, (_error(heard, wish),))
     pattern, options = wish
     subscription = pattern.subscription_id
-    attach = Attach(subscription, pattern, options.get_retained, options.history)
+    attach = Attach(pattern, options.get_retained, options.history)
     subscriptions = {**session.subscriptions, subscription: pattern}
     return Outcome(
         replace(session, subscriptions=subscriptions), (Post(Subscribed(heard.request, subscription)), attach)
@@ -66,7 +66,8 @@ def unsubscribed(session: Session, heard: Unsubscribe, given: Circumstances) -> 
         refusal = _Refusal(reasons.NO_SUCH_SUBSCRIPTION, "this session has no such subscription")
         return Outcome(session, (_error(heard, refusal),))
     left = {one: pattern for one, pattern in session.subscriptions.items() if one != heard.subscription}
-    effects = Detach(heard.subscription), Post(Unsubscribed(heard.request), ends=heard.subscription)
+    detach = Detach(session.subscriptions[heard.subscription])
+    effects = detach, Post(Unsubscribed(heard.request), ends=heard.subscription)
     return Outcome(replace(session, subscriptions=left), effects)
 
 
@@ -119,7 +120,7 @@ def bears_revocation(session: Session) -> bool:
 
 def _revocations(session: Session, ended: Collection[SubscriptionId]) -> Iterator[Effect]:
     for subscription in sorted(ended):
-        yield Detach(subscription)
+        yield Detach(session.subscriptions[subscription])
         if bears_revocation(session):
             details = {"subscription": subscription, "reason": reasons.NOT_AUTHORIZED}
             yield Post(Unsubscribed(RequestId(0), details), ends=subscription)
@@ -145,7 +146,7 @@ def _subscription(
 def _publication(session: Session, heard: Publish, given: Circumstances) -> Distribute | _Refusal:
     if given.size_bytes > MAXIMUM_PUBLISH_BYTES:
         size = f"{given.size_bytes} bytes; at most {MAXIMUM_PUBLISH_BYTES} fit through a connection"
-        return _Refusal(reasons.PAYLOAD_SIZE_EXCEEDED, f"{size}; publish what is larger by SQS or HTTP")
+        return _Refusal(reasons.PAYLOAD_SIZE_EXCEEDED, f"{size}; publish what is larger by SQS")
     try:
         topic = parse_topic(heard.topic)
         options = PublishOptions.parse(heard.options, publisher=session.session)

@@ -1,20 +1,13 @@
 """How long the events of a topic are kept."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from signalbox.exchange.records import Retention
 from signalbox.exchange.topics import RoutingKey
 from signalbox.live.audience import EVERYBODY
 from signalbox.live.events import LoggedEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How many events of a topic are kept, and for how long; None is no limit."""
-
-    count: int | None = None
-    age: timedelta | None = None
 
 
 def retention_of(topic: RoutingKey, rules: Mapping[str, Retention], *, otherwise: Retention) -> Retention:

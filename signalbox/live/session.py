@@ -105,19 +105,21 @@ OTHERWISE: Mapping[State, Rule] = MappingProxyType(
 WAITING = frozenset({State.OPEN, State.CHALLENGED, State.CLOSING})
 
 
-def receive(session: Session, heard: Heard, given: Circumstances) -> Outcome:
+def receive(session: Session, heard: Heard, given: Circumstances, *, is_in_a_row: bool = False) -> Outcome:
     """Return the session after something was heard, and what is to be done.
 
     A frame that comes again changes nothing: the newest has its effects once more, since nobody knows how many of them
-    were carried out, and an older one has none, since all of them were.
+    were carried out, and an older one has none, since all of them were. With `is_in_a_row` those of the frame before
+    were not carried out yet, and it is as new.
     """
     if given.frame is not None and given.frame in session.frames:
-        return Outcome(session, session.pending if given.frame == session.frames[-1] else ())
+        return Outcome(session, session.pending.get(given.frame, ()))
     outcome = _decided(session, heard, given)
     if given.frame is None:
         return outcome
     frames = (*session.frames, given.frame)[-KEPT_FRAMES:]
-    return replace(outcome, session=replace(outcome.session, frames=frames, pending=outcome.effects))
+    pending = {**(session.pending if is_in_a_row else {}), given.frame: outcome.effects}
+    return replace(outcome, session=replace(outcome.session, frames=frames, pending=pending))
 
 
 def _decided(session: Session, heard: Heard, given: Circumstances) -> Outcome:

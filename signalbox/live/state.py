@@ -38,11 +38,12 @@ class State(StrEnum):
 class Session:
     """The record of a connection. `deadline` is when what is awaited must have come.
 
-    `frames` are the newest that were handled, and `pending` are the effects of the last of them: whoever hears it
+    `frames` are the newest that were decided, and `pending` has the effects of the last of them: whoever hears one
     again, after a crash, finds what was to be done. `features` are those that HELLO announced of a subscriber.
     """
 
     connection: ConnectionId
+    opened_at: datetime
     deadline: datetime
     user_agent: str = ""
     state: State = State.OPEN
@@ -53,7 +54,7 @@ class Session:
     features: frozenset[str] = frozenset()
     subscriptions: Mapping[SubscriptionId, TopicPattern] = field(default_factory=dict)
     frames: tuple[FrameId, ...] = ()
-    pending: tuple[Effect, ...] = ()
+    pending: Mapping[FrameId, tuple[Effect, ...]] = field(default_factory=dict)
 
     @property
     def listener(self) -> Listener | None:
@@ -65,7 +66,7 @@ class Session:
 
 def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "") -> Session:
     """Return the session of a new connection."""
-    return Session(connection, deadline=now + JOIN_TIMEOUT, user_agent=user_agent)
+    return Session(connection, opened_at=now, deadline=now + JOIN_TIMEOUT, user_agent=user_agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Circumstances:
 
     `now` is when that was said, not when it is looked at. `realm` is the one that HELLO names; `account` is the user
     whom it names, and later the session's own: None if there is none (any more). Ids and nonce are random and fresh.
-    `frame` is the id of what was heard, by which it is known when it comes again.
+    `failures` are the wrong secrets that were given for that user lately. `frame` is the id of what was heard, by which
+    it is known when it comes again.
     """
 
     now: datetime
@@ -102,6 +104,7 @@ class Circumstances:
     nonce: str
     realm: Realm | None = None
     account: Account | None = None
+    failures: int = 0
     size_bytes: int = 0
     frame: FrameId | None = None
 

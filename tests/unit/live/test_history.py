@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.exchange.records import Retention
 from signalbox.exchange.topics import RoutingKey
 from signalbox.live.answering import past_events
 from signalbox.live.audience import EVERYBODY, Audience, Listener
@@ -14,10 +15,10 @@ from signalbox.live.codec import MAXIMUM_MESSAGE_BYTES, size_bytes, written
 from signalbox.live.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for, postable
 from signalbox.live.history import Page, is_logged, past, retained, selected
 from signalbox.live.messages import Event, Payload, PublicationId, RequestId, Result, SessionId, SubscriptionId
-from signalbox.live.options import AfterPublication, AfterSequence, AfterTime, Last, Past
+from signalbox.live.options import AfterEach, AfterPublication, AfterSequence, AfterTime, Last, Past
 from signalbox.live.patterns import Match, TopicPattern
 from signalbox.live.query import InvalidQuery, Query
-from signalbox.live.retention import Retention, expired, retention_of
+from signalbox.live.retention import expired, retention_of
 
 START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 ME = Listener(SessionId(7), "alice", "subscriber")
@@ -258,13 +259,32 @@ def test_a_gap_between_what_was_seen_and_what_is_kept_is_told(sequence: int, is_
     assert past(FIVE[2:], AfterSequence(sequence), ME).is_complete is is_complete
 
 
+def test_each_topic_of_a_pattern_goes_on_behind_its_own_number() -> None:
+    """What was overtaken in time is not left out, and a topic that was not seen yet begins at a time."""
+    overtaken, seen = logged(1, "logs.a"), logged(2, "logs.b")
+    earlier, later = logged(3, "logs.c"), logged(4, "logs.c")
+
+    page = past([overtaken, seen, earlier, later], AfterEach(later.at, {"logs.a": 0, "logs.b": 2}), ME)
+
+    assert page == Page((overtaken, later))
+
+
+def test_a_gap_in_one_topic_of_a_pattern_is_told() -> None:
+    events = [logged(1, "logs.a"), logged(5, "logs.b")]
+
+    assert past(events, AfterEach(START, {"logs.a": 1, "logs.b": 4}), ME).is_complete
+    assert not past(events, AfterEach(START, {"logs.a": 1, "logs.b": 3}), ME).is_complete
+
+
 def test_an_empty_log_is_complete_only_for_who_has_seen_nothing() -> None:
     assert past([], AfterSequence(0), ME) == Page(())
     assert past([], AfterSequence(4), ME) == Page((), is_complete=False)
 
 
 @pytest.mark.parametrize(
-    "wish", [Last(5), AfterSequence(0), AfterTime(START), AfterPublication(PublicationId(1))], ids=str
+    "wish",
+    [Last(5), AfterSequence(0), AfterTime(START), AfterPublication(PublicationId(1)), AfterEach(START, {"logs.a": 0})],
+    ids=str,
 )
 def test_the_past_is_for_whom_it_was(wish: Past) -> None:
     events = [logged(1), logged(2, audience=FOR_BOB), logged(3, audience=NOT_FOR_SOURCES)]

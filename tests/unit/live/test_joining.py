@@ -35,7 +35,7 @@ def hello(authid: object = "joe", *methods: object) -> Hello:
 def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
     """What is said to one who may not join; the connection is closed behind it."""
     outcome = connection.hear(heard)
-    abort, close = outcome.effects
+    *_, abort, close = outcome.effects
     assert close == Close()
     assert outcome.session.state is State.CLOSED
     message = getattr(abort, "message", None)
@@ -45,7 +45,9 @@ def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
 
 def welcome_of(name: str, role: str, method: str) -> Welcome:
     who = {"authid": name, "authrole": role, "authmethod": method, "authprovider": "signalbox"}
-    return Welcome(SESSION, {"realm": REALM, "roles": ROLES, "agent": "Signalbox", **who})
+    return Welcome(
+        SESSION, {"realm": REALM, "roles": ROLES, "agent": "Signalbox", **who, "_at": "2026-11-21T20:00:00.000Z"}
+    )
 
 
 def test_where_anybody_may_join_anybody_does() -> None:

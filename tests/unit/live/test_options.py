@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from signalbox.live.audience import EVERYBODY, Audience, Listener
 from signalbox.live.messages import Dictionary, PublicationId, SessionId
 from signalbox.live.options import (
+    AfterEach,
     AfterPublication,
     AfterSequence,
     AfterTime,
@@ -17,11 +18,13 @@ from signalbox.live.options import (
     Past,
     PublishOptions,
     SubscribeOptions,
+    history_option,
     is_acknowledged,
 )
 from signalbox.live.patterns import Match
 
 ME = SessionId(7)
+AFTER = "expected a sequence number, a time with its zone, or numbers by topics and since when"
 ids = st.integers(1, 4).map(SessionId)
 names = st.sampled_from(["alice", "bob"])
 roles = st.sampled_from(["source", "admin"])
@@ -130,11 +133,16 @@ def test_a_subscription_says_which_topics_and_what_of_the_past(options: Dictiona
         ({"after": 17}, AfterSequence(17)),
         ({"after": "2026-11-21T20:15:00Z"}, AfterTime(datetime(2026, 11, 21, 20, 15, tzinfo=UTC))),
         ({"after": "2026-11-21T21:15:00.5+01:00"}, AfterTime(datetime(2026, 11, 21, 20, 15, 0, 500_000, UTC))),
+        (
+            {"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a.b": 0, "a.c": 17}}},
+            AfterEach(datetime(2026, 11, 21, 20, 15, tzinfo=UTC), {"a.b": 0, "a.c": 17}),
+        ),
         ({"after_publication": 17}, AfterPublication(PublicationId(17))),
     ],
 )
 def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: Past) -> None:
     assert SubscribeOptions.parse({"_history": wish}).history == past
+    assert SubscribeOptions.parse({"_history": history_option(past)}).history == past
 
 
 @pytest.mark.parametrize(
@@ -153,15 +161,28 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: Past) -> None:
         ({"_history": {"last": True}}, "options._history.last: expected a number from 1 on, not True"),
         (
             {"_history": {"after": "2026-11-21T20:15:00"}},
-            "options._history.after: expected a sequence number, or a time with its zone, not '2026-11-21T20:15:00'",
+            f"options._history.after: {AFTER}, not '2026-11-21T20:15:00'",
         ),
         (
             {"_history": {"after": "yesterday"}},
-            "options._history.after: expected a sequence number, or a time with its zone, not 'yesterday'",
+            f"options._history.after: {AFTER}, not 'yesterday'",
         ),
         (
             {"_history": {"after": -1}},
-            "options._history.after: expected a sequence number, or a time with its zone, not -1",
+            f"options._history.after: {AFTER}, not -1",
+        ),
+        ({"_history": {"after": {}}}, f"options._history.after: {AFTER}, not {{}}"),
+        (
+            {"_history": {"after": {"since": "2026-11-21T20:15:00", "topics": {}}}},
+            f"options._history.after: {AFTER}, not {{'since': '2026-11-21T20:15:00', 'topics': {{}}}}",
+        ),
+        (
+            {"_history": {"after": {"since": "2026-11-21T20:15:00Z", "topics": 5}}},
+            f"options._history.after: {AFTER}, not {{'since': '2026-11-21T20:15:00Z', 'topics': 5}}",
+        ),
+        (
+            {"_history": {"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a": -1}}}},
+            f"options._history.after: {AFTER}, not {{'since': '2026-11-21T20:15:00Z', 'topics': {{'a': -1}}}}",
         ),
         (
             {"_history": {"after_publication": "x"}},

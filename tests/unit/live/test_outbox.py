@@ -3,13 +3,16 @@
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.topics import RoutingKey
+from signalbox.live.codec import parse
 from signalbox.live.effects import Attach, Detach, Post
+from signalbox.live.events import LoggedEvent, event_for
 from signalbox.live.grants import Rights
 from signalbox.live.messages import (
     Event,
@@ -24,20 +27,27 @@ from signalbox.live.messages import (
 )
 from signalbox.live.outbox import (
     KEPT_ITEMS,
+    MARKS_KEPT_FOR,
     MAXIMUM_WAIT,
-    Item,
-    ItemId,
+    Marks,
     Outbox,
-    PostedEvent,
     Step,
     begin,
+    catch_up,
+    event_step,
     finish,
+    fresh,
+    leave,
+    mark,
     may_post,
-    next_step,
+    progress_of,
+    progressed,
+    reply_step,
 )
+from signalbox.live.outbox_items import Addressed, ItemId, Reply, reply
 from signalbox.live.patterns import Match, TopicPattern
 from signalbox.live.state import RightsChanged
-from tests.unit.live.stage import JOE, NOBODY, Connection, joined
+from tests.unit.live.stage import JOE, NOBODY, NOW, Connection, joined
 
 A = TopicPattern.parse("open.a")
 ID = A.subscription_id
@@ -46,8 +56,16 @@ AT_ONCE = timedelta(0)
 KNOWN = Outbox(subscribed=frozenset({ID}))
 
 
-def event(number: int = 1, subscription: SubscriptionId = ID) -> PostedEvent:
-    return PostedEvent(Event(subscription, PublicationId(number), {}), TOPIC)
+def event(number: int = 1, pattern: TopicPattern = A, *, topic: str = TOPIC) -> Addressed:
+    return Addressed(pattern, LoggedEvent(PublicationId(number), RoutingKey(topic), NOW, sequence=number))
+
+
+def subscribed(item: str = "1", **told: Any) -> Reply:
+    return replace(reply(Post(Subscribed(RequestId(1), ID)), ItemId(item)), **told)
+
+
+def unsubscribed(item: str = "2", ends: SubscriptionId | None = None) -> Reply:
+    return reply(Post(Unsubscribed(RequestId(2)), ends=ends), ItemId(item))
 
 
 def subscribed_connection() -> Connection:
@@ -77,50 +95,101 @@ def test_an_event_is_posted_when_the_client_knows_and_the_session_wants_and_the_
     assert may_post(event(), outbox, session=session, rights=rights) is is_posted
 
 
+def step_of(addressed: Addressed, outbox: Outbox, *, waited: timedelta = AT_ONCE) -> Step:
+    session = subscribed_connection().session
+    return event_step(addressed, outbox, session=session, rights=JOE.rights, waited=waited)
+
+
+def test_nothing_is_posted_to_a_session_that_is_not_there() -> None:
+    assert not may_post(event(), KNOWN, session=None, rights=JOE.rights)
+
+
 def test_a_reply_is_posted_once_and_a_doubtful_one_closes_the_connection() -> None:
-    session = joined().session
-    item = Item(ItemId("1"), Post(Subscribed(RequestId(1), ID)))
-    assert next_step(item, Outbox(), session=session, rights=JOE.rights, waited=AT_ONCE) is Step.POST
+    item = subscribed()
+    assert reply_step(item.item_id, Outbox(), waited=AT_ONCE) is Step.POST
 
     begun = begin(Outbox(), item.item_id)
-    assert next_step(item, begun, session=session, rights=JOE.rights, waited=AT_ONCE) is Step.CLOSE
+    assert reply_step(item.item_id, begun, waited=AT_ONCE) is Step.CLOSE
 
-    done = finish(begun, item.item_id, Post(Subscribed(RequestId(1), ID)))
-    assert next_step(item, done, session=session, rights=JOE.rights, waited=AT_ONCE) is Step.SKIP
+    done = finish(begun, item)
+    assert reply_step(item.item_id, done, waited=AT_ONCE) is Step.SKIP
     assert done == Outbox(subscribed=frozenset({ID}), done=(ItemId("1"),))
 
 
-@pytest.mark.parametrize("said", [event(), Post(Unsubscribed(RequestId(2)))], ids=["an event", "a reply"])
-def test_who_is_too_slow_is_closed(said: Post | PostedEvent) -> None:
-    session, item, late = subscribed_connection().session, Item(ItemId("1"), said), MAXIMUM_WAIT + timedelta(seconds=1)
+def test_who_is_too_slow_is_closed() -> None:
+    late = MAXIMUM_WAIT + timedelta(seconds=1)
 
-    in_time = next_step(item, KNOWN, session=session, rights=JOE.rights, waited=MAXIMUM_WAIT)
-    too_late = next_step(item, KNOWN, session=session, rights=JOE.rights, waited=late)
-
-    assert (in_time, too_late) == (Step.POST, Step.CLOSE)
+    assert [step_of(event(), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)] == [Step.POST, Step.CLOSE]
+    steps = [reply_step(ItemId("2"), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)]
+    assert steps == [Step.POST, Step.CLOSE]
 
 
 def test_nobody_is_closed_for_what_is_not_posted() -> None:
-    session, late = joined().session, MAXIMUM_WAIT + timedelta(seconds=1)
-    done = Outbox(done=(ItemId("1"),))
-    reply = Item(ItemId("1"), Post(Unsubscribed(RequestId(2))))
+    late = MAXIMUM_WAIT + timedelta(seconds=1)
 
-    assert next_step(reply, done, session=session, rights=JOE.rights, waited=late) is Step.SKIP
-    assert next_step(Item(ItemId("2"), event()), done, session=session, rights=JOE.rights, waited=late) is Step.SKIP
+    assert reply_step(ItemId("1"), Outbox(done=(ItemId("1"),)), waited=late) is Step.SKIP
+    assert step_of(event(), Outbox(), waited=late) is Step.SKIP
 
 
-def test_unsubscribed_ends_what_the_client_knows() -> None:
-    ended = finish(KNOWN, ItemId("2"), Post(Unsubscribed(RequestId(2)), ends=ID))
+def test_unsubscribed_ends_what_the_client_knows_and_what_is_kept_of_it() -> None:
+    outbox = replace(KNOWN, awaited={ID: {}}, marks={ID: Marks(NOW)})
 
-    assert ended.subscribed == frozenset()
+    assert finish(outbox, unsubscribed(ends=ID)) == Outbox(done=(ItemId("2"),))
 
 
 def test_no_more_is_remembered_than_can_come_again() -> None:
     outbox = Outbox()
     for number in range(KEPT_ITEMS + 5):
-        outbox = finish(outbox, ItemId(str(number)), Post(Unsubscribed(RequestId(number))))
+        outbox = finish(outbox, unsubscribed(str(number)))
 
     assert outbox.done == tuple(ItemId(str(number)) for number in range(5, KEPT_ITEMS + 5))
+
+
+def test_live_events_are_left_to_the_past_while_it_is_awaited() -> None:
+    outbox = finish(Outbox(), subscribed(expects_past=True))
+
+    assert step_of(event(3), outbox) is Step.LEAVE
+    for number, topic in ((3, "open.a"), (4, "open.a"), (9, "open.b")):
+        outbox = leave(outbox, event(number, topic=topic))
+    assert outbox.awaited == {ID: {"open.a": 3, "open.b": 9}}
+
+
+def test_what_was_posted_from_the_log_does_not_come_again_and_what_is_newer_does() -> None:
+    outbox = finish(Outbox(), subscribed(expects_past=True))
+    for number in (4, 3):
+        outbox = mark(outbox, event(number), now=NOW)
+    outbox = catch_up(outbox, ItemId("2"), ID, {}, now=NOW)
+
+    assert [step_of(event(number), outbox) for number in (3, 4, 5)] == [Step.SKIP, Step.SKIP, Step.POST]
+    done, marks = (ItemId("1"), ItemId("2")), {ID: Marks(NOW, {TOPIC: 4})}
+    assert outbox == Outbox(KNOWN.subscribed, done=done, marks=marks, caught_up_at=NOW)
+
+
+def test_what_was_read_and_not_wanted_does_not_come_either() -> None:
+    outbox = finish(Outbox(), subscribed(expects_past=True))
+    outbox = catch_up(mark(outbox, event(4), now=NOW), ItemId("2"), ID, {TOPIC: 3, RoutingKey("open.b"): 7}, now=NOW)
+
+    assert outbox.marks == {ID: Marks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
+
+
+def test_marks_are_forgotten_when_nothing_can_be_on_its_way_any_more() -> None:
+    outbox = mark(KNOWN, event(), now=NOW)
+
+    assert fresh(outbox, now=NOW + MARKS_KEPT_FOR).marks == outbox.marks
+    assert fresh(outbox, now=NOW + MARKS_KEPT_FOR + timedelta(seconds=1)).marks == {}
+
+
+def test_a_bundle_goes_on_where_it_was() -> None:
+    outbox = progressed(KNOWN, ItemId("3"), 7)
+
+    assert [progress_of(one, ItemId("3")) for one in (outbox, KNOWN)] == [7, 0]
+    assert progress_of(outbox, ItemId("4")) == 0
+
+
+def test_who_subscribes_again_begins_again() -> None:
+    outbox = mark(KNOWN, event(), now=NOW)
+
+    assert finish(outbox, subscribed()).marks == {}
 
 
 @dataclass(slots=True)
@@ -128,33 +197,33 @@ class World:
     """A connection with its queue, its writer that may die, and routers that know late who is subscribed."""
 
     connection: Connection = field(default_factory=joined)
-    queue: deque[Item] = field(default_factory=deque)
+    queue: deque[Reply | Addressed] = field(default_factory=deque)
     outbox: Outbox = field(default_factory=Outbox)
-    handled: list[Item] = field(default_factory=list)
+    handled: list[Reply | Addressed] = field(default_factory=list)
     seen: list[Message] = field(default_factory=list)
-    attached: set[SubscriptionId] = field(default_factory=set)
-    once_attached: set[SubscriptionId] = field(default_factory=set)
+    attached: set[TopicPattern] = field(default_factory=set)
+    once_attached: set[TopicPattern] = field(default_factory=set)
     is_closed: bool = False
     items: int = 0
 
-    def put(self, said: Post | PostedEvent) -> None:
+    def put(self, said: Post | Addressed) -> None:
         self.items += 1
-        self.queue.append(Item(ItemId(str(self.items)), said))
+        self.queue.append(reply(said, ItemId(str(self.items))) if isinstance(said, Post) else said)
 
     def ask(self, request: Subscribe | Unsubscribe | RightsChanged) -> None:
         for effect in self.connection.hear(request).effects:
             if isinstance(effect, Post):
                 self.put(effect)
             elif isinstance(effect, Attach):
-                self.attached.add(effect.subscription)
+                self.attached.add(effect.pattern)
             elif isinstance(effect, Detach):
-                self.once_attached.add(effect.subscription)
-                self.attached.discard(effect.subscription)
+                self.once_attached.add(effect.pattern)
+                self.attached.discard(effect.pattern)
 
     def publish(self, *, stale: bool) -> None:
         """A router that has not heard yet of what was detached sends events to it, too."""
-        for subscription in sorted(self.attached | (self.once_attached if stale else set())):
-            self.put(event(self.items, subscription))
+        for pattern in sorted(self.attached | (self.once_attached if stale else set()), key=str):
+            self.put(event(self.items, pattern))
 
     def write(self, *, dies: str) -> None:
         if not self.queue or self.is_closed:
@@ -162,23 +231,27 @@ class World:
         item = self.queue[0]
         account = self.connection.given.account
         rights = account.rights if account else NOBODY.rights
-        step = next_step(item, self.outbox, session=self.connection.session, rights=rights, waited=AT_ONCE)
+        step = (
+            reply_step(item.item_id, self.outbox, waited=AT_ONCE)
+            if isinstance(item, Reply)
+            else event_step(item, self.outbox, session=self.connection.session, rights=rights, waited=AT_ONCE)
+        )
         self.is_closed = step is Step.CLOSE
-        if step is Step.POST and not self._post(item.said, item.item_id, dies):
+        if step is Step.POST and not self._post(item, dies):
             return
         self.handled.append(self.queue.popleft())
 
-    def _post(self, said: Post | PostedEvent, item_id: ItemId, dies: str) -> bool:
-        if isinstance(said, PostedEvent):
-            self.seen.append(said.event)
+    def _post(self, item: Reply | Addressed, dies: str) -> bool:
+        if isinstance(item, Addressed):
+            self.seen.append(event_for(item.pattern, item.event))
             return dies != "after"
-        self.outbox = begin(self.outbox, item_id)
+        self.outbox = begin(self.outbox, item.item_id)
         if dies == "before":
             return False
-        self.seen.append(said.message)
+        self.seen.append(parse(item.message))
         if dies == "after":
             return False
-        self.outbox = finish(self.outbox, item_id, said)
+        self.outbox = finish(self.outbox, item)
         return True
 
     def redeliver(self, count: int) -> None:

@@ -59,7 +59,7 @@ def test_a_subscription_is_told_before_events_can_reach_it() -> None:
 
     assert list(outcome.effects) == [
         Post(Subscribed(ONE, A.subscription_id)),
-        Attach(A.subscription_id, A, get_retained=False, history=None),
+        Attach(A, get_retained=False, history=None),
     ]
     assert outcome.session.subscriptions == {A.subscription_id: A}
 
@@ -68,7 +68,7 @@ def test_what_is_wanted_of_the_past_is_passed_on() -> None:
     pattern = TopicPattern.parse("open.", Match.PREFIX)
     effects = joined().hear(subscribe("open.", match="prefix", get_retained=True, _history={"last": 3})).effects
 
-    assert effects[-1] == Attach(pattern.subscription_id, pattern, get_retained=True, history=Last(3))
+    assert effects[-1] == Attach(pattern, get_retained=True, history=Last(3))
 
 
 def test_the_same_topic_again_is_the_same_subscription() -> None:
@@ -152,7 +152,7 @@ def test_unsubscribing_stops_the_events_first() -> None:
 
     outcome = connection.hear(Unsubscribe(ONE, A.subscription_id))
 
-    assert list(outcome.effects) == [Detach(A.subscription_id), Post(Unsubscribed(ONE), ends=A.subscription_id)]
+    assert list(outcome.effects) == [Detach(A), Post(Unsubscribed(ONE), ends=A.subscription_id)]
     assert outcome.session.subscriptions == {}
     assert error(connection, Unsubscribe(ONE, A.subscription_id))[1] == reasons.NO_SUCH_SUBSCRIPTION
 
@@ -203,7 +203,7 @@ def test_what_is_too_large_is_told_the_limit_and_the_other_way() -> None:
     assert error(connection, publish(acknowledge=True)) == (
         16,
         reasons.PAYLOAD_SIZE_EXCEEDED,
-        "129025 bytes; at most 129024 fit through a connection; publish what is larger by SQS or HTTP",
+        "129025 bytes; at most 129024 fit through a connection; publish what is larger by SQS",
     )
 
 
@@ -241,7 +241,7 @@ def test_a_revoked_subscription_falls_silent_and_is_told_to_whom_can_bear_it(use
 
     outcome = connection.hear(RightsChanged())
 
-    assert list(outcome.effects) == [Detach(A.subscription_id), *told]
+    assert list(outcome.effects) == [Detach(A), *told]
     assert list(outcome.session.subscriptions.values()) == [TopicPattern.parse("open.kept")]
 
 
@@ -252,7 +252,7 @@ def test_who_has_not_announced_revocation_is_told_nothing() -> None:
     connection.hear(subscribe())
     connection.given = replace(connection.given, account=None)
 
-    assert connection.hear(RightsChanged()).effects == (Detach(A.subscription_id),)
+    assert connection.hear(RightsChanged()).effects == (Detach(A),)
 
 
 def test_rights_that_still_carry_everything_change_nothing() -> None:

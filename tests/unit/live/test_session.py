@@ -125,7 +125,7 @@ def test_goodbye_is_answered_and_the_connection_closed() -> None:
     outcome = connection.hear(Goodbye({}, "wamp.close.close_realm"))
 
     assert list(outcome.effects) == [
-        Leave(CLIENTS, frozenset({A_TOPIC.subscription_id})),
+        Leave(CLIENTS, frozenset({A_TOPIC})),
         Post(Goodbye({}, "wamp.close.goodbye_and_out")),
         Close(),
     ]
@@ -146,7 +146,7 @@ def test_abort_is_not_answered(state: State) -> None:
 def test_a_connection_that_is_gone_is_not_written_to() -> None:
     connection = joined()
 
-    assert list(connection.hear(Lost()).effects) == [Leave(CLIENTS, frozenset())]
+    assert list(connection.hear(Lost()).effects) == [Leave(CLIENTS, frozenset()), Close()]
     assert connection.hear(Lost()).effects == ()
 
 
@@ -155,7 +155,7 @@ def test_a_session_that_is_killed_is_told_goodbye_and_its_answer_awaited() -> No
     connection.hear(Subscribe(RequestId(1), {}, "open.a"))
 
     assert list(connection.hear(KILLED).effects) == [
-        Leave(CLIENTS, frozenset({A_TOPIC.subscription_id})),
+        Leave(CLIENTS, frozenset({A_TOPIC})),
         Post(Goodbye({"message": "by root"}, "wamp.close.killed")),
     ]
     assert connection.hear(Publish(RequestId(2), {"acknowledge": True}, "open.a")).effects == ()
@@ -203,7 +203,7 @@ def test_a_connection_that_is_lost_in_time_is_not_told_that_it_is_late() -> None
     connection = Connection()
     connection.wait(10)
 
-    assert connection.hear(Lost()).effects == ()
+    assert connection.hear(Lost()).effects == (Close(),)
 
 
 # --- frames that come again
@@ -333,12 +333,12 @@ def test_what_is_attached_is_what_the_session_has(steps: list[tuple]) -> None:  
             if isinstance(effect, Post) and isinstance(effect.message, messages.Subscribed):
                 told.add(effect.message.subscription)
             if isinstance(effect, Attach):
-                assert effect.subscription in told
-                attached.add(effect.subscription)
+                assert effect.pattern.subscription_id in told
+                attached.add(effect.pattern.subscription_id)
             if isinstance(effect, Detach):
-                attached.remove(effect.subscription)
+                attached.remove(effect.pattern.subscription_id)
             if isinstance(effect, Leave):
-                attached -= effect.subscriptions
+                attached -= {pattern.subscription_id for pattern in effect.subscriptions}
 
         assert attached == connection.session.subscriptions.keys()
         assert all(pattern.subscription_id == one for one, pattern in connection.session.subscriptions.items())
