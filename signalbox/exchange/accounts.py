@@ -42,16 +42,18 @@ class Account:
             self._counts[Place(Kind.EXCHANGE, exchange)]["rejected"] += 1
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
-    def publish(self, publication: Publication, exchange: ExchangeName, *, sequence: int | None) -> None:
-        """Note a publication that no binding matched."""
-        if publication.routes.queues and not publication.routes.by_alternate:
+    def publish(
+        self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, is_live: bool = False
+    ) -> None:
+        """Note a publication that no binding matched; one that stands in the log of a live exchange is not lost."""
+        if is_live:
+            self.events.append(events.logged(publication, exchange=exchange, sequence=sequence, at=self.at))
+        queues = publication.routes.queues
+        if (queues or is_live) and not publication.routes.by_alternate:
             return
-        outcome = "alternate" if publication.routes.queues else "dropped"
+        outcome = "alternate" if queues else "dropped"
         self._counts[Place(Kind.EXCHANGE, exchange)][outcome] += 1
-        key = publication.envelope.key
-        self.events.append(
-            events.unrouted(publication.message, outcome, exchange=exchange, key=key, sequence=sequence, at=self.at)
-        )
+        self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
 
     def settle(self, outcome: Outcome) -> None:
         """Note what became of copies."""

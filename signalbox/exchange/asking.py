@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from signalbox.exchange.ports import Users
 from signalbox.exchange.records import Kind, Place, User
-from signalbox.exchange.refusals import NotPermitted
+from signalbox.exchange.refusals import NotPermitted, NotThere
 from signalbox.sarracenia.names import UserName
 from signalbox.sarracenia.permissions import Ownership, Right, Role, is_permitted, permitted_names
 
@@ -44,6 +45,16 @@ class Asker:
         ]
         if denials:
             raise NotPermitted("\n".join(denials))
+
+
+def asker(users: Users, name: UserName | None) -> Asker:
+    """Return who asks: a user, or with None the administrators. Raises `NotThere`."""
+    if name is None:
+        return Asker(None)
+    user = users.find(name)
+    if user is None:
+        raise NotThere(f"there is no user {str(name)!r}: have an administrator add the user")
+    return Asker(user)
 
 
 def _denial(user: User, right: Right, place: Place) -> str:

@@ -20,7 +20,7 @@ from signalbox.exchange.consuming import BEATS_PER_HOLD, HOLD, Consumer, Consume
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.patterns import Pattern
 from signalbox.exchange.posting import Post, Posted, Poster, PosterSqs
-from signalbox.exchange.records import DEFAULT_PREFETCH, Kind, Place
+from signalbox.exchange.records import DEFAULT_PREFETCH, Kind, OrderBy, Place
 from signalbox.exchange.refusals import refusals, using
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName, QueueUrl
@@ -80,17 +80,26 @@ class ExchangeClient:
         given = {name: value for name, value in (fields or {}).items() if value is not None}
         return self._replying().ask(command, given)
 
+    def tell(self, command: str, fields: Mapping[str, object]) -> None:
+        """Send a command for whose reply nobody waits, which may be done from any thread."""
+        document = {"command": command, "id": secrets.token_hex(8), **fields}
+        self.sqs.send_message(QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document))
+
     def whoami(self) -> Document:
         """Return who is asking, as the stage sees it."""
         return self._told("whoami", {})
 
-    def declare_exchange(self, exchange: str, *, alternate: str | None = None) -> Document:
+    def declare_exchange(
+        self, exchange: str, *, alternate: str | None = None, live: Mapping[str, object] | None = None
+    ) -> Document:
         """Declare an exchange; one that is there already is told again.
 
-        `alternate` is the exchange for what nothing is bound to: as it was if None, taken away if empty.
+        `alternate` is the exchange for what nothing is bound to: as it was if None, taken away if empty. `live` are
+        the fields of the command that say what connections find; nothing changes of it if None.
         """
         other = alternate and parse_exchange_name(alternate)
-        return self._told("declare_exchange", {"exchange": parse_exchange_name(exchange), "alternate": other})
+        wished = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
+        return self._told("declare_exchange", wished)
 
     def delete_exchange(self, exchange: str, *, force: bool = False) -> Document:
         """Delete an exchange that nothing is bound to, or with its bindings."""
@@ -154,20 +163,26 @@ class ExchangeClient:
         headers: Mapping[str, str] | None = None,
         *,
         deduplication_id: str | None = None,
+        order_by: OrderBy = OrderBy.TOPIC,
     ) -> MessageId:
         """Publish a message and return its id. Raises `InvalidPublication`, `NotThere`, `NotPermitted`."""
-        (posted,) = self.publish_all(exchange, [Post(routing_key, body, headers or {}, deduplication_id)])
+        post = Post(routing_key, body, headers or {}, deduplication_id)
+        (posted,) = self.publish_all(exchange, [post], order_by=order_by)
         if posted.message_id is None:
             raise posted.problem or NotPublished(f"SQS did not say what became of a message to exchange {exchange!r}")
         return posted.message_id
 
-    def publish_all(self, exchange: str, posts: Iterable[Post]) -> Iterator[Posted]:
+    def publish_all(
+        self, exchange: str, posts: Iterable[Post], *, order_by: OrderBy = OrderBy.TOPIC
+    ) -> Iterator[Posted]:
         """Publish messages, ten a call, and yield in their order what became of each.
 
-        One that cannot be published does not hold up the others. Raises `NotThere` and `NotPermitted`.
+        One that cannot be published does not hold up the others. What a live exchange was declared to order by has to
+        be said. Raises `NotThere` and `NotPermitted`.
         """
         name = parse_exchange_name(exchange)
-        poster = Poster(self.sqs, self._url(self.names.queue(name)), name.endswith(FIFO_SUFFIX))
+        url = self._url(self.names.queue(name))
+        poster = Poster(self.sqs, url, name.endswith(FIFO_SUFFIX), order_by, sender=self.user or "")
         with using(Place(Kind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
             yield from poster.publish(posts)
 
@@ -191,9 +206,8 @@ class ExchangeClient:
             yield consumer
 
     def _sign(self, queue: str) -> None:
-        """Say that a queue is consumed; nobody waits for a reply, so that it may be said from any thread."""
-        document = {"command": "consuming", "id": secrets.token_hex(8), "queue": queue}
-        self.sqs.send_message(QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document))
+        """Say that a queue is consumed."""
+        self.tell("consuming", {"queue": queue})
 
     def _replying(self) -> ControlClient:
         if self._control is None:

@@ -26,6 +26,7 @@ from signalbox.exchange.commands import (
     WhoAmI,
 )
 from signalbox.exchange.envelope import TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.live_wish import LIVE_FIELDS, live_wish
 from signalbox.exchange.patterns import InvalidPattern, Pattern
 from signalbox.exchange.records import Bound, Kind, Place
 from signalbox.exchange.topics import RoutingKey, short_string_problem
@@ -74,12 +75,13 @@ def _queue(section: Section) -> DeclaredName:
 
 def _declare_exchange(section: Section) -> Command:
     exchange = _exchange(section)
+    live = live_wish(section, exchange=exchange)
     if section.fields.get("alternate") in (None, ""):
-        return DeclareExchange(exchange, None, removes_alternate=section.fields.get("alternate") == "")
+        return DeclareExchange(exchange, None, removes_alternate=section.fields.get("alternate") == "", live=live)
     alternate = _exchange(section, "alternate")
     if alternate == exchange:
         section.problem("alternate", "an exchange cannot be its own alternate")
-    return DeclareExchange(exchange, alternate)
+    return DeclareExchange(exchange, alternate, live=live)
 
 
 def _declare_queue(section: Section) -> Command:
@@ -220,7 +222,7 @@ REPLAYED_FIELDS = ("exchange", "routing_key", "body", "headers", "message_id", "
 BINDING_FIELDS = ("exchange", "queue", "destination", "pattern")
 SETTINGS_FIELDS = ("expires_seconds", "message_ttl_seconds", "prefetch", "maximum_receives")
 COMMANDS: Commands[Command] = {
-    "declare_exchange": (("exchange", "alternate"), _declare_exchange),
+    "declare_exchange": (("exchange", "alternate", *LIVE_FIELDS), _declare_exchange),
     "delete_exchange": (
         ("exchange", "force"),
         lambda section: DeleteExchange(_exchange(section), section.flag("force")),

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.envelope import Envelope
+from signalbox.exchange.live_wish import LiveWish
 from signalbox.exchange.records import Bound, QueueSettings
 from signalbox.messages import MessageId
 from signalbox.sarracenia.names import ExchangeName
@@ -12,15 +13,20 @@ from signalbox.sarracenia.names import ExchangeName
 
 @dataclass(frozen=True, slots=True)
 class DeclareExchange:
-    """`declare_exchange {exchange, alternate?}`; left out, `alternate` stays as it is, and "" takes it away.
+    """`declare_exchange {exchange, alternate?, live?, order_by?, anonymous?, retention?, rules?}`.
 
-    Result: {exchange, ordered, alternate, created_by, created_at, sqs_name, url, connected}. Until it is `connected`
-    to the router, messages wait.
+    Left out, `alternate` stays as it is, and "" takes it away. With `live`, connections may join an ordered exchange:
+    `order_by` is topic, publisher or exchange, `anonymous` whom anybody joins as ("": nobody), `retention` {count?,
+    age_seconds?} how long the events of a topic are kept (0: for ever), and `rules` are retentions by the beginning of
+    topics. What is left out stays, or has its default (topic, nobody, 1,000 events of 24 h, none).
+    Result: {exchange, ordered, alternate, created_by, created_at, live: {order_by, anonymous, retention, rules} or
+    null, sqs_name, url, connected}. Until it is `connected` to the router, messages wait.
     """
 
     exchange: ExchangeName
     alternate: ExchangeName | None
     removes_alternate: bool = False
+    live: LiveWish | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from signalbox.exchange import events
-from signalbox.exchange.asking import Asker
+from signalbox.exchange.asking import Asker, asker
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.commands import (
     Bind,
@@ -33,7 +33,7 @@ from signalbox.exchange.control_ports import ControlPorts
 from signalbox.exchange.declaring import Declaring
 from signalbox.exchange.deleting import Deleting
 from signalbox.exchange.observing import Observing
-from signalbox.exchange.records import BindOutcome, Bound, DeclaredQueue, Exchange, Kind, Place
+from signalbox.exchange.records import BindOutcome, Bound, DeclaredQueue, Exchange, Kind, OrderBy, Place
 from signalbox.exchange.refusals import NotThere
 from signalbox.exchange.telling import Telling, binding
 from signalbox.messages import Message
@@ -54,15 +54,7 @@ class ExchangeDesk:
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        return _Answering(self.ports, self._asker(user)).answer(command)
-
-    def _asker(self, name: UserName | None) -> Asker:
-        if name is None:
-            return Asker(None)
-        user = self.ports.store.users.find(name)
-        if user is None:
-            raise NotThere(f"there is no user {str(name)!r}: have an administrator add the user")
-        return Asker(user)
+        return _Answering(self.ports, asker(self.ports.store.users, user)).answer(command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +133,14 @@ class _Answering:
     def _publish(self, command: Publish) -> object:
         place = Place(Kind.EXCHANGE, command.exchange)
         self.asker.require((Right.WRITE, place))
-        self._existing(place)
+        exchange = _refuse_missing(place, self.ports.store.exchanges.find(command.exchange))
         # Two users may have the same ids, and one command that comes twice must be one message.
         asked = f"{self.asker.name or ''}:{command.request_id}"
         deduplication_id = hashlib.sha256(asked.encode()).hexdigest() if place.is_ordered else None
         publisher = self.asker.name or events.ADMINISTRATOR
-        message = command.envelope.published(publisher=publisher, deduplication_id=deduplication_id)
+        message = command.envelope.published(
+            publisher=publisher, deduplication_id=deduplication_id, order_by=exchange.order_by or OrderBy.TOPIC
+        )
         message_id = self.ports.sender.send(self.ports.names.queue(place.name), message)
         return {"exchange": place.name, "routing_key": command.envelope.key, "message_id": message_id}
 

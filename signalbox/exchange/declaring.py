@@ -13,12 +13,13 @@ from signalbox.exchange import events
 from signalbox.exchange.asking import Asker
 from signalbox.exchange.commands import DeclareExchange, DeclareQueue
 from signalbox.exchange.control_ports import ChangedMeanwhile, ControlPorts
+from signalbox.exchange.live_wish import LiveWish
 from signalbox.exchange.naming import dead_letter_problem, exchange_name_problem
 from signalbox.exchange.records import DeclaredQueue, Exchange, Kind, Place, QueueSettings, WantedQueue
-from signalbox.exchange.refusals import NotThere
+from signalbox.exchange.refusals import NotPermitted, NotThere
 from signalbox.exchange.telling import Telling
 from signalbox.sarracenia.names import ExchangeName
-from signalbox.sarracenia.permissions import Right
+from signalbox.sarracenia.permissions import Right, Role
 
 MINIMUM_RETENTION = timedelta(seconds=60)  # SQS
 MAXIMUM_RETENTION = timedelta(days=14)  # SQS
@@ -78,7 +79,18 @@ class Declaring:
             self.asker.require((Right.CONFIGURE, place), (Right.READ, place), (Right.WRITE, alternate))
             if self._is_leaving(command.alternate):
                 raise NotThere(f"{alternate} is not there: declare it before it becomes an alternate")
+        if command.live is not None:
+            self._check_anonymous(command.live)
         _refuse_name(place, exchange_name_problem(command.exchange, prefix=self.ports.names.prefix))
+
+    def _check_anonymous(self, live: LiveWish) -> None:
+        if not live.anonymous:
+            return
+        # Whoever joins so has all the rights of that user there, and no owner of an exchange may lend them.
+        if self.asker.role is not Role.ADMIN:
+            raise NotPermitted(f"only administrators may let anybody join as user {str(live.anonymous)!r}")
+        if self.ports.store.users.find(live.anonymous) is None:
+            raise NotThere(f"there is no user {str(live.anonymous)!r} to join as: have an administrator add the user")
 
     def _is_leaving(self, name: ExchangeName) -> bool:
         found = self.ports.store.exchanges.find(name)
@@ -87,16 +99,18 @@ class Declaring:
     def _stored_exchange(self, command: DeclareExchange, stored: Exchange | None) -> Exchange:
         exchanges, now = self.ports.store.exchanges, self.ports.now()
         if stored is None:
-            new = Exchange(command.exchange, self.asker.name, now, command.alternate)
+            wished = command.live.over(None) if command.live else None
+            new = Exchange(command.exchange, self.asker.name, now, command.alternate, live=wished)
             if not exchanges.create(new):
                 raise ChangedMeanwhile.of(new.place)
             self.ports.record([events.declared(new, user=self.asker.name, at=now)])
             return new
         keeps = command.alternate is None and not command.removes_alternate
         alternate = stored.alternate if keeps else command.alternate
-        if alternate == stored.alternate:
+        live = stored.live if command.live is None else command.live.over(stored.live)
+        if (alternate, live) == (stored.alternate, stored.live):
             return stored
-        saved = exchanges.save(replace(stored, alternate=alternate), replacing=stored)
+        saved = exchanges.save(replace(stored, alternate=alternate, live=live), replacing=stored)
         if saved is None:
             raise ChangedMeanwhile.of(stored.place)
         self.ports.record([events.declared(saved, user=self.asker.name, at=now)])

@@ -9,16 +9,24 @@ from datetime import UTC, datetime
 from signalbox.documents import Problems
 from signalbox.errors import RejectedError
 from signalbox.exchange.headers import HEADERS, OWN_NAMES, headers_text, is_allowed, packed, unpacked
+from signalbox.exchange.records import OrderBy
 from signalbox.exchange.topics import InvalidRoutingKey, RoutingKey, parse_routing_key, shown
 from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, MessageId, size_bytes
 from signalbox.sarracenia.names import ExchangeName
 
-TOPIC, PUBLISHER = "topic", "publisher"
+# `live` is what a session says of what it publishes.
+TOPIC, PUBLISHER, LIVE = "topic", "publisher", "live"
 EMPTY, ESCAPED = "String.empty", "String.json"
 # What the exchange says of a message beside its headers; it must find room in each copy, and in a dead letter.
 ROOM_BYTES = 4_096
 GROUP_LENGTH = 128  # SQS, MessageGroupId: printable ASCII without the space
 HASHED = "sha256-"
+ONE_GROUP = RoutingKey("exchange")  # of an exchange that keeps the order of all that is published to it
+GROUPS_OF = {
+    OrderBy.TOPIC: "its routing key",
+    OrderBy.PUBLISHER: "its publisher",
+    OrderBy.EXCHANGE: "all that is published to this exchange",
+}
 KEPT_CHARACTERS = 100_000  # of the body of a dead letter that would leave no room for its reason
 REASON_CHARACTERS = 1_000
 NUMBER_LENGTH = 14  # a time in milliseconds has 13 digits, and will for a while
@@ -56,30 +64,43 @@ class Envelope:
         return envelope
 
     @classmethod
-    def from_published(cls, message: Message, *, is_ordered: bool, own_names: Collection[str] = (TOPIC,)) -> "Envelope":
+    def from_published(cls, message: Message, *, own_names: Collection[str] = (TOPIC,)) -> "Envelope":
         """Return what was published with a message of an exchange's queue. Raises `InvalidPublication`.
 
         Attributes of `own_names` are no headers.
         """
         problems = Problems()
         key = _topic_of(message, problems)
-        if is_ordered and not problems.found and message.group_id != group_of(key):
-            expected = f"expected {group_of(key)!r}, the group of its routing key"
-            problems.add("MessageGroupId", f"{expected}, not {shown(message.group_id)}")
         envelope = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
         _check_size(envelope, problems)
         problems.refuse(InvalidPublication)
         return envelope
 
-    def published(self, *, publisher: str | None = None, deduplication_id: str | None = None) -> Message:
+    def check_group(self, message: Message, order_by: OrderBy, *, publisher: str) -> None:
+        """Refuse a message of an ordered exchange whose group is not as it should be. Raises `InvalidPublication`."""
+        expected = _group(self.key, order_by, publisher)
+        if message.group_id != expected:
+            whose = f"expected {expected!r}, the group of {GROUPS_OF[order_by]}"
+            raise InvalidPublication(f"MessageGroupId: {whose}, not {shown(message.group_id)}")
+
+    def published(
+        self,
+        *,
+        publisher: str | None = None,
+        deduplication_id: str | None = None,
+        order_by: OrderBy = OrderBy.TOPIC,
+        sender: str = "",
+    ) -> Message:
         """Return the message for the exchange's queue; only an ordered exchange asks for a de-duplication id.
 
-        A publisher is named by who publishes for somebody else; of all others it is a header.
+        A publisher is named by who publishes for somebody else; of all others it is a header, and who publishes is
+        the `sender`.
         """
         own = {TOPIC: _topic(self.key)}
         if publisher is not None:
             own[PUBLISHER] = Attribute("String", publisher)
-        system = {} if deduplication_id is None else _fifo(group_of(self.key), deduplication_id)
+        group = _group(self.key, order_by, publisher or sender)
+        system = {} if deduplication_id is None else _fifo(group, deduplication_id)
         return _message(MessageId(""), self.body, packed(own, self.headers), system)
 
     def delivered(
@@ -158,6 +179,11 @@ def group_of(key: RoutingKey) -> str:
     is_group = 1 <= len(key) <= GROUP_LENGTH and all("!" <= character <= "~" for character in key)
     # A key that looks like a hash gets one, too: it could be that of another.
     return key if is_group and not key.startswith(HASHED) else HASHED + hashlib.sha256(key.encode()).hexdigest()
+
+
+def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:
+    groups = {OrderBy.TOPIC: key, OrderBy.PUBLISHER: RoutingKey(publisher), OrderBy.EXCHANGE: ONE_GROUP}
+    return group_of(groups[order_by])
 
 
 def buried(message: Message, *, reason: str, is_fifo: bool) -> Message:

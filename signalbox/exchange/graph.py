@@ -91,6 +91,10 @@ class Graph:
         """Forget an exchange that is not there any more."""
         self._compiled.pop(name, None)
 
+    def exchange(self, name: ExchangeName) -> Exchange:
+        """Return an exchange that is compiled, as it stood then."""
+        return self._compiled[name].exchange
+
     def knows(self, exchange: Exchange) -> bool:
         """Say whether an exchange is compiled as it stands: its version tells of each change of its bindings."""
         known = self._compiled.get(exchange.name)

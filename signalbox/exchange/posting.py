@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from signalbox.exchange.envelope import Envelope, InvalidPublication
+from signalbox.exchange.records import OrderBy
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
 from signalbox.queues import QueueUrl
 from signalbox.sending import MAXIMUM_ENTRIES
@@ -46,11 +47,16 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Poster:
-    """Publishes to one exchange."""
+    """Publishes to one exchange; `order_by` is what an ordered one was declared to keep the order of.
+
+    `sender` is the user who publishes.
+    """
 
     sqs: PosterSqs
     queue_url: QueueUrl
     is_ordered: bool
+    order_by: OrderBy = OrderBy.TOPIC
+    sender: str = ""
 
     def publish(self, posts: Iterable[Post]) -> Iterator[Posted]:
         """Publish messages and yield in their order what became of each; what was yielded is published for good."""
@@ -63,7 +69,8 @@ class Poster:
         except InvalidPublication as problem:
             return _Checked(Posted(post, problem=problem))
         deduplication_id = (post.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
-        return _Checked(Posted(post), envelope.published(deduplication_id=deduplication_id))
+        message = envelope.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
+        return _Checked(Posted(post), message)
 
     def _sent(self, batch: Sequence["_Checked"]) -> Iterator[Posted]:
         messages = {str(number): one.message for number, one in enumerate(batch) if one.message is not None}

@@ -1,15 +1,16 @@
 """What came of an exchange's queue: publications with their copies, and messages that are none."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.copies import Copy, is_fifo
-from signalbox.exchange.envelope import PUBLISHER, TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.envelope import LIVE, PUBLISHER, TOPIC, Envelope, InvalidPublication
 from signalbox.exchange.graph import Routes
 from signalbox.exchange.naming import StageNames
-from signalbox.messages import Message, size_bytes
+from signalbox.exchange.records import OrderBy
+from signalbox.messages import Attribute, Message, size_bytes
 from signalbox.sarracenia.names import ExchangeName, UserName
 
 NOBODY = "unknown"
@@ -17,12 +18,13 @@ NOBODY = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A message that was published to an exchange, and where it goes."""
+    """A message that was published to an exchange, and where it goes; `notes` are what a session says of it."""
 
     message: Message
     envelope: Envelope
     routes: Routes
     publisher: str
+    notes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +35,39 @@ class Rejection:
     reason: str
 
 
-def read(message: Message, exchange: ExchangeName, *, control_id: str) -> Envelope | Rejection:
+def read(message: Message, *, trusted_ids: Collection[str]) -> Envelope | Rejection:
     """Return what was published with a message of an exchange's queue."""
-    own_names = (TOPIC, PUBLISHER) if user_id(message) == control_id else (TOPIC,)
+    own_names = (TOPIC, PUBLISHER, LIVE) if user_id(message) in trusted_ids else (TOPIC,)
     try:
-        return Envelope.from_published(message, is_ordered=is_fifo(exchange), own_names=own_names)
+        return Envelope.from_published(message, own_names=own_names)
     except InvalidPublication as error:
         return Rejection(message, str(error))
 
 
 def publication(
-    message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName], *, control_id: str
+    message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName], *, trusted_ids: Collection[str]
 ) -> Publication:
     """Return a publication, with its publisher's name if that is a user's."""
-    return Publication(message, envelope, routes, _publisher(message, users, control_id))
+    is_trusted = user_id(message) in trusted_ids
+    # The control plane and sessions publish for users, and say for whom. Of anybody else this is one header more.
+    told = message.attributes if is_trusted else {}
+    publisher = _text(told, PUBLISHER) or users.get(user_id(message)) or message.system_attributes.get("SenderId")
+    return Publication(message, envelope, routes, publisher or NOBODY, _text(told, LIVE))
 
 
-def _publisher(message: Message, users: Mapping[str, UserName], control_id: str) -> str:
-    # The control plane publishes for users, and says for whom. Of anybody else this is one header more.
-    if user_id(message) == control_id and PUBLISHER in message.attributes:
-        return message.attributes[PUBLISHER].text or NOBODY
-    return users.get(user_id(message)) or message.system_attributes.get("SenderId") or NOBODY
+def in_its_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
+    """Return a publication, unless its message is not in the group that keeps its order; None is no order."""
+    if order_by is None:
+        return publication
+    try:
+        publication.envelope.check_group(publication.message, order_by, publisher=publication.publisher)
+    except InvalidPublication as error:
+        return Rejection(publication.message, str(error))
+    return publication
+
+
+def _text(told: Mapping[str, Attribute], name: str) -> str | None:
+    return told[name].text if name in told else None
 
 
 def user_id(message: Message) -> str:

@@ -1,5 +1,6 @@
 """What the stage keeps of exchanges, queues, bindings and users, and what it counts of their messages."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -38,12 +39,42 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How many events of a topic are kept, and for how long; None is no limit."""
+
+    count: int | None = None
+    age: timedelta | None = None
+
+
+class OrderBy(StrEnum):
+    """What keeps its order on a live exchange, beside each routing key: a publisher's messages, or all of them."""
+
+    TOPIC = "topic"
+    PUBLISHER = "publisher"
+    EXCHANGE = "exchange"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """What is said of an exchange that connections may join.
+
+    `anonymous` is the user as whom is joined without a secret, if that is allowed. `rules` are for the topics that
+    begin so; `retention` is for the rest.
+    """
+
+    order_by: OrderBy = OrderBy.TOPIC
+    anonymous: UserName | None = None
+    retention: Retention = Retention(count=1_000, age=timedelta(hours=24))
+    rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """An exchange as it is stored.
 
     `version` grows with every change of the record and of the bindings from it and to it, so that a router sees by it
     whether to read them again. `created_by` is None for the stage's administrators. One that `is_leaving` is being
-    deleted and can be bound no more.
+    deleted and can be bound no more. With `live` it is a realm of WAMP, and ordered.
     """
 
     name: ExchangeName
@@ -52,11 +83,19 @@ class Exchange:
     alternate: ExchangeName | None = None
     is_leaving: bool = False
     version: int = 1
+    live: LiveSettings | None = None
 
     @property
     def place(self) -> Place:
         """Return the exchange as something that can be bound."""
         return Place(Kind.EXCHANGE, self.name)
+
+    @property
+    def order_by(self) -> OrderBy | None:
+        """Return what keeps its order, or None when nothing does."""
+        if self.live is not None:
+            return self.live.order_by
+        return OrderBy.TOPIC if self.place.is_ordered else None
 
 
 @dataclass(frozen=True, slots=True)

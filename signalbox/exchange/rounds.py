@@ -1,6 +1,6 @@
 """Handling a received batch in rounds, so that in a FIFO queue nothing overtakes what is ahead of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -41,6 +41,26 @@ class Rounds(Generic[Entry]):
     def fail(self, message_id: MessageId) -> None:
         """Hear that a message must come again."""
         self._failed.add(message_id)
+
+    def recall(self, message_ids: Collection[MessageId]) -> None:
+        """Hear that messages that were handled must come again; and so must what is behind them in their groups."""
+        groups: set[str | None] = set()
+        for message, _ in self.entries:
+            if message.message_id in message_ids:
+                groups.add(message.group_id)
+            if message.group_id in groups:
+                self._failed.add(message.message_id)
+
+    def unhindered(self) -> list[Entry]:
+        """Return the entries that are neither to come again nor behind one of their group that is."""
+        held: set[str | None] = set()
+        clear = []
+        for message, entry in self.entries:
+            if message.message_id in self._failed:
+                held.add(message.group_id)
+            if message.group_id not in held:
+                clear.append(entry)
+        return clear
 
     def not_done(self) -> tuple[MessageId, ...]:
         """Return the messages that must come again: what failed, and in a FIFO queue all behind it in its group."""

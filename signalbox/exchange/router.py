@@ -1,6 +1,7 @@
 """The router: what is published to an exchange reaches each queue with a binding that matches, or is accounted for."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,12 +11,22 @@ from signalbox.exchange.copies import Copy, is_fifo
 from signalbox.exchange.delivering import Carrier, Outcome
 from signalbox.exchange.envelope import Envelope
 from signalbox.exchange.graph import MAXIMUM_BINDINGS, Graph
+from signalbox.exchange.holding import Held, Holding
 from signalbox.exchange.lifetimes import Lifetimes
 from signalbox.exchange.naming import StageNames
-from signalbox.exchange.publications import Publication, Rejection, copies, publication, read, user_id
+from signalbox.exchange.publications import (
+    Publication,
+    Rejection,
+    copies,
+    in_its_group,
+    publication,
+    read,
+    user_id,
+)
+from signalbox.exchange.records import OrderBy
 from signalbox.exchange.rounds import Rounds
-from signalbox.exchange.routing_ports import Heads, RoutingTable, Tally
-from signalbox.exchange.sequences import Head, numbered
+from signalbox.exchange.routing_ports import Heads, LiveDelivery, Published, RoutingTable, Tally
+from signalbox.exchange.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.exchange.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
@@ -53,8 +64,8 @@ class _Work:
 class Router:
     """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only.
 
-    Whom `control_id` sends for, as IAM knows the control plane, is whom it says. Of an exchange with more than
-    `maximum_bindings` only those are read that the keys of a batch may match.
+    Whom one of `trusted_ids` sends for, as IAM knows the control plane and sessions, is whom it says. Of an exchange
+    with more than `maximum_bindings` only those are read that the keys of a batch may match.
     """
 
     table: RoutingTable
@@ -63,8 +74,10 @@ class Router:
     tally: Tally
     names: StageNames
     now: Callable[[], datetime]
-    control_id: str
+    trusted_ids: frozenset[str]
     maximum_bindings: int = MAXIMUM_BINDINGS
+    live: LiveDelivery | None = None
+    holding: Holding | None = None
     _graph: Graph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
     _lifetimes: Lifetimes = field(init=False)
@@ -82,29 +95,50 @@ class Router:
         rounds = Rounds([(entry.message, entry) for entry in entries], is_fifo(exchange))
         work = _Work(exchange, entries, rounds, Account(self.now()))
         work.account.receive(messages, exchange)
+        with self._keys(work) as held:
+            routed = self._routed(work, held.keys)
+            # What has no number yet may come behind others'.
+            held.done = {one.message_id for one in messages} - (set(routed.not_done) & work.sequences.keys())
+            return routed
+
+    @contextmanager
+    def _keys(self, work: _Work) -> Iterator[Held]:
+        """Give the keys of a batch on which nobody else works for now: as a rule the queue's groups see to that."""
+        messages: dict[RoutingKey, list[MessageId]] = {}
+        for entry in work.entries:
+            if isinstance(entry, Publication):
+                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+        if self.holding is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
+            yield Held(messages.keys())
+            return
+        with self.holding.held(work.exchange, messages) as held:
+            yield held
+
+    def _routed(self, work: _Work, keys: Collection[RoutingKey]) -> Routed:
+        rounds = work.rounds
         if rounds.is_ordered:
-            self._number(work)
+            self._number(work, keys)
+        if live := self._live(work):
+            self._bring(work, live)
         while ready := rounds.next():
             self._carry_out(ready, work)
+        if live:
+            self._acknowledge(work, live)
         self.tally.add(work.account.counts(), at=work.account.at)
         return Routed(rounds.not_done(), tuple(work.account.events))
 
     def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
-        contents = [(message, read(message, exchange, control_id=self.control_id)) for message in messages]
+        contents = [(message, read(message, trusted_ids=self.trusted_ids)) for message in messages]
         keys = {content.key for _, content in contents if isinstance(content, Envelope)}
-        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {"", self.control_id})
-        return [
-            content
-            if isinstance(content, Rejection)
-            else publication(
-                message,
-                content,
-                self._graph.routes(exchange, content.key),
-                self._users,
-                control_id=self.control_id,
-            )
-            for message, content in contents
-        ]
+        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {"", *self.trusted_ids})
+        return [self._entry(message, content, exchange) for message, content in contents]
+
+    def _entry(self, message: Message, content: Envelope | Rejection, exchange: ExchangeName) -> Entry:
+        if isinstance(content, Rejection):
+            return content
+        routes = self._graph.routes(exchange, content.key)
+        published = publication(message, content, routes, self._users, trusted_ids=self.trusted_ids)
+        return in_its_group(published, self._graph.exchange(exchange).order_by)
 
     def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
         """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
@@ -131,22 +165,51 @@ class Router:
         for word in self._graph.missing(name, keys):
             self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
-    def _number(self, work: _Work) -> None:
+    def _number(self, work: _Work, keys: Collection[RoutingKey]) -> None:
         """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
-        keys: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.entries:
+            if isinstance(entry, Publication) and entry.envelope.key not in keys:
+                work.rounds.fail(entry.message.message_id)
+        messages: dict[RoutingKey, list[MessageId]] = {}
+        for entry in work.rounds.unhindered():
             if isinstance(entry, Publication):
-                keys.setdefault(entry.envelope.key, []).append(entry.message.message_id)
-        heads = self.heads.read(work.exchange, keys)
-        for key, found in keys.items():
+                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+        heads = self.heads.read(work.exchange, messages)
+        kept = KEPT_OF_MANY if self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER else KEPT
+        for key, found in messages.items():
             head = heads.get(key, Head())
-            counted = numbered(head, found)
+            counted = numbered(head, found, kept=kept)
             if counted is head or self.heads.save(work.exchange, key, counted, replacing=head):
                 work.sequences |= {one: counted.recent[one] for one in found}
                 work.detours[key] = dict(head.detours)
 
+    def _live(self, work: _Work) -> LiveDelivery | None:
+        return self.live if self._graph.exchange(work.exchange).live else None
+
+    def _bring(self, work: _Work, live: LiveDelivery) -> None:
+        """Bring publications to connections, but for those that wait for a number, and all behind them."""
+        for entry in work.entries:
+            if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
+                work.rounds.fail(entry.message.message_id)
+        published = [
+            Published(entry, work.sequences[entry.message.message_id])
+            for entry in work.rounds.unhindered()
+            if isinstance(entry, Publication)
+        ]
+        failed = live.deliver(self._graph.exchange(work.exchange), published)
+        keys = {one.publication.envelope.key for one in published if one.publication.message.message_id in failed}
+        for one in published:  # of such a key nobody's message goes before another's
+            if one.publication.envelope.key in keys:
+                work.rounds.fail(one.publication.message.message_id)
+
+    def _acknowledge(self, work: _Work, live: LiveDelivery) -> None:
+        left = set(work.rounds.not_done())
+        done = [entry for entry in work.entries if isinstance(entry, Publication)]
+        work.rounds.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
+
     def _carry_out(self, entries: Sequence[Entry], work: _Work) -> None:
         chosen: list[Copy] = []
+        is_live = self._live(work) is not None
         for entry in entries:
             message_id = entry.message.message_id
             if isinstance(entry, Rejection):
@@ -154,7 +217,7 @@ class Router:
             elif work.rounds.is_ordered and message_id not in work.sequences:
                 work.rounds.fail(message_id)
             else:
-                work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id))
+                work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live)
                 chosen += self._copies(entry, work)
         outcome = self._sent(chosen, work)
         work.account.settle(outcome)

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from signalbox.exchange.copies import Copy
-from signalbox.exchange.topics import RoutingKey
+from signalbox.exchange.envelope import PUBLISHER
+from signalbox.exchange.publications import Publication
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.names import ExchangeName
@@ -41,20 +42,39 @@ def rejected(message: Message, *, exchange: ExchangeName | None, reason: str, at
 
 
 def unrouted(
-    message: Message, outcome: str, *, exchange: ExchangeName, key: RoutingKey, sequence: int | None, at: datetime
+    publication: Publication, outcome: str, *, exchange: ExchangeName, sequence: int | None, at: datetime
 ) -> HistoryEvent:
     """Return the event of a message that no binding matched: it was `dropped`, or went on to an `alternate`."""
+    return _of_publication(publication, "unrouted", outcome, exchange=exchange, sequence=sequence, at=at)
+
+
+def logged(publication: Publication, *, exchange: ExchangeName, sequence: int | None, at: datetime) -> HistoryEvent:
+    """Return the event of a message that stands in the log of a live exchange, from which connections get it."""
+    return _of_publication(publication, "logged", "live", exchange=exchange, sequence=sequence, at=at)
+
+
+def _of_publication(
+    publication: Publication,
+    kind: str,
+    outcome: str,
+    *,
+    exchange: ExchangeName,
+    sequence: int | None,
+    at: datetime,
+) -> HistoryEvent:
+    message = publication.message
     return HistoryEvent(
-        event_id=f"unrouted:{message.message_id}:{exchange}",
+        event_id=f"{kind}:{message.message_id}:{exchange}",
         occurred_at=at,
         capability=CAPABILITY,
-        kind="unrouted",
+        kind=kind,
         outcome=outcome,
         message_id=message.message_id,
-        topic=key,
+        topic=publication.envelope.key,
         sequence=sequence,
         source=exchange,
         size_bytes=size_bytes(message),
+        labels=_labels(publication.publisher),
     )
 
 
@@ -74,4 +94,10 @@ def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str |
         size_bytes=copy.size_bytes,
         latency_ms=round((at - copy.published_at).total_seconds() * 1000),
         attempt=copy.attempt,
+        labels=_labels(copy.message.attributes[PUBLISHER].text),
     )
+
+
+def _labels(publisher: str | None) -> dict[str, str]:
+    # Behind the colon stands the session of a role, which may name a person.
+    return {"publisher": publisher.partition(":")[0]} if publisher else {}

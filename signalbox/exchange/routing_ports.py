@@ -3,15 +3,17 @@
 All of them let the world's errors through: a batch that ended with one comes again, and everything may happen twice.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from signalbox.exchange.bindings import DeclaredName
+from signalbox.exchange.publications import Publication
 from signalbox.exchange.records import Bound, Exchange, Place
 from signalbox.exchange.sequences import Head
 from signalbox.exchange.topics import RoutingKey
+from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery
@@ -95,6 +97,26 @@ class Tally(Protocol):
 
     def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
         """Add to the counters of exchanges and queues. Never raises: counting must not stop a message."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A publication to a live exchange, with its number among those of its routing key."""
+
+    publication: Publication
+    sequence: int
+
+
+class LiveDelivery(Protocol):
+    """Brings what is published to a live exchange to its connections."""
+
+    def deliver(self, exchange: Exchange, published: Sequence[Published]) -> Collection[MessageId]:
+        """Bring publications, in their order, to whoever is subscribed; return the messages that must come again."""
+        ...
+
+    def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
+        """Tell the publishers who wait for it that theirs are done; return the messages that must come again."""
         ...
 
 

@@ -8,6 +8,8 @@ from signalbox.queues import QueueName
 
 # A message comes again before any later one of its group, and no batch of a FIFO queue holds more than ten.
 KEPT = 20
+# Where other publishers' messages of the key may come between, that holds for each of them.
+KEPT_OF_MANY = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Head:
     detours: Mapping[QueueName, int] = field(default_factory=dict)
 
 
-def numbered(head: Head, messages: Iterable[MessageId]) -> Head:
+def numbered(head: Head, messages: Iterable[MessageId], *, kept: int = KEPT) -> Head:
     """Return the head that has counted the messages, in their order; the same if it has counted all of them before."""
     sequence, recent = head.sequence, dict(head.recent)
     for message in messages:
@@ -31,5 +33,5 @@ def numbered(head: Head, messages: Iterable[MessageId]) -> Head:
             recent[message] = sequence
     if sequence == head.sequence:
         return head
-    kept = dict(sorted(recent.items(), key=lambda entry: entry[1])[-KEPT:])
-    return replace(head, sequence=sequence, recent=kept)
+    newest = dict(sorted(recent.items(), key=lambda entry: entry[1])[-kept:])
+    return replace(head, sequence=sequence, recent=newest)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.exchange.naming import StageNames
-from signalbox.exchange.records import Bound, DeclaredQueue, Exchange, Kind
+from signalbox.exchange.records import Bound, DeclaredQueue, Exchange, Kind, LiveSettings, Retention
 from signalbox.queues import QueueName, QueueUrl
 
 
@@ -24,6 +24,7 @@ class Telling:
             "alternate": exchange.alternate,
             "created_by": exchange.created_by,
             "created_at": exchange.created_at.isoformat(),
+            "live": None if exchange.live is None else _live(exchange.live),
             **self.queue_in_sqs(self.names.queue(exchange.name)),
         }
 
@@ -57,6 +58,19 @@ def binding(bound: Bound) -> dict[str, object]:
 def time_text(moment: datetime | None) -> str | None:
     """Return a moment as a text, if there is one."""
     return None if moment is None else moment.isoformat()
+
+
+def _live(live: LiveSettings) -> dict[str, object]:
+    return {
+        "order_by": live.order_by.value,
+        "anonymous": live.anonymous,
+        "retention": _retention(live.retention),
+        "rules": {prefix: _retention(rule) for prefix, rule in live.rules.items()},
+    }
+
+
+def _retention(retention: Retention) -> dict[str, object]:
+    return {"count": retention.count, "age_seconds": _seconds(retention.age)}
 
 
 def _seconds(time: timedelta | None) -> int | None:

@@ -17,7 +17,7 @@ from signalbox.exchange.router import Routed, Router
 from signalbox.exchange.routing_ports import Look
 from signalbox.exchange.sequences import Head
 from signalbox.exchange.topics import RoutingKey
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery
@@ -83,6 +83,39 @@ class MemoryTable:
     def _next_version(self, exchange: str) -> None:
         name = ExchangeName(exchange)
         self.exchanges[name] = replace(self.exchanges[name], version=self.exchanges[name].version + 1)
+
+
+@dataclass
+class MemoryKeyHolds:
+    held: dict[tuple[ExchangeName, RoutingKey], tuple[list[MessageId], datetime]] = field(default_factory=dict)
+
+    def hold(
+        self,
+        exchange: ExchangeName,
+        key: RoutingKey,
+        *,
+        messages: Sequence[MessageId],
+        now: datetime,
+        until: datetime,
+    ) -> Sequence[MessageId] | None:
+        waiting, end = self.held.get((exchange, key), ([], now))
+        if end <= now:
+            waiting = []
+        if waiting and waiting[0] not in messages:
+            return None
+        found = list(dict.fromkeys([*waiting, *messages]))
+        self.held[exchange, key] = found, until
+        return found
+
+    def release(
+        self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
+    ) -> None:
+        waiting, end = self.held.get((exchange, key), ([], None))
+        if waiting != held or end is None:
+            return
+        self.held[exchange, key] = list(left), end
+        if not left:
+            del self.held[exchange, key]
 
 
 @dataclass
@@ -208,9 +241,8 @@ class World:
         self.retrier = Retrier(self.heads, self.carrier, self.tally, NAMES, self.now)
 
     def router(self) -> Router:
-        return Router(
-            self.table, self.heads, self.carrier, self.tally, NAMES, self.now, CONTROL_ID, self.maximum_bindings
-        )
+        trusted = frozenset({CONTROL_ID})
+        return Router(self.table, self.heads, self.carrier, self.tally, NAMES, self.now, trusted, self.maximum_bindings)
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.moment)

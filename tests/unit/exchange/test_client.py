@@ -12,6 +12,7 @@ from signalbox.exchange.envelope import InvalidPublication
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.patterns import InvalidPattern
 from signalbox.exchange.posting import Post
+from signalbox.exchange.records import OrderBy
 from signalbox.exchange.refusals import NotPermitted, NotThere
 from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.names import InvalidExchangeName, InvalidUserName, UserName
@@ -254,6 +255,16 @@ def test_a_message_that_cannot_be_published_is_not_sent(sqs):
 def test_too_large_a_message_is_told_the_limit(sqs):
     with pytest.raises(InvalidPublication, match="1048576"):
         client(sqs).publish("xs_alice", "a", "x" * 1_048_577)
+
+
+@pytest.mark.parametrize(
+    ("order_by", "group"), [(OrderBy.TOPIC, "a"), (OrderBy.PUBLISHER, ALICE), (OrderBy.EXCHANGE, "exchange")]
+)
+def test_messages_are_in_the_groups_that_the_exchange_was_declared_for(sqs, order_by, group):
+    client(sqs).publish("xs_alice.fifo", "a", "1", order_by=order_by)
+
+    (call,) = sqs.named("SendMessageBatch")
+    assert [entry["MessageGroupId"] for entry in call["Entries"]] == [group]
 
 
 def test_a_message_of_which_nothing_is_told_may_be_published(sqs):

@@ -27,6 +27,7 @@ def test_an_exchange_is_told_as_it_was_made(stage):
         "alternate": None,
         "created_by": "alice",
         "created_at": "2026-11-21T12:00:00+00:00",
+        "live": None,
         "sqs_name": "xs_alice_logs.fifo",
         "url": "https://sqs/1/xs_alice_logs.fifo",
         "connected": True,

@@ -17,6 +17,7 @@ from signalbox.exchange.envelope import (
     buried,
     group_of,
 )
+from signalbox.exchange.records import OrderBy
 from signalbox.exchange.topics import RoutingKey
 from signalbox.messages import MAXIMUM_BYTES, Attribute, Message, MessageId, outgoing
 from signalbox.sarracenia.names import ExchangeName
@@ -56,7 +57,7 @@ def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) 
     envelope = Envelope.of_publication(key, body, headers)
     message = as_received(envelope.published(deduplication_id="d" if is_ordered else None))
 
-    received = Envelope.from_published(message, is_ordered=is_ordered)
+    received = Envelope.from_published(message)
     copy = delivered(
         received,
         message,
@@ -79,14 +80,14 @@ def test_a_named_publisher_is_no_header_to_who_believes_it(key, headers) -> None
     message = as_received(envelope.published(publisher="alice"))
 
     assert message.attributes["publisher"].text == "alice"
-    assert Envelope.from_published(message, is_ordered=False, own_names=("topic", "publisher")) == envelope
+    assert Envelope.from_published(message, own_names=("topic", "publisher")) == envelope
 
 
 @given(st.dictionaries(st.sampled_from("abcdefghij"), TYPED, max_size=9))
 def test_headers_of_every_type_arrive_as_they_were(headers) -> None:
     message = raw(topic=Attribute("String", "a.b"), **headers)
 
-    copy = delivered(Envelope.from_published(message, is_ordered=False), message)
+    copy = delivered(Envelope.from_published(message), message)
 
     assert Delivered.parse(as_received(copy)).attributes == headers
 
@@ -129,7 +130,7 @@ def test_the_empty_routing_key_is_said_by_the_type_of_the_attribute() -> None:
 
 
 def test_a_dash_is_a_routing_key_of_its_own() -> None:
-    assert Envelope.from_published(raw(topic=Attribute("String", "-")), is_ordered=False).key == "-"
+    assert Envelope.from_published(raw(topic=Attribute("String", "-"))).key == "-"
 
 
 def test_a_message_for_an_ordered_exchange_has_the_group_of_its_key() -> None:
@@ -218,7 +219,6 @@ def test_a_message_that_no_exchange_takes_is_refused_with_the_reason(attributes,
     with pytest.raises(InvalidPublication, match=re.escape(problem)):
         Envelope.from_published(
             raw(**({"topic": Attribute("String", "a")} if "headers" in attributes else {}), **attributes),
-            is_ordered=False,
         )
 
 
@@ -227,7 +227,7 @@ def test_a_group_that_is_not_that_of_the_key_is_refused() -> None:
     wrong = replace(message, attributes={"topic": Attribute("String", "a.c")})
 
     with pytest.raises(InvalidPublication, match=r"MessageGroupId: expected 'a\.c'.*, not 'a\.b'"):
-        Envelope.from_published(as_received(wrong), is_ordered=True)
+        Envelope.from_published(as_received(wrong)).check_group(as_received(wrong), OrderBy.TOPIC, publisher="alice")
 
 
 def test_a_message_that_came_through_no_exchange_is_none_of_ours() -> None:

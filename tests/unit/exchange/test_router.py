@@ -482,6 +482,24 @@ def test_from_a_standard_exchange_a_fifo_queue_gets_the_group_of_the_key(world) 
     assert (message.group_id, message.deduplication_id) == (group_of(RoutingKey("a b")), "xs-1")
 
 
+@pytest.mark.parametrize(
+    ("key", "kind"), [("c", "routed"), ("unwanted", "unrouted")], ids=["a-copy", "what-nobody-wants"]
+)
+def test_events_tell_who_published_without_the_session_of_a_role_which_may_name_a_person(world, key, kind) -> None:
+    world.declare("xnobody")
+    for sender in ("AROA:ann@example.org", ""):
+        exchange = "xs" if kind == "routed" else "xnobody"
+        world.publish(exchange, key)
+        entry = world.sqs.queues[QueueName(exchange)].entries[-1].message
+        entry.system_attributes["SenderId"] = sender
+        world.route(exchange)
+
+    events = [one for routed in world.routed for one in routed.events]
+
+    assert {one.kind for one in events} == {kind}
+    assert {one.labels["publisher"] for one in events} == {"AROA", "unknown"}
+
+
 def test_events_name_queues_as_they_were_declared_and_say_nothing_of_the_message_itself(world) -> None:
     world.bind("xs", "a.b", queue="q_alice.subscribe")
     world.publish("xs", "a.b", body="secret", color="crimson")

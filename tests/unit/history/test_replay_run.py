@@ -1,0 +1,152 @@
+"""A replay that is killed anywhere, and goes on: no message is sent twice, and none is forgotten."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from signalbox.history.replay_run import Ready, ReplayStopped, Run
+from signalbox.history.replaying import Pace, Progress, ReplayId, Sent, State
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MESSAGES = [str(number) for number in range(25)]
+PLANNED = Progress(ReplayId("again"), {}, "snapshot 7", messages=len(MESSAGES), size_bytes=250, planned_at=NOON)
+
+
+class Killed(Exception):
+    """Raised where the run is killed."""
+
+
+@dataclass
+class World:
+    """A source, a queue and a record; every effect is a step, and one of them is the last of the first run."""
+
+    is_repeatable: bool
+    last_step: int = 10_000
+    steps: int = 0
+    waiting: list[str] = field(default_factory=lambda: list(MESSAGES))
+    sent: list[str] = field(default_factory=list)
+    record: Progress = PLANNED
+    now: datetime = NOON
+    seconds: float = 0.0
+    slept: list[float] = field(default_factory=list)
+    at: int = 0
+    taken: set[str] = field(default_factory=set)
+    trouble: Sent | None = None
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > self.last_step:
+            raise Killed
+
+    def take(self, count: int, progress: Progress) -> Sequence[Ready[str]]:
+        self.step()
+        if self.is_repeatable:
+            found = self.waiting[self.at : self.at + count]
+            self.at += count
+        else:
+            self.forget([one for one in self.waiting if one in progress.kept])
+            found = [one for one in self.waiting if one not in {*progress.left_alone, *self.taken}][:count]
+            self.taken |= set(found)
+        return [Ready(one, one) for one in found]
+
+    def forget(self, origins: Collection[str]) -> None:
+        if not self.is_repeatable:
+            self.step()
+            self.waiting = [one for one in self.waiting if one not in origins]
+
+    def save(self, progress: Progress) -> None:
+        self.step()
+        self.record = progress
+
+    def send(self, ready: Sequence[Ready[str]]) -> Sent:
+        for one in ready:
+            self.step()
+            self.sent.append(one.origin)
+        return self.trouble or Sent(taken=[one.origin for one in ready])
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.seconds += seconds
+
+    def run(self, *, rate: int = 10, is_fifo: bool = False, told: list[Progress] | None = None) -> Progress:
+        self.at, self.taken = self.record.position, set()
+        run = Run(
+            source=self,
+            send=self.send,
+            records=self,
+            pace=Pace(rate, self.seconds),
+            is_fifo=is_fifo,
+            now=lambda: self.now,
+            clock=lambda: self.seconds,
+            sleep=self.sleep,
+            tell=(told if told is not None else []).append,
+        )
+        return run.carry_out(self.record)
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
+def test_every_message_is_sent_once_in_order_and_at_the_rate(is_repeatable):
+    world, told = World(is_repeatable), list[Progress]()
+
+    finished = world.run(told=told)
+
+    assert world.sent == MESSAGES
+    assert (finished.state, finished.sent, finished.doubtful) == (State.DONE, 25, ())
+    assert world.record == finished
+    assert world.slept == [0.0, 1.0, 1.0]
+    assert [progress.sent for progress in told] == [10, 20, 25, 25]
+    assert is_repeatable or world.waiting == []
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
+def test_a_run_that_is_killed_anywhere_sends_nothing_twice_and_forgets_nothing(is_repeatable):
+    for last_step in range(45):
+        world = World(is_repeatable, last_step)
+        with_kill = False
+        try:
+            world.run()
+        except Killed:
+            with_kill = True
+        world.last_step = 10_000
+
+        finished = world.run()
+
+        assert with_kill or last_step > 30
+        assert len(world.sent) == len(set(world.sent)), last_step
+        assert set(world.sent) | set(finished.doubtful) == set(MESSAGES), last_step
+        assert len(finished.doubtful) <= 10
+        assert is_repeatable or set(world.waiting) == set(finished.doubtful), last_step
+
+
+def test_what_a_fifo_queue_remembers_is_sent_again_so_that_nothing_is_in_doubt():
+    world = World(is_repeatable=True, last_step=8)
+    with pytest.raises(Killed):
+        world.run(is_fifo=True)
+    world.last_step, world.now = 10_000, NOON + timedelta(seconds=30)
+
+    finished = world.run(is_fifo=True)
+
+    assert (finished.sent, finished.doubtful) == (25, ())
+    assert list(dict.fromkeys(world.sent)) == MESSAGES
+
+
+def test_what_a_fifo_queue_has_forgotten_is_in_doubt():
+    world = World(is_repeatable=True, last_step=8)
+    with pytest.raises(Killed):
+        world.run(is_fifo=True)
+    world.last_step, world.now = 10_000, NOON + timedelta(minutes=5)
+
+    finished = world.run(is_fifo=True)
+
+    assert (finished.sent, len(finished.doubtful)) == (15, 10)
+
+
+def test_when_sqs_takes_nothing_the_run_ends_and_its_record_says_what_was_not_taken():
+    world = World(is_repeatable=True, trouble=Sent(refused={"0": "no"}, doubtful=["1"], is_stopped=True))
+
+    with pytest.raises(ReplayStopped, match="did not take 2 messages"):
+        world.run(rate=2)
+
+    assert (world.record.claim, world.record.refused, world.record.doubtful) == (None, {"0": "no"}, ("1",))
