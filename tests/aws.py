@@ -47,6 +47,11 @@ def exchange_table(aws: None):
 
 
 @pytest.fixture
+def live_table(aws: None):
+    return _table("Live", {"pk": TEXT, "sk": TEXT})
+
+
+@pytest.fixture
 def sqs(aws: None):
     return boto3.client("sqs")
 
@@ -55,17 +60,18 @@ def _table_of_kinds(name: str):
     return _table(name, {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None))
 
 
-def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...] | None]):
-    index_name, index_key, listed = index
+def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...] | None] | None = None):
+    index_name, index_key, listed = index or ("", {}, None)
     projection = (
         {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(listed)} if listed else {"ProjectionType": "ALL"}
     )
+    beside = {"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": projection}
     return boto3.resource("dynamodb").create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in (key | index_key).items()],
         KeySchema=_schema(key),
-        GlobalSecondaryIndexes=[{"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": projection}],
+        **({"GlobalSecondaryIndexes": [beside]} if index else {}),
     )
 
 

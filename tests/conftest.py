@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+import botocore.session
 import pytest
 from hypothesis import settings
 
@@ -15,6 +17,16 @@ from signalbox.local.state import State
 # examples are the same every time, so that a failure there is the change's own; at a desk they are new ones.
 settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("signalbox")
+
+
+# A session of boto3 reads the descriptions of services anew, and moto has a session for each test: that took as long as
+# the test, or longer.
+botocore.session.create_loader = cache(botocore.session.create_loader)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes minutes, so that no worker is left alone with it when the others have ended."""
+    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
 
 
 @pytest.fixture(scope="session")

@@ -66,12 +66,20 @@ class Athena:
 
         Raises `QueryFailed`, `QueryTooSlow` and `QueryImpossible`.
         """
+        names, values = self.table(query)
+        return [dict(zip(names, row, strict=True)) for row in values]
+
+    def table(self, query: str) -> tuple[list[str], list[list[str | None]]]:
+        """Return the names of a query's columns, of which two may be the same, and its rows.
+
+        Raises what `rows` does.
+        """
         try:
-            return self._rows(query)
+            return self._table(query)
         except (ClientError, BotoCoreError) as error:
             raise QueryImpossible(reason(error, self.database)) from error
 
-    def _rows(self, query: str) -> list[Row]:
+    def _table(self, query: str) -> tuple[list[str], list[list[str | None]]]:
         started = self.athena.start_query_execution(
             QueryString=query,
             WorkGroup=WORK_GROUP,
@@ -81,7 +89,7 @@ class Athena:
         query_id = str(started["QueryExecutionId"])
         self._wait(query_id)
         names, *values = self._values(query_id)
-        return [dict(zip(map(str, names), row, strict=True)) for row in values]
+        return list(map(str, names)), values
 
     def _wait(self, query_id: str) -> None:
         deadline = self.clock() + self.timeout.total_seconds()

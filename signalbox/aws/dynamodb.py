@@ -10,8 +10,11 @@ from botocore.exceptions import ClientError
 from signalbox.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+TRIES = 5  # DynamoDB may answer for some of the keys only
 
 Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
 
@@ -79,3 +82,22 @@ def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> 
             raise
         return [code != "ConditionalCheckFailed" for code in codes]
     return [True] * len(writes)
+
+
+def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]) -> dict[str, list[Item]]:
+    """Return, in one consistent read, those of the items that are there, by their tables' names; 100 keys at most.
+
+    Raises `ItemBusy`.
+    """
+    found: dict[str, list[Item]] = {name: [] for name in keys}
+    left: Mapping[str, Any] = {
+        name: {"Keys": wanted, "ConsistentRead": True} for name, wanted in keys.items() if wanted
+    }
+    for _ in range(TRIES):
+        answer = client.batch_get_item(RequestItems=left)
+        for name, items in answer["Responses"].items():
+            found[name] += items
+        left = answer["UnprocessedKeys"]
+        if not left:
+            return found
+    raise ItemBusy(f"tables {', '.join(map(repr, left))} did not answer for all keys")

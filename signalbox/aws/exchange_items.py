@@ -1,8 +1,9 @@
 """Items of the table of exchanges: their keys, and records to items and back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from signalbox.aws.dynamodb import Item, milliseconds, moment
 from signalbox.exchange.bindings import DeclaredName
@@ -12,17 +13,22 @@ from signalbox.exchange.records import (
     DeclaredQueue,
     Exchange,
     Kind,
+    LiveSettings,
     Minute,
+    OrderBy,
     Place,
     QueueSettings,
+    Retention,
     User,
 )
+from signalbox.exchange.topics import RoutingKey
 from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 
 BY_KIND_INDEX = "by_kind"
 USER = "user"
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
+HEAD_KEY = "key#"
 IS_LEAVING = "is_leaving"  # only there when it is so
 
 
@@ -69,6 +75,11 @@ def minute_key(begins_at: datetime) -> str:
     return f"{MINUTE}{int(begins_at.timestamp()) // 60}"
 
 
+def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
+    """Return where the head of a routing key stands."""
+    return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
+
+
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
     told = {
@@ -79,6 +90,7 @@ def exchange_item(exchange: Exchange) -> Item:
         "created_at": milliseconds(exchange.created_at),
         IS_LEAVING: exchange.is_leaving or None,
         "version": exchange.version,
+        "live": None if exchange.live is None else _live_item(exchange.live),
     }
     return record_key(exchange.place) | _there(told)
 
@@ -92,6 +104,7 @@ def exchange_of(item: Item) -> Exchange:
         alternate=item.get("alternate"),
         is_leaving=item.get(IS_LEAVING, False),
         version=int(item["version"]),
+        live=_live_of(item["live"]) if "live" in item else None,
     )
 
 
@@ -190,6 +203,35 @@ def minute_of(item: Item) -> Minute:
 
 
 COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "dead", "redelivered")
+
+
+def _live_item(live: LiveSettings) -> Item:
+    told = {
+        "order_by": str(live.order_by),
+        "anonymous": live.anonymous,
+        "retention": _retention_item(live.retention),
+        # No map, since the empty prefix is one, too, and DynamoDB takes no empty name.
+        "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
+    }
+    return _there(told)
+
+
+def _live_of(item: Mapping[str, Any]) -> LiveSettings:
+    return LiveSettings(
+        order_by=OrderBy(item["order_by"]),
+        anonymous=item.get("anonymous"),
+        retention=_retention_of(item["retention"]),
+        rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
+    )
+
+
+def _retention_item(retention: Retention) -> Item:
+    return _there({"count": retention.count, "age_seconds": _seconds(retention.age)})
+
+
+def _retention_of(item: Mapping[str, Any]) -> Retention:
+    count = item.get("count")
+    return Retention(None if count is None else int(count), _duration(item.get("age_seconds")))
 
 
 def _there(told: Item) -> Item:

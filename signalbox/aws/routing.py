@@ -19,11 +19,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.dynamodb import Item, ItemBusy, every_item, milliseconds, succeeds
 from signalbox.aws.exchange_items import (
     BINDING,
-    HEAD,
+    HEAD_KEY,
     IS_LEAVING,
     bound_of,
     exchange_of,
     first_word_key,
+    head_key,
     minute_key,
     partition,
     record_key,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 MAXIMUM_KEYS = 100  # DynamoDB, BatchGetItem
 TRIES = 5  # DynamoDB may answer for some of the keys only
-SENDER, KEY, DETOUR = "sender#", "key#", "detour:"
+SENDER, DETOUR = "sender#", "detour:"
 COUNTERS_KEPT_FOR = timedelta(hours=2)
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class DynamoRoutingTable:
     def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
         """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
         keys = [record_key(Place(Kind.EXCHANGE, name)) for name in exchanges]
-        items = list(_batch(self.table, keys + [sender_key(sender) for sender in senders]))
+        items = list(every_key(self.table, keys + [sender_key(sender) for sender in senders]))
         found = [exchange_of(item) for item in items if not item["pk"].startswith(SENDER)]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
         return Look({exchange.name: exchange for exchange in found}, users)
@@ -80,7 +81,7 @@ class DynamoRoutingTable:
     def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         """Return how old messages become in those of the queues that say so; may be a moment old."""
         keys = [record_key(Place(Kind.QUEUE, queue)) for queue in queues]
-        items = _batch(self.table, keys, is_consistent=False)
+        items = every_key(self.table, keys, is_consistent=False)
         return {
             DeclaredName(item["name"]): timedelta(seconds=float(item["message_ttl_seconds"]))
             for item in items
@@ -105,15 +106,15 @@ class DynamoHeads:
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the head of each key; that of a new key has counted nothing."""
-        items = _batch(self.table, [_head_key(exchange, key) for key in keys])
-        return {RoutingKey(item["sk"].removeprefix(KEY)): _head(item) for item in items}
+        items = every_key(self.table, [head_key(exchange, key) for key in keys])
+        return {RoutingKey(item["sk"].removeprefix(HEAD_KEY)): _head(item) for item in items}
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
         """Store what a head has counted; say whether it still stood as in `replacing`. Detours stay as they are."""
         is_as_read = Attr("sequence").eq(replacing.sequence) if replacing.sequence else Attr("sequence").not_exists()
         return succeeds(
             lambda: self.table.update_item(
-                Key=_head_key(exchange, key),
+                Key=head_key(exchange, key),
                 UpdateExpression="SET #sequence = :sequence, recent = :recent",
                 ExpressionAttributeNames={"#sequence": "sequence"},
                 ExpressionAttributeValues={
@@ -127,7 +128,7 @@ class DynamoHeads:
     def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
         self.table.update_item(
-            Key=_head_key(exchange, key),
+            Key=head_key(exchange, key),
             UpdateExpression="SET #detour = :last",
             ExpressionAttributeNames={"#detour": DETOUR + queue},
             ExpressionAttributeValues={":last": last},
@@ -137,7 +138,7 @@ class DynamoHeads:
         """Note a later last message of a detour; say whether there still is one."""
         return succeeds(
             lambda: self.table.update_item(
-                Key=_head_key(exchange, key),
+                Key=head_key(exchange, key),
                 UpdateExpression="SET #detour = :last",
                 ExpressionAttributeNames={"#detour": DETOUR + queue},
                 ExpressionAttributeValues={":last": last},
@@ -149,7 +150,7 @@ class DynamoHeads:
         """End a detour, if this is its last message."""
         succeeds(
             lambda: self.table.update_item(
-                Key=_head_key(exchange, key),
+                Key=head_key(exchange, key),
                 UpdateExpression="REMOVE #detour",
                 ExpressionAttributeNames={"#detour": DETOUR + queue},
                 ExpressionAttributeValues={":last": last},
@@ -188,7 +189,8 @@ class DynamoTally:
             logger.exception("counters of %s were not increased", place)
 
 
-def _batch(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
+def every_key(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
+    """Yield those of the items of these keys that are there. Raises `ItemBusy`."""
     for start in range(0, len(keys), MAXIMUM_KEYS):
         yield from _answered(table, keys[start : start + MAXIMUM_KEYS], is_consistent=is_consistent)
 
@@ -202,10 +204,6 @@ def _answered(table: "Table", keys: Sequence[Item], *, is_consistent: bool) -> I
             return
         keys = answer["UnprocessedKeys"][table.name]["Keys"]
     raise ItemBusy(f"table {table.name!r} did not answer for {len(keys)} keys")
-
-
-def _head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
-    return {"pk": f"{HEAD}{exchange}", "sk": f"{KEY}{key}"}
 
 
 def _head(item: Item) -> Head:

@@ -9,7 +9,15 @@ import pytest
 from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.ports import Exchanges, Queues, Users
-from signalbox.exchange.records import DeclaredQueue, Exchange, QueueSettings, User
+from signalbox.exchange.records import (
+    DeclaredQueue,
+    Exchange,
+    LiveSettings,
+    OrderBy,
+    QueueSettings,
+    Retention,
+    User,
+)
 from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 from tests.exchange_memory import START, MemoryExchanges, MemoryQueues, MemoryUsers
@@ -19,6 +27,12 @@ PUBLIC, OURS = ExchangeName("xpublic"), ExchangeName("xs_alice.fifo")
 ALICE, BOB = UserName("alice"), UserName("bob")
 EXCHANGE = Exchange(PUBLIC, created_by=None, created_at=START)
 QUEUE = DeclaredQueue(DeclaredName("q_alice.a#b"), owner=ALICE, created_at=START, declared_at=START)
+LIVE = LiveSettings(
+    order_by=OrderBy.EXCHANGE,
+    anonymous=BOB,
+    retention=Retention(count=5),
+    rules={"": Retention(age=SECOND), "logs.": Retention()},
+)
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 
 
@@ -42,6 +56,8 @@ class TestExchanges:
             pytest.param(EXCHANGE, id="of-an-administrator"),
             pytest.param(replace(EXCHANGE, name=OURS, created_by=ALICE), id="ordered-of-a-user"),
             pytest.param(replace(EXCHANGE, alternate=OURS, is_leaving=True, version=7), id="leaving-with-alternate"),
+            pytest.param(replace(EXCHANGE, name=OURS, live=LiveSettings()), id="live"),
+            pytest.param(replace(EXCHANGE, name=OURS, live=LIVE), id="live-with-rules"),
         ],
     )
     def test_a_record_comes_back_as_it_was_stored(self, exchanges: Exchanges, exchange: Exchange) -> None:
