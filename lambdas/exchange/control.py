@@ -5,13 +5,17 @@ from typing import Any
 
 from lambdas.commands import obey
 from lambdas.exchange import control_wiring, wiring
-from signalbox.control.envelope import Envelope
+from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
+from signalbox.exchange import commands as exchange_commands
 from signalbox.exchange.command_reader import COMMANDS
 from signalbox.exchange.control import ExchangeDesk
 from signalbox.exchange.expiring import Expiring
+from signalbox.live import commands
+from signalbox.live.desk import LiveDesk
 from signalbox.sarracenia.names import UserName
 
+KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
 EXPIRE, STRAYS = "expire", "strays"
 
 logger = logging.getLogger(__name__)
@@ -29,7 +33,10 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
 
 
 def _answer(record: dict[str, Any], envelope: Envelope) -> object:
-    return ExchangeDesk(control_wiring.ports()).answer(_user(record), envelope.command(COMMANDS))
+    command = envelope.command(KNOWN)
+    if isinstance(command, commands.Command):
+        return LiveDesk(control_wiring.granting()).answer(_user(record), command)
+    return ExchangeDesk(control_wiring.ports()).answer(_user(record), command)
 
 
 def _reply_prefix(record: dict[str, Any]) -> str:

@@ -5,12 +5,17 @@ from functools import cache
 import boto3
 
 from lambdas.exchange import wiring
+from lambdas.history import writing
+from lambdas.threads import side_by_side
 from signalbox.aws.bindings import DynamoBindings
 from signalbox.aws.event_source_mappings import EventSourceMappings
 from signalbox.aws.exchange_counters import DynamoCounters
 from signalbox.aws.exchange_queues import SqsExchangeQueues
 from signalbox.aws.exchange_sender import SqsExchangeSender
 from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.live_granting import DynamoGrants, DynamoSecrets
+from signalbox.aws.live_inbox import SqsInbox
+from signalbox.aws.live_sessions import DynamoRoster
 from signalbox.aws.own_queues import OwnQueues
 from signalbox.aws.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.replies import SqsReplies
@@ -19,6 +24,7 @@ from signalbox.aws.sqs import SqsTemporaryQueues
 from signalbox.exchange.control_ports import ControlPorts, Setup, Store
 from signalbox.exchange.events import CAPABILITY
 from signalbox.exchange.sweeping import ExchangeSweep
+from signalbox.live.granting_ports import GrantingPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 
@@ -64,8 +70,25 @@ def ports() -> ControlPorts:
         clock=wiring.CLOCK,
         setup=setup(),
         queue_url=replies().url,
-        record=wiring.record,
-        side_by_side=wiring.side_by_side,
+        record=writing.record,
+        side_by_side=side_by_side,
+    )
+
+
+@cache
+def granting() -> GrantingPorts:
+    """Return all that commands about grants and secrets work with."""
+    live = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
+    return GrantingPorts(
+        exchanges=ports().store.exchanges,
+        users=ports().store.users,
+        grants=DynamoGrants(live),
+        secrets=DynamoSecrets(live),
+        roster=DynamoRoster(live),
+        inbox=SqsInbox(wiring.sqs(), wiring.settings().text("LIVE_INBOX_URL")),
+        clock=wiring.CLOCK,
+        record=writing.record,
+        side_by_side=side_by_side,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
+from lambdas.history import writing
 from lambdas.received import in_flight, messages_of
 from signalbox.exchange.router import ExchangeUnknown, Routed
 from signalbox.messages import Message
@@ -23,7 +24,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     except ExchangeUnknown:
         logger.exception("%d messages of queue %s stay where they are", len(messages), queue)
         return in_flight(message.message_id for message in messages)
-    wiring.record(routed.events)
+    writing.record(routed.events)
     return in_flight(routed.not_done)
 
 

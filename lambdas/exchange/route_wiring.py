@@ -2,13 +2,26 @@
 
 from functools import cache
 
+import boto3
+
 from lambdas.exchange import wiring
+from lambdas.threads import side_by_side
+from signalbox.aws.key_holds import DynamoKeyHolds
+from signalbox.aws.live_log import DynamoTopicLog
+from signalbox.aws.live_outbox import SqsOutboxes
+from signalbox.aws.live_subscribers import DynamoSubscribers
 from signalbox.aws.queue_sender import SqsQueueSender
 from signalbox.aws.routing import DynamoHeads, DynamoRoutingTable, DynamoTally
 from signalbox.exchange.delivering import Carrier
+from signalbox.exchange.holding import Holding
 from signalbox.exchange.retrying import Retrier
 from signalbox.exchange.router import Router
+from signalbox.live.directory import Directory
+from signalbox.live.distributing import Distributor
 from signalbox.queues import QueueName
+
+# What failed is visible again after six time-outs; it may be a while until somebody looks.
+TIMEOUTS_UNTIL_AGAIN = 12
 
 
 @cache
@@ -19,10 +32,34 @@ def router() -> Router:
         table=DynamoRoutingTable(table),
         heads=DynamoHeads(table),
         carrier=carrier(),
-        tally=DynamoTally(table, wiring.side_by_side),
+        tally=DynamoTally(table, side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
-        control_id=wiring.settings().text("EXCHANGE_CONTROL_ROLE_ID"),
+        trusted_ids=frozenset(map(wiring.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
+        live=distributor(),
+        holding=holding(),
+    )
+
+
+@cache
+def holding() -> Holding:
+    """Return what lets a router have routing keys to itself."""
+    return Holding(
+        DynamoKeyHolds(wiring.table()),
+        wiring.CLOCK.now,
+        wiring.CLOCK.sleep,
+        hold_for=TIMEOUTS_UNTIL_AGAIN * wiring.settings().seconds("ROUTE_TIMEOUT_SECONDS"),
+    )
+
+
+@cache
+def distributor() -> Distributor:
+    """Return what brings the messages of live exchanges to connections."""
+    table = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
+    return Distributor(
+        log=DynamoTopicLog(table, side_by_side),
+        directory=Directory(DynamoSubscribers(table), wiring.CLOCK.now),
+        outboxes=SqsOutboxes(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"), side_by_side),
     )
 
 
@@ -33,7 +70,7 @@ def retrier() -> Retrier:
     return Retrier(
         heads=DynamoHeads(table),
         carrier=carrier(),
-        tally=DynamoTally(table, wiring.side_by_side),
+        tally=DynamoTally(table, side_by_side),
         names=wiring.names(),
         now=wiring.CLOCK.now,
         maximum_attempts=wiring.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
@@ -50,7 +87,7 @@ def carrier() -> Carrier:
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),
-        side_by_side=wiring.side_by_side,
+        side_by_side=side_by_side,
     )
 
 

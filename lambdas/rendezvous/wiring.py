@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from signalbox.aws.firehose import FirehoseHistory
+from lambdas.history import writing
 from signalbox.aws.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.leases import DynamoLeases
 from signalbox.aws.offers import DynamoOffers
@@ -63,8 +63,7 @@ def statistics() -> DynamoStatistics:
 @cache
 def recorder() -> Recorder:
     """Return where events go."""
-    history = FirehoseHistory(boto3.client("firehose"), settings().text("HISTORY_STREAM"))
-    return Recorder(history, statistics(), PowertoolsTelemetry())
+    return Recorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
 
 
 def record_bad_input(source: str, *, request_id: str, reason: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
+from lambdas.history import writing
 from lambdas.splitting import wiring
 from signalbox.aws.athena import Athena
 from signalbox.aws.audits import AthenaAudits
@@ -106,7 +107,7 @@ def ports() -> ControlPorts:
         clock=wiring.CLOCK,
         fresh=_random_parts(),
         queue_url=replies().url,
-        record=wiring.record,
+        record=writing.record,
         patience=patience(),
         prefix=prefix(),
     )

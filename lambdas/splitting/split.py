@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Protocol
 
+from lambdas.history import writing
 from lambdas.received import in_flight, messages_of
 from lambdas.splitting import wiring
 from signalbox.languages import Languages
@@ -36,7 +37,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
         return in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
         logger.warning("session %s is ended: its filters cannot be asked", session)
-    wiring.record(forwarded.events)
+    writing.record(forwarded.events)
     return in_flight(forwarded.not_done)
 
 

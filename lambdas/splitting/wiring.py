@@ -1,19 +1,15 @@
 """The adapters of the function `split`, made once for each function instance."""
 
 import os
-from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
 
-from signalbox.aws.firehose import FirehoseHistory
 from signalbox.aws.queue_sender import SqsQueueSender
 from signalbox.aws.settings import Settings, SystemClock
 from signalbox.aws.split_queues import SqsSplitQueues
 from signalbox.aws.splits import DynamoLedger, DynamoSplits
-from signalbox.aws.telemetry import PowertoolsTelemetry
-from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -69,16 +65,3 @@ def queues() -> SqsSplitQueues:
 def url_prefix() -> str:
     """Return the URL of any queue here up to its name: that of the dead-letter queue has the same."""
     return settings().text("SPLIT_DEAD_LETTER_QUEUE_URL").rpartition("/")[0] + "/"
-
-
-def record(events: Sequence[HistoryEvent]) -> None:
-    """Write events to the lake, and count them."""
-    if events:
-        history().write(events)
-        PowertoolsTelemetry().count(events)
-
-
-@cache
-def history() -> FirehoseHistory:
-    """Return the lake."""
-    return FirehoseHistory(boto3.client("firehose"), settings().text("HISTORY_STREAM"))

@@ -12,7 +12,7 @@ from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from signalbox.rendezvous.nat import Nat
 from tests.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.recorded import ACCOUNT, Event
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
 
 __all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
 
@@ -22,6 +22,7 @@ SETTINGS = {
     "RENDEZVOUS_TABLE": "Rendezvous",
     "LEASE_TABLE": "Leases",
     "HISTORY_STREAM": STREAM,
+    "HISTORY_OVERFLOW_URL": OVERFLOW,
     "STAGE": "signalbox",
     "CLIENT_QUEUE_PREFIX": PREFIX,
     "CLIENT_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",

@@ -1,14 +1,18 @@
 """What stands around every handler: a lake to write to, settings in the environment, nothing left of other tests."""
 
 import json
+from operator import itemgetter
 from types import ModuleType
 from typing import Any
 
 import boto3
 
+from lambdas.history import writing
+from tests.aws import REGION
 from tests.handlers.recorded import ACCOUNT
 
 STREAM, BUCKET = "events", "history"
+OVERFLOW = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/overflow"
 
 
 def make_lake() -> Any:
@@ -26,15 +30,16 @@ def make_lake() -> Any:
 
 
 def written(s3: Any) -> list[dict[str, Any]]:
-    """Return the events that were written."""
+    """Return the events that were written, in the order in which they happened."""
     objects = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
     texts = [s3.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read().decode() for one in objects]
-    return [json.loads(line) for text in texts for line in text.splitlines()]
+    events = [json.loads(line) for text in texts for line in text.splitlines()]
+    return sorted(events, key=itemgetter("occurred_at"))
 
 
 def cool(*modules: ModuleType) -> None:
     """Make functions cold: what is made once for an instance belongs to the AWS of one test."""
-    for module in modules:
+    for module in (*modules, writing):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

@@ -18,7 +18,7 @@ from signalbox.queues import lease_tags
 from tests.audits import EVENTS, answer_with
 from tests.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import BUCKET, STREAM, cool, make_lake, written
+from tests.handlers.surroundings import BUCKET, OVERFLOW, STREAM, cool, make_lake, written
 
 PREFIX = "mirrord-"
 APP = "lambda/meme-app"
@@ -117,6 +117,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "STAGE": "signalbox",
         "SPLIT_TABLE": "Splits",
         "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
         "CONTROL_QUEUE_URL": control_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": dead_url,
         "SPLIT_FUNCTION_ARN": function("split", {}),

@@ -18,9 +18,9 @@ from signalbox.queues import lease_tags
 from signalbox.sarracenia.names import InvalidUserName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 from tests.adapters.queues import ARNS, KEY, URLS, function
-from tests.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
+from tests.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
 
 CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply-", "dead"
 NOW = datetime.now(UTC)
@@ -46,6 +46,13 @@ class ExchangeControlStage:
         document = json.loads(reply["Body"])
         assert document["id"] == f"id-{name}"
         return dict(document)
+
+    def told_of(self, about: str, name: str, **fields: object) -> Any:
+        """Send an administrator's command about a user, and return its result."""
+        document = {"command": name, "id": "id", "reply_queue_url": f"{URLS}{REPLIES}_1", "user": about, **fields}
+        assert handler(batch(record_of(json.dumps(document))), None) == {"batchItemFailures": []}
+        (reply,) = self.messages(f"{REPLIES}_1")
+        return json.loads(reply["Body"])["result"]
 
     def told(self, name: str, **fields: object) -> Any:
         """Send a command that is carried out, and return its result."""
@@ -85,7 +92,7 @@ def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[ExchangeControlStage]:  # noqa: F811 - fixtures
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[ExchangeControlStage]:  # noqa: F811 - fixtures
     s3 = make_lake()
     for name in (CONTROL, DEAD, f"{REPLIES}_1", f"{REPLIES}alice_1", f"{REPLIES}bob_1"):
         sqs.create_queue(QueueName=name)
@@ -94,6 +101,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Exch
         "EXCHANGE_TABLE": "Exchanges",
         "EXCHANGE_PREFIX": "",
         "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
         "EXCHANGE_CONTROL_QUEUE_URL": URLS + CONTROL,
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": URLS + DEAD,
         "ROUTE_FUNCTION_ARN": function("route"),
@@ -103,6 +111,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Exch
         "EXCHANGE_RETENTION_SECONDS": "345600",
         "EXCHANGE_MAXIMUM_RECEIVES": "5",
         "QUEUE_METRICS_DELAY_SECONDS": "0",
+        "LIVE_TABLE": "Live",
+        "LIVE_INBOX_URL": URLS + "live-inbox.fifo",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -134,6 +144,27 @@ def test_declared_twice_an_exchange_is_declared_once(stage):
     assert stage.connected() == ["xs_alice.fifo"]
     (told,) = stage.told("exchanges")
     assert (told["ordered"], told["created_by"]) == (True, "alice")
+
+
+def test_what_is_granted_in_a_realm_is_told_until_it_is_taken_away(stage):
+    stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice", live=True)
+    grant = {"exchange": "xs_alice.fifo", "match": "prefix", "uri": "logs."}
+
+    assert stage.told_of("alice", "grant", **grant)["granted"] is True
+    assert stage.told("grants") == [{"user": "alice", **grant, "right": "read"}]
+    assert stage.told_of("alice", "ungrant", **grant)["ungranted"] is True
+    assert stage.told("grants") == []
+    assert [row for row in stage.history() if row[0].endswith("granted")] == [
+        ("granted", "read"),
+        ("ungranted", "read"),
+    ]
+
+
+def test_a_secret_is_kept_for_who_asks(stage, live_table):  # noqa: F811 - a fixture
+    told = {"salt": "5a17" * 8, "verifier": "ab" * 32}
+
+    assert stage.told_of("alice", "secret", **told) == {"user": "alice", "methods": ["ticket"]}
+    assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == told["verifier"]
 
 
 def test_a_queue_is_declared_bound_and_told(stage):

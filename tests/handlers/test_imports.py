@@ -17,6 +17,8 @@ ALLOWED = {
     ),
     **dict.fromkeys(("splitting.split", "splitting.control"), ALL | {"re2"}),
     **dict.fromkeys(("exchange.route", "exchange.control"), ALL),
+    **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "deliver", "page")), ALL),
+    "history.drain": ALL,
 }
 # The SDK takes these where they are installed, and they do not ship: lambdas/requirements.lock.
 NOT_SHIPPED = {"certifi", "awscrt"}

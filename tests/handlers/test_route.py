@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from lambdas import threads
 from lambdas.exchange import route, route_wiring, wiring
 from lambdas.exchange.route import handler
 from signalbox.aws.bindings import DynamoBindings
@@ -27,7 +28,7 @@ from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 from tests.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
 
 PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)
@@ -141,11 +142,16 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "EXCHANGE_TABLE": "Exchanges",
         "EXCHANGE_PREFIX": PREFIX,
         "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
         "EXCHANGE_RETRY_QUEUE_URL": found.make(RETRIES),
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
         "EXCHANGE_MAXIMUM_RECEIVES": "5",
+        "ROUTE_TIMEOUT_SECONDS": "30",
         "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
+        "LIVE_SESSION_ROLE_ID": "AROASESSION",
+        "LIVE_TABLE": "Live",
+        "LIVE_OUTBOX_URL": found.make("outbox.fifo"),
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -364,6 +370,6 @@ def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(sta
         ended.append(number)
 
     with pytest.raises(ValueError, match="no"):
-        wiring.side_by_side(call, range(4))
+        threads.side_by_side(call, range(4))
 
     assert sorted(ended) == [1, 2, 3]

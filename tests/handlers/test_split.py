@@ -22,7 +22,7 @@ from signalbox.splitting.split import Phase, Session, Split, SplitQueue, Stage
 from signalbox.splitting.target import Target
 from tests.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 CONTEXT = SimpleNamespace(aws_request_id="call-1")
@@ -133,6 +133,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitSt
         "STAGE": "signalbox",
         "SPLIT_TABLE": "Splits",
         "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
         "SPLIT_DEAD_LETTER_QUEUE_URL": found.make("dead-splits"),
         "SPLIT_TIMEOUT_SECONDS": "20",
     }

@@ -1,0 +1,67 @@
+"""Posts what stands in outboxes to connections: the only function that writes to them."""
+
+import json
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from lambdas.history import writing
+from lambdas.live import deliver_wiring, wiring
+from lambdas.received import in_flight, messages_of
+from lambdas.threads import side_by_side
+from signalbox.exchange.publications import sent_at
+from signalbox.live.delivered import Delivered, End
+from signalbox.live.delivering import Incoming
+from signalbox.live.delivery_events import bundled, last_words
+from signalbox.live.outbox_items import InvalidItem, parse_item
+from signalbox.live.state import ConnectionId, Lost
+from signalbox.messages import Message
+
+# How a connection ended of which its session has to hear.
+LOST = frozenset({End.GONE, End.TOO_SLOW, End.DOUBTFUL})
+# What is left is there again after this; of what failed otherwise nobody knows why, and it waits for its visibility.
+PAUSES = {End.LATER: timedelta(0), End.STUCK: timedelta(seconds=2)}
+SHARE_OF_TIME = 0.6  # for posting; the rest is for what is under way then
+
+logger = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
+    """Return the messages that stay in flight: of each connection the first that could not be posted, and the rest."""
+    until = wiring.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
+    by_connection: dict[ConnectionId, list[Message]] = {}
+    for message in messages_of(event["Records"]):
+        by_connection.setdefault(ConnectionId(message.group_id or ""), []).append(message)
+    deliver_wiring.deliverer(), deliver_wiring.queue(), wiring.inbox()  # clients are not to be made by several threads
+    outcomes = list(side_by_side(partial(_delivered, until), by_connection.items()))
+    delivered = [one for one in outcomes if isinstance(one, Delivered)]
+    writing.record([told for one in delivered for told in bundled(one, now=wiring.CLOCK.now())])
+    failed = (one.not_done if isinstance(one, Delivered) else one for one in outcomes)
+    return in_flight(message_id for ids in failed for message_id in ids)
+
+
+def _delivered(until: datetime, arrived: tuple[ConnectionId, list[Message]]) -> Delivered | list[str]:
+    connection, messages = arrived
+    try:
+        delivered = deliver_wiring.deliverer().deliver(connection, list(_incoming(messages)), until=until)
+        if delivered.end is End.CLOSED:
+            logger.info(json.dumps(last_words(delivered, now=wiring.CLOCK.now())))
+        if delivered.end in LOST and delivered.session is not None:
+            wiring.inbox().tell(connection, Lost(), request=f"lost-{messages[0].message_id}")
+        if delivered.end in PAUSES:
+            left = [message for message in messages if message.message_id in delivered.not_done]
+            deliver_wiring.queue().show_again(left, after=PAUSES[delivered.end])
+    except Exception:
+        logger.exception("%d items of an outbox were not posted", len(messages))
+        return [message.message_id for message in messages]  # one connection must not take others along
+    return delivered
+
+
+def _incoming(messages: Iterable[Message]) -> Iterable[Incoming]:
+    for message in messages:
+        try:
+            yield Incoming(message.message_id, parse_item(message.body), sent_at(message))
+        except InvalidItem:
+            logger.exception("message %s of an outbox is left out", message.message_id)

@@ -1,0 +1,43 @@
+"""What the function `deliver` works with, made once for each function instance."""
+
+import os
+from functools import cache
+
+import boto3
+
+from lambdas.live import wiring
+from signalbox.aws.live_connections import ONCE, SEVERAL_TIMES, ApiConnections
+from signalbox.aws.live_desks import DynamoDesks
+from signalbox.aws.live_log import DynamoTopicLog
+from signalbox.aws.live_outbox import SqsOutboxQueue
+from signalbox.live.delivering import Deliverer
+
+
+@cache
+def deliverer() -> Deliverer:
+    """Return what posts to connections."""
+    exchanges = boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
+    return Deliverer(
+        desks=DynamoDesks(wiring.table(), exchanges),
+        log=DynamoTopicLog(wiring.table()),
+        connections=connections(),
+        now=wiring.CLOCK.now,
+    )
+
+
+@cache
+def queue() -> SqsOutboxQueue:
+    """Return the queue of outboxes."""
+    return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
+
+
+@cache
+def connections() -> ApiConnections:
+    """Return the connections; on the local stage the API is a path of the emulator's endpoint."""
+    url = wiring.settings().text("LIVE_CONNECTIONS_URL")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "") + url if url.startswith("/") else url
+    once, several_times = (
+        boto3.client("apigatewaymanagementapi", endpoint_url=endpoint, config=config)
+        for config in (ONCE, SEVERAL_TIMES)
+    )
+    return ApiConnections(once, several_times)

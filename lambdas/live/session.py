@@ -1,0 +1,81 @@
+"""Does what clients ask for, one after the other; and remembers those of which nothing is heard any more."""
+
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from lambdas.live import session_wiring, wiring
+from lambdas.received import in_flight
+from lambdas.threads import side_by_side
+from signalbox.aws.live_inbox import timed_connection
+from signalbox.errors import RejectedError
+from signalbox.live.conversing import Arrival, Conversation
+from signalbox.live.session_ports import SessionPorts
+from signalbox.live.state import ConnectionId, Elapsed, FrameId, Lost
+
+SWEEP = "sweep"
+Record = dict[str, Any]
+
+logger = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Return the messages that stay in flight; for the task of the schedule, how many connections are overdue."""
+    if "Records" in event:
+        records = event["Records"]
+        return in_flight(_timed(records) if _are_timers(records) else _heard(records))
+    if event["task"] == SWEEP:
+        return {"lost": _sweep()}
+    raise RejectedError(f"unknown task {event['task']!r}; known: {SWEEP}")
+
+
+def _are_timers(records: list[Record]) -> bool:
+    name = records[0]["eventSourceARN"].rpartition(":")[2]
+    return bool(name == wiring.settings().text("LIVE_TIMERS_URL").rpartition("/")[2])
+
+
+def _heard(records: Iterable[Record]) -> list[str]:
+    """Hear what stands in inboxes, of several connections at a time; write down what happened before it is off them."""
+    by_connection: dict[ConnectionId, list[Record]] = {}
+    for record in records:
+        by_connection.setdefault(ConnectionId(record["attributes"]["MessageGroupId"]), []).append(record)
+    converse = partial(_conversed, session_wiring.ports())  # clients are not to be made by several threads
+    try:
+        return [message for failed in side_by_side(converse, by_connection.items()) for message in failed]
+    finally:
+        session_wiring.write_down()
+
+
+def _conversed(ports: SessionPorts, arrived: tuple[ConnectionId, list[Record]]) -> list[str]:
+    """Return the messages of a connection that must come again: the first that failed, and all behind it."""
+    connection, records = arrived
+    done = 0
+    try:
+        for _ in Conversation(ports, connection).hear(map(_arrival, records)):
+            done += 1
+    except Exception:
+        logger.exception("message %s of an inbox was not handled", records[done]["messageId"])
+        return [record["messageId"] for record in records[done:]]  # one connection must not take others along
+    return []
+
+
+def _arrival(record: Record) -> Arrival:
+    sent_at = datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, UTC)
+    connection = ConnectionId(record["attributes"]["MessageGroupId"])
+    return Arrival(FrameId(record["messageId"]), connection, record["body"], sent_at)
+
+
+def _timed(records: Iterable[Record]) -> list[str]:
+    for record in records:
+        wiring.inbox().tell(timed_connection(record["body"]), Elapsed(), request=record["messageId"])
+    return []  # who failed has failed all of them, and they come again: being told twice is fine
+
+
+def _sweep() -> int:
+    now = wiring.CLOCK.now()
+    lost = list(wiring.sessions().overdue(now=now))
+    for connection in lost:
+        wiring.inbox().tell(connection, Lost(), request=f"sweep-{now:%Y%m%d%H%M}")
+    return len(lost)

@@ -1,0 +1,53 @@
+"""What the functions of live share, made once for each function instance."""
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+
+from signalbox.aws.live_inbox import SqsInbox, SqsTimers
+from signalbox.aws.live_sessions import DynamoSessions
+from signalbox.aws.settings import Settings, SystemClock
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_sqs.client import SQSClient
+
+CLOCK = SystemClock()
+
+
+@cache
+def settings() -> Settings:
+    """Return this function's settings."""
+    return Settings(os.environ)
+
+
+@cache
+def table() -> "Table":
+    """Return the table of live; threads may share it, for its calls only go through its client, which is safe."""
+    return boto3.resource("dynamodb").Table(settings().text("LIVE_TABLE"))
+
+
+@cache
+def sqs() -> "SQSClient":
+    """Return an SQS client."""
+    return boto3.client("sqs")
+
+
+@cache
+def sessions() -> DynamoSessions:
+    """Return the records of connections."""
+    return DynamoSessions(table())
+
+
+@cache
+def inbox() -> SqsInbox:
+    """Return the way into inboxes."""
+    return SqsInbox(sqs(), settings().text("LIVE_INBOX_URL"))
+
+
+@cache
+def timers() -> SqsTimers:
+    """Return what brings connections back to mind."""
+    return SqsTimers(sqs(), settings().text("LIVE_TIMERS_URL"))
