@@ -13,9 +13,13 @@ from stacks.exchange_environment import (
     user_control_queues_arn,
 )
 from stacks.grants import EVENT_SOURCE_MAPPINGS
+from stacks.history_grants import dead_letters_arns, folders_of
+from stacks.history_job import HistoryJob
+from stacks.history_lake import TABLE_PREFIX
+from stacks.live_environment import connections_arn, ordered_exchanges_arn
 from stacks.signalbox_stack import SignalboxStack
 from stacks.splitting_grants import settings_arns
-from stacks.state_stack import StateStack
+from stacks.state_stack import RAW_PREFIX, REPORTS, StateStack
 
 TRACING = "X-Ray's two write actions know no resources; the other actions of the role name theirs."
 CLIENT_QUEUES = (
@@ -46,6 +50,16 @@ UNNAMEABLE_METRICS = (
 )
 MAPPINGS = "AWS names event source mappings; the policy names the functions whose mappings may be changed."
 STACK = "CloudFormation ends the ARN of a stack with an id of its own."
+OPEN_CONNECTIONS = (
+    "Browsers can set no headers when they connect, so a client says who it is in its first message; a connection "
+    "that has not joined within 10 s is closed, and the API is throttled."
+)
+OPEN_PAGE = "It serves the page, which holds no secrets and can do nothing without a session, and the health of live."
+ACCESS_LOGS = (
+    "Access logs of WebSocket APIs need a role for the whole account, which is not ours to set; history has every "
+    "session's beginning and end."
+)
+CONNECTIONS = "Connections come and go, so they can only be named by the API and stage that they are of."
 OPEN_API = (
     "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy learns "
     "nothing but an offer that any other proxy could have been given."
@@ -67,9 +81,10 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
         )
     )
     _acknowledge_functions(stack, config)
-    _acknowledge_roles(state, stack)
+    _acknowledge_roles(state, stack, config)
     _acknowledge_splitting(stack, config)
     _acknowledge_exchange(stack, config)
+    _acknowledge_live(stack, config)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
     if config.local:
         _acknowledge_emulator(stack)
@@ -82,7 +97,7 @@ def _acknowledge_state(state: StateStack) -> None:
     _accept(
         state.history_bucket,
         "S1",
-        "Only the delivery stream and the report job may touch the bucket. Accounts that want each access on record "
+        "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
         "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
     )
     _accept(
@@ -90,6 +105,11 @@ def _acknowledge_state(state: StateStack) -> None:
         "SMG4",
         "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
         "clients off; `signalbox rendezvous credentials --rotate` does it when that is wanted.",
+    )
+    _accept(
+        state.live_pepper,
+        "SMG4",
+        "It opens nothing: it makes unknown users look like known ones, and a new one would tell them apart.",
     )
 
 
@@ -100,6 +120,8 @@ def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
         _accept_resource(function.own_role, "*", TRACING)
         _accept_resource(function.own_role, queues, CLIENT_QUEUES)
     _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
+    _accept(stack.overflow.drain, "L1", RUNTIME)
+    _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
 
 
 def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
@@ -130,6 +152,20 @@ def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
 
 
+def _acknowledge_live(stack: SignalboxStack, config: Config) -> None:
+    live = stack.live
+    for function in live.functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", TRACING)
+    _accept_resource(live.functions["session"].own_role, _as_found(ordered_exchanges_arn(config)), DECLARED_QUEUES)
+    api = stack.resolve(live.websocket.api.api_id)["Ref"]
+    connections = connections_arn(live.websocket.api.api_id).replace(live.websocket.api.api_id, f"<{api}>")
+    _accept_resource(live.functions["deliver"].own_role, _as_found(connections), CONNECTIONS)
+    _accept(live.websocket, "APIG4", OPEN_CONNECTIONS)
+    _accept(live.websocket, "APIG1", ACCESS_LOGS)
+    _accept(live.page, "APIG4", OPEN_PAGE)
+
+
 def _as_found(resource: str) -> str:
     """Return an ARN as cdk-nag writes it."""
     for token, name in ((Aws.PARTITION, "Partition"), (Aws.REGION, "Region"), (Aws.ACCOUNT_ID, "AccountId")):
@@ -137,7 +173,7 @@ def _as_found(resource: str) -> str:
     return resource
 
 
-def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:
+def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config) -> None:
     bucket = _imported(state, stack)
     objects = "The objects of one prefix of one bucket: services name them, after the hour, the day or the question."
     for prefix in ("raw", "errors"):
@@ -145,22 +181,29 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack) -> None:
     for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
         for prefix in ("raw", "queries"):
             _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
-    for report in stack.reports.values():
-        for prefix in ("raw", "reports"):
-            _accept_resource(report.role, f"{bucket}/{prefix}/*", objects)
-        _accept_resource(
-            report.role,
-            "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*",
-            "Glue names the log groups of its jobs itself, after their security configuration.",
-        )
-        _accept_resource(report.role, "*", "Metrics know no resources; the policy names their namespace instead.")
+    _accept_resource(stack.live.functions["session"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
+    for job in stack.jobs.values():
+        _acknowledge_job(job, bucket, config)
+
+
+def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
+    objects = "The objects of one prefix of one bucket: Spark and Iceberg name them, and topics, days and replays do."
+    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.what.reads), *folders_of(job), f"{RAW_PREFIX}*")
+    for name in folders:
+        if name.endswith("*"):
+            _accept_resource(job.role, f"{bucket}/{name}", objects)
+    for resource in (exchange_queues_arn(config), bound_queues_arn(config), *dead_letters_arns(config)):
+        _accept_resource(job.role, _as_found(resource), DECLARED_QUEUES)
+    logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*"
+    _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
+    _accept_resource(job.role, "*", "Metrics know no resources; the policy names their namespace instead.")
 
 
 def _acknowledge_emulator(stack: SignalboxStack) -> None:
     reason = "The emulator has no security configurations; a deployment to AWS has this one."
-    for report in stack.reports.values():
+    for job in stack.jobs.values():
         for rule in ("GL1", "GL3"):
-            _accept(report.job, rule, reason)
+            _accept(job.job, rule, reason)
 
 
 def _imported(state: StateStack, stack: Stack) -> str:

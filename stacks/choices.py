@@ -10,6 +10,8 @@ LOG_RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180),
     *(365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
 )
+# So that the runs of each day are at the same hours.
+PARTS_OF_A_DAY = (1, 2, 3, 4, 6, 8, 12, 24)
 # An HTTP API ends an integration after 30 s; a function that ends first still gets to say why.
 LONGEST_HTTP_TIMEOUT_SECONDS = 29
 # What a request needs beside its deliberate waiting: a cold start and the slowest call with its retries.
@@ -228,11 +230,32 @@ class Choices:
     route_retry_seconds: int = setting(
         30, "How long after it failed a delivery is tried again.", unit="s", minimum=5, maximum=43_200
     )
+    live_concurrency: int = setting(
+        10,
+        "Batches of what connections say, and of what is posted to them, that are worked on at once.",
+        unit="functions",
+        minimum=2,
+        maximum=1000,
+    )
+    live_timeout_seconds: int = setting(
+        10,
+        "The longest run of the functions of live; what one of them left undone is tried again after six times that.",
+        unit="s",
+        minimum=5,
+        maximum=60,
+    )
     report_hour_utc: int = setting(
         1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23
     )
+    history_interval_hours: int = setting(
+        6,
+        "How often history is compacted and logs of topics are exported. Events of a topic that are kept for a "
+        "shorter time are not all exported.",
+        unit="h",
+        choices=PARTS_OF_A_DAY,
+    )
     history_retention_days: int = setting(
-        365, "How long raw history events are kept.", unit="days", minimum=1, maximum=3653
+        365, "How long history events are kept, raw and in the table of events.", unit="days", minimum=1, maximum=3653
     )
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
     alarm_topic_arn: str | None = setting(

@@ -76,6 +76,21 @@ class Config(Choices):
         return f"{self.stage}-exchange-retries"
 
     @property
+    def live_inbox(self) -> str:
+        """The name of the queue in which waits what connections say."""
+        return f"{self.stage}-live-inbox.fifo"
+
+    @property
+    def live_outbox(self) -> str:
+        """The name of the queue in which waits what is to be posted to connections."""
+        return f"{self.stage}-live-outbox.fifo"
+
+    @property
+    def live_timers(self) -> str:
+        """The name of the queue whose delays are the times that connections have."""
+        return f"{self.stage}-live-timers"
+
+    @property
     def queues_to_split(self) -> tuple[str, ...]:
         """The names of the queues that may be split."""
         return self._or_demo(parts(self.splittable_queues), DEMO)

@@ -179,7 +179,7 @@ def _broken_exchanges(config: Config) -> Iterator[str]:
 
 def _opens_own(prefix: str, stage: str) -> bool:
     """Tell whether queues of the stage itself start with this: those that people name, and those that CDK names."""
-    named = (f"{stage}-split-", f"{stage}-exchange-")
+    named = (f"{stage}-split-", f"{stage}-exchange-", f"{stage}-live-")
     return any(_overlap(prefix, own) for own in named) or bool(re.match(f"{re.escape(stage)}-[A-Z]", prefix))
 
 

@@ -1,6 +1,5 @@
 """The exchange: the queue that takes commands, the queues of what is tried again, and the functions behind them."""
 
-from collections.abc import Mapping
 from functools import partial
 
 from aws_cdk import Duration
@@ -49,10 +48,25 @@ class Exchange(Construct):
             "OrderedRetries", self.ordered_dead_letters, key=state.queue_key, config=config
         )
         resources = self._resources(state, stream_name)
-        make = partial(self._function, program=program, key=state.state_key, config=config)
-        route = make("route", config.route_timeout_seconds, environment=route_environment(resources, config))
+        make = partial(
+            Function,
+            self,
+            capability="exchange",
+            program=program,
+            key=state.state_key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+        )
+        route = make(
+            "route",
+            description=DESCRIPTIONS["route"],
+            timeout_seconds=config.route_timeout_seconds,
+            environment=route_environment(resources, config),
+        )
         told = control_environment(resources, config, route_arn=route.function_arn)
-        control = make("control", TIMEOUT_SECONDS, environment=told)
+        control = make(
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+        )
         # It publishes for users and says for whom, which is believed of nobody else.
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
         self.functions = {"route": route, "control": control}
@@ -89,29 +103,6 @@ class Exchange(Construct):
             dead_letter_queue_url=self.dead_letters.queue_url,
             retry_queue_url=self.retries.queue_url,
             ordered_retry_queue_url=self.ordered_retries.queue_url,
-        )
-
-    def _function(
-        self,
-        name: str,
-        seconds: int,
-        *,
-        environment: Mapping[str, str],
-        program: Program,
-        key: kms.IKey,
-        config: Config,
-    ) -> Function:
-        return Function(
-            self,
-            name.capitalize(),
-            handler=f"lambdas.exchange.{name}.handler",
-            description=DESCRIPTIONS[name],
-            program=program,
-            timeout=Duration.seconds(seconds),
-            environment=environment,
-            key=key,
-            config=config,
-            memory_megabytes=MEMORY_MEGABYTES,
         )
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:

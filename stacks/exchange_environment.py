@@ -19,6 +19,7 @@ NEEDS = {
         "EXCHANGE_RETRY_QUEUE_URL",
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL",
         "EXCHANGE_MAXIMUM_RECEIVES",
+        "ROUTE_TIMEOUT_SECONDS",
     ),
     "control": (
         *COMMON,
@@ -103,6 +104,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "EXCHANGE_RETENTION_SECONDS": str(config.exchange_retention_seconds),
         "EXCHANGE_MAXIMUM_RECEIVES": str(config.exchange_maximum_receives),
         "ROUTE_CONCURRENCY": str(config.route_concurrency),
+        "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),
         "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),
         "QUEUE_METRICS_DELAY_SECONDS": str(0 if config.local else METRICS_DELAY_SECONDS),
     }

@@ -56,34 +56,35 @@ def program(scope: Construct, config: Config) -> Program:
 
 
 class Function(lambda_.Function):
-    """A handler in `lambdas/` with exactly the permissions that `grants.py` adds to its role."""
+    """The handler `lambdas/<capability>/<module>.py` with exactly the permissions that `grants.py` adds to its role."""
 
     def __init__(
         self,
         scope: Construct,
-        name: str,
+        module: str,
         *,
-        handler: str,
+        capability: str,
         description: str,
         program: Program,
-        timeout: Duration,
+        timeout_seconds: int,
         environment: Mapping[str, str],
         key: kms.IKey,
         config: Config,
         memory_megabytes: int = MEMORY_MEGABYTES,
     ) -> None:
+        name = module.capitalize()
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group = LogGroup(scope, f"{name}Logs", key=key, config=config)
         super().__init__(
             scope,
             name,
-            handler=handler,
+            handler=f"lambdas.{capability}.{module}.handler",
             description=description,
             code=program.code,
             layers=[program.layer],
             runtime=program.runtime,
             architecture=program.architecture,
-            timeout=timeout,
+            timeout=Duration.seconds(timeout_seconds),
             memory_size=memory_megabytes,
             environment=dict(environment),
             role=role,

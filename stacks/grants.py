@@ -1,6 +1,6 @@
 """Who may touch what: every permission of every role; those of splitting are beside, in `splitting_grants.py`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
@@ -10,13 +10,13 @@ from aws_cdk import aws_lambda as lambda_
 
 from stacks.arns import arn
 from stacks.config import Config
+from stacks.history_job import HistoryJob
 from stacks.history_lake import HistoryLake
 from stacks.keys import through
 from stacks.rendezvous import Rendezvous
 from stacks.rendezvous_environment import client_queues_arn
-from stacks.report_job import ReportJob
 from stacks.schedules import Schedules
-from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, REPORT_PREFIX, StateStack
+from stacks.state_stack import StateStack
 from stacks.tables import BY_EXPIRY, OPEN_OFFERS
 
 READ_ITEMS = ("dynamodb:GetItem", "dynamodb:Query")
@@ -63,48 +63,15 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     allow_key(offer, state.queue_key, service="sqs")
 
 
-def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
-    """Let Firehose write history and errors, and read the table that it writes for."""
-    role, bucket = lake.delivery_role, lake.bucket
-    written = [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, ERROR_PREFIX)]
-    allow(role, ["s3:PutObject", "s3:AbortMultipartUpload", "s3:GetObject"], written)
-    allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
-    allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], table_arns(lake))
-    allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
-    allow_key(role, state.state_key, service="s3")
-
-
-def grant_report(report: ReportJob, *, state: StateStack) -> None:
-    """Let a report job read history, write its report, and log."""
-    role, bucket = report.role, state.history_bucket
-    # The S3 connector looks at a folder's parents as if they were files.
-    reports = [
-        bucket.arn_for_objects(REPORT_PREFIX.split("/")[0]),
-        bucket.arn_for_objects(f"{REPORT_PREFIX.split('/')[0]}/*"),
-    ]
-    allow(role, ["s3:GetObject"], [bucket.arn_for_objects(f"{RAW_PREFIX}*"), *reports])
-    allow(role, ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"], reports)
-    allow(role, ["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"], [bucket.bucket_arn])
-    allow(
-        role,
-        ["s3:GetObject"],
-        [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (report.script, report.modules)],
-    )
-    allow_key(role, state.state_key, service="s3")
-    logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws-glue/jobs/*"
-    allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])
-    # Metrics know no resources, but namespaces.
-    allow(role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": "Glue"}})
-
-
 def grant_schedules(
-    schedules: Schedules, *, calls: Mapping[str, lambda_.IFunction], jobs: Mapping[str, ReportJob], state: StateStack
+    schedules: Schedules, *, calls: Mapping[str, lambda_.IFunction], jobs: Iterable[HistoryJob], state: StateStack
 ) -> None:
     """Let each schedule make its one call, and put it into the dead-letter queue if it cannot."""
     for name, function in calls.items():
         allow(schedules.roles[name], ["lambda:InvokeFunction"], [function.function_arn])
-    for name, report in jobs.items():
-        allow(schedules.roles[name], ["glue:StartJobRun"], [report.job.job_arn])
+    for job in jobs:
+        for name in job.what.times:
+            allow(schedules.roles[name], ["glue:StartJobRun"], [job.job.job_arn])
     for role in schedules.roles.values():
         allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
         allow_key(role, state.queue_key, service="sqs")

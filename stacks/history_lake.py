@@ -15,6 +15,7 @@ from stacks.logs import LogGroup
 from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX
 
 TABLE = "events_raw"
+TABLE_PREFIX = "tables/"  # of the Iceberg tables that jobs make
 # The columns of signalbox/history/event.py in Hive's types; a test compares the two.
 COLUMNS = {
     "version": "int",
@@ -47,6 +48,7 @@ class HistoryLake(Construct):
             self,
             "Database",
             database_name=f"{config.stage.replace('-', '_')}_history",
+            location_uri=f"s3://{bucket.bucket_name}/{TABLE_PREFIX.rstrip('/')}",
             removal_policy=RemovalPolicy.DESTROY,
         )
         self.table = _table(self, self.database, bucket=bucket)

@@ -35,6 +35,7 @@ class PublicApi(Construct):
         scope: Construct,
         name: str,
         *,
+        api_name: str,
         routes: Mapping[str, lambda_.IFunction],
         default: lambda_.IFunction,
         key: kms.IKey,
@@ -44,7 +45,7 @@ class PublicApi(Construct):
         self.api = apigatewayv2.HttpApi(
             self,
             "Http",
-            api_name=f"{config.stage}-rendezvous",
+            api_name=api_name,
             create_default_stage=False,
             default_integration=_integration(default),
         )

@@ -10,9 +10,11 @@ from constructs import Construct
 from stacks.config import Config
 from stacks.exchange import Exchange
 from stacks.function import Function
+from stacks.history_job import HistoryJob
 from stacks.history_lake import HistoryLake
+from stacks.history_overflow import HistoryOverflow
+from stacks.live import Live
 from stacks.rendezvous import Rendezvous
-from stacks.report_job import ReportJob
 from stacks.schedules import Schedules
 from stacks.splitting import Splitting
 
@@ -31,16 +33,22 @@ class Monitoring(Construct):
         rendezvous: Rendezvous,
         splitting: Splitting,
         exchange: Exchange,
+        live: Live,
         lake: HistoryLake,
-        reports: Mapping[str, ReportJob],
+        overflow: HistoryOverflow,
+        jobs: Mapping[str, HistoryJob],
         schedules: Schedules,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
         self.alarms = [
-            *_alarms(rendezvous, lake=lake, reports=reports.values(), schedules=schedules),
+            *_alarms(rendezvous, lake=lake, jobs=jobs.values(), schedules=schedules),
             *_splitting_alarms(splitting),
             *_exchange_alarms(exchange),
+            *live.alarms,
+            *overflow.alarms,
+            *overflow.drain.alarms,
+            *(alarm for function in live.functions.values() for alarm in function.alarms),
         ]
         cloudwatch.Dashboard(
             self,
@@ -58,13 +66,16 @@ class Monitoring(Construct):
                 _routing_row(),
                 _retry_row(exchange),
                 _function_row(exchange.functions, of="exchange"),
-                _history_row(lake, reports),
+                _connection_row(live),
+                _inbox_row(live),
+                _function_row(live.functions, of="live"),
+                _history_row(lake, jobs),
             ],
         )
 
 
 def _alarms(
-    rendezvous: Rendezvous, *, lake: HistoryLake, reports: Iterable[ReportJob], schedules: Schedules
+    rendezvous: Rendezvous, *, lake: HistoryLake, jobs: Iterable[HistoryJob], schedules: Schedules
 ) -> list[cloudwatch.IAlarm]:
     functions = (alarm for function in rendezvous.functions.values() for alarm in function.alarms)
     return [
@@ -73,7 +84,7 @@ def _alarms(
         rendezvous.api.alarm,
         *functions,
         *lake.alarms,
-        *(report.alarm for report in reports),
+        *(job.alarm for job in jobs),
         schedules.dead_letters.alarm,
     ]
 
@@ -176,6 +187,43 @@ def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
     ]
 
 
+def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
+    """Show who is connected, what is posted to them, and how long after it was published."""
+    event, stage = partial(_event, of="live"), live.websocket.stage
+    return [
+        _graph("Connections begun, messages", [stage.metric("ConnectCount"), stage.metric("MessageCount")]),
+        _graph(
+            "Events posted, dropped, posts that failed",
+            [event(name) for name in ("DeliveredPosted", "DeliveredDropped", "DeliveredFailed")],
+        ),
+        _graph(
+            "Time from publishing to posting (ms)",
+            [event("DeliveredPostedLatency", statistic=statistic) for statistic in ("p50", "p95")],
+        ),
+    ]
+
+
+def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
+    event, queues = partial(_event, of="live"), (live.inbox, live.outbox, live.timers)
+    return [
+        _graph("Sessions begun and ended", [event(f"Session{outcome}") for outcome in ("Started", "Ended")]),
+        _graph(
+            "Subscriptions begun, ended, revoked",
+            [event(f"Subscription{outcome}") for outcome in ("Subscribed", "Unsubscribed", "Revoked")],
+        ),
+        _graph(
+            "Oldest frame, post and timer (s), dead letters of live",
+            [
+                *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in queues),
+                *(
+                    dead.metric_approximate_number_of_messages_visible(statistic="Maximum")
+                    for dead in (live.dead_letters, live.ordered_dead_letters)
+                ),
+            ],
+        ),
+    ]
+
+
 def _event(name: str, *, of: str = "rendezvous", statistic: str = "Sum") -> cloudwatch.Metric:
     return cloudwatch.Metric(
         namespace="Signalbox", metric_name=name, dimensions_map={"service": of}, statistic=statistic
@@ -224,13 +272,13 @@ def _http_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _history_row(lake: HistoryLake, reports: Mapping[str, ReportJob]) -> list[cloudwatch.IWidget]:
+def _history_row(lake: HistoryLake, jobs: Mapping[str, HistoryJob]) -> list[cloudwatch.IWidget]:
     return [
         _graph("History events", [lake.stream.metric_incoming_records()]),
         _graph("History age in S3 (s)", [lake.stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum")]),
         _graph(
-            "Reports that failed",
-            [report.job.metric_failure(label=name, statistic="Sum") for name, report in reports.items()],
+            "Jobs that failed",
+            [job.job.metric_failure(label=name, statistic="Sum") for name, job in jobs.items()],
         ),
     ]
 

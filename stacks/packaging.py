@@ -49,9 +49,11 @@ def code(config: Config, *, cache: Path = CACHE) -> Folder:
     return _built("code", digest, lambda folder: _copy_compiled(files, folder), cache=cache)
 
 
-def glue_modules(*, cache: Path = CACHE) -> Folder:
-    """Collect the modules that Glue scripts import, to be zipped beside the script."""
-    files = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "glue_jobs").rglob("*.py"))}
+def glue_modules(*, with_core: bool = False, cache: Path = CACHE) -> Folder:
+    """Collect the modules that Glue scripts import, to be zipped beside the script; few need the core and adapters."""
+    files = dict(_modules("glue_jobs"))
+    if with_core:
+        files |= _modules("signalbox")
     digest = _digest((name.encode(), path.read_bytes()) for name, path in files.items())
     return _built("glue", digest, lambda folder: _copy(files, folder), cache=cache)
 
@@ -68,12 +70,18 @@ def _digest(inputs: Iterable[tuple[bytes, bytes]]) -> str:
     return digest.hexdigest()
 
 
+def _modules(package: str) -> Iterable[tuple[str, Path]]:
+    for path in sorted((ROOT / package).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(LEFT_OUT):
+            yield name, path
+
+
 def _code_files(config: Config) -> Iterable[tuple[str, Path]]:
     for package in ("signalbox", "lambdas"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = path.relative_to(ROOT).as_posix()
-            if not name.startswith(LEFT_OUT):
-                yield name, path
+        yield from _modules(package)
+    for path in sorted((ROOT / "web").iterdir()):
+        yield path.relative_to(ROOT).as_posix(), path
     if config.bridge_list_file:
         yield "settings/bridges.jsonl", config.bridge_list_file
     if config.country_database_file:

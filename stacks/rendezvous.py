@@ -81,11 +81,11 @@ class Rendezvous(Construct):
         return {
             name: Function(
                 self,
-                name.capitalize(),
-                handler=f"lambdas.rendezvous.{name}.handler",
+                name,
+                capability="rendezvous",
                 description=description,
                 program=program,
-                timeout=Duration.seconds(_timeout(name, config)),
+                timeout_seconds=_timeout(name, config),
                 environment=environment[name],
                 key=state.state_key,
                 config=config,
@@ -102,7 +102,15 @@ class Rendezvous(Construct):
             "/client": self.functions["client"],
             "/amp/{proxy+}": self.functions["client"],
         }
-        return PublicApi(self, "Api", routes=routes, default=self.functions["page"], key=state.state_key, config=config)
+        return PublicApi(
+            self,
+            "Api",
+            api_name=f"{config.stage}-rendezvous",
+            routes=routes,
+            default=self.functions["page"],
+            key=state.state_key,
+            config=config,
+        )
 
 
 def _timeout(name: str, config: Config) -> int:

@@ -1,5 +1,7 @@
 """The stack of a stage: capabilities composed, permissions granted, results named."""
 
+from collections.abc import Iterator
+
 from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
@@ -8,18 +10,22 @@ from stacks.config import Config
 from stacks.exchange import Exchange
 from stacks.exchange_grants import grant_exchange
 from stacks.function import Function, program
-from stacks.grants import grant_delivery, grant_rendezvous, grant_report, grant_schedules
+from stacks.grants import grant_rendezvous, grant_schedules
+from stacks.history_grants import grant_delivery, grant_job
+from stacks.history_jobs import HistoryJobs, schedule
 from stacks.history_lake import TABLE, HistoryLake
+from stacks.history_overflow import HistoryOverflow
+from stacks.live import Live
+from stacks.live_grants import grant_live, grant_live_routing
 from stacks.monitoring import Monitoring
 from stacks.rendezvous import Rendezvous
-from stacks.report_job import RENDEZVOUS, SPLITTING, ReportJob
-from stacks.schedules import SCHEDULED_TIME, Schedules
+from stacks.schedules import Schedules
 from stacks.splitting import Splitting
 from stacks.splitting_grants import grant_splitting
 from stacks.state_stack import REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
 
-# The first one's name in the template is older than the second report.
-REPORTS = {"Report": RENDEZVOUS, "SplitReport": SPLITTING}
+# What writes no history.
+READERS = ("page", "receive", "connect")
 
 
 class SignalboxStack(Stack):
@@ -33,10 +39,13 @@ class SignalboxStack(Stack):
         self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
         self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
         self.exchange = Exchange(self, "Exchange", state=state, stream_name=stream, program=built, config=config)
-        self.reports = {
-            name: ReportJob(self, name, report=report, bucket=state.history_bucket, key=key, config=config)
-            for name, report in REPORTS.items()
-        }
+        self.live = Live(self, "Live", state=state, stream_name=stream, program=built, config=config)
+        self.live.introduce(self.exchange, state=state)
+        self.overflow = HistoryOverflow(
+            self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
+        )
+        self.overflow.introduce(self._writers)
+        self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=self.lake, key=key, config=config).jobs
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
         self.monitoring = Monitoring(
@@ -45,18 +54,22 @@ class SignalboxStack(Stack):
             rendezvous=self.rendezvous,
             splitting=self.splitting,
             exchange=self.exchange,
+            live=self.live,
             lake=self.lake,
-            reports=self.reports,
+            overflow=self.overflow,
+            jobs=self.jobs,
             schedules=self.schedules,
             config=config,
         )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
         grant_splitting(self.splitting, state=state, lake=self.lake, config=config)
         grant_exchange(self.exchange, state=state, lake=self.lake, config=config)
+        grant_live(self.live, state=state, lake=self.lake, config=config)
+        grant_live_routing(self.exchange, live=self.live, state=state)
         grant_delivery(self.lake, state=state)
-        for report in self.reports.values():
-            grant_report(report, state=state)
-        grant_schedules(self.schedules, calls=self._calls, jobs=self.reports, state=state)
+        for job in self.jobs.values():
+            grant_job(job, lake=self.lake, state=state, config=config)
+        grant_schedules(self.schedules, calls=self._calls, jobs=self.jobs.values(), state=state)
         self._name_results(state, config)
 
     def _schedule(self, config: Config) -> None:
@@ -67,16 +80,17 @@ class SignalboxStack(Stack):
             "SweepSplits": ("strays", _daily(hour=4)),
             "ExpireQueues": ("expire", _every(minutes=1)),
             "SweepExchanges": ("strays", _daily(hour=5)),
+            "SweepSessions": ("sweep", _every(minutes=5)),
         }
         for name, (task, expression) in tasks.items():
             self.schedules.invoke(name, self._calls[name], payload={"task": task}, expression=expression)
-        for name, report in self.reports.items():
-            self.schedules.start_job(
-                name,
-                report.job.job_name,
-                arguments={"--day": SCHEDULED_TIME},
-                expression=_daily(hour=config.report_hour_utc),
-            )
+        schedule(self.jobs.values(), self.schedules, config)
+
+    @property
+    def _writers(self) -> Iterator[Function]:
+        """The functions that write history: all but those that only show pages, or take what others see to."""
+        for capability in (self.rendezvous, self.splitting, self.exchange, self.live):
+            yield from (function for name, function in capability.functions.items() if name not in READERS)
 
     @property
     def _calls(self) -> dict[str, Function]:
@@ -87,6 +101,7 @@ class SignalboxStack(Stack):
             **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
             **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
             **dict.fromkeys(("ExpireQueues", "SweepExchanges"), exchange),
+            "SweepSessions": self.live.functions["session"],
         }
 
     def _name_results(self, state: StateStack, config: Config) -> None:
@@ -108,10 +123,11 @@ class SignalboxStack(Stack):
             "ClientSecretArn": state.client_secret.secret_arn,
             "SweepFunctionName": self.rendezvous.functions["sweep"].function_name,
             "ClientQueuePrefix": config.client_queue_prefix,
-            "ReportJobName": self.reports["Report"].job.job_name,
+            "ReportJobName": self.jobs["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
+            **self._live_results(state),
             "Region": Aws.REGION,
         }
         for name, value in results.items():
@@ -127,7 +143,7 @@ class SignalboxStack(Stack):
             "ControlFunctionName": splitting.functions["control"].function_name,
             "SplitReplyQueuePrefix": config.split_reply_prefix,
             "TemporaryQueuePrefix": config.temporary_queue_prefix,
-            "SplitReportJobName": self.reports["SplitReport"].job.job_name,
+            "SplitReportJobName": self.jobs["SplitReport"].job.job_name,
             "SplitReportPrefix": SPLIT_REPORT_PREFIX,
             "SplitUserPolicyArn": splitting.user_policy.managed_policy_arn,
         }
@@ -143,6 +159,22 @@ class SignalboxStack(Stack):
             "RouteFunctionName": exchange.functions["route"].function_name,
             "RouteFunctionArn": exchange.functions["route"].function_arn,
             "ExchangeControlFunctionName": exchange.functions["control"].function_name,
+        }
+
+    def _live_results(self, state: StateStack) -> dict[str, str]:
+        live = self.live
+        return {
+            "LiveWebSocketUrl": live.websocket.stage.url,
+            "LiveWebSocketApiId": live.websocket.api.api_id,
+            "LivePageUrl": f"{live.page.stage.url}live/",
+            "LivePageApiId": live.page.api.api_id,
+            "LiveTable": state.live_table.table_name,
+            "LiveInboxUrl": live.inbox.queue_url,
+            "LiveOutboxUrl": live.outbox.queue_url,
+            "LiveDeadLetterQueueUrl": live.dead_letters.queue_url,
+            "LiveOrderedDeadLetterQueueUrl": live.ordered_dead_letters.queue_url,
+            "SessionFunctionName": live.functions["session"].function_name,
+            "DeliverFunctionName": live.functions["deliver"].function_name,
         }
 
 

@@ -1,11 +1,8 @@
 """Splitting: the queue that takes commands, and the functions that obey them and share out messages."""
 
-from collections.abc import Mapping
 from functools import partial
 
-from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.commands import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
@@ -44,35 +41,28 @@ class Splitting(Construct):
             control_queue_url=self.control_queue.queue_url,
             dead_letter_queue_url=self.dead_letters.queue_url,
         )
-        make = partial(self._function, program=program, key=state.state_key, config=config)
-        split = make("split", config.split_timeout_seconds, environment=split_environment(resources, config))
+        make = partial(
+            Function,
+            self,
+            capability="splitting",
+            program=program,
+            key=state.state_key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+        )
+        split = make(
+            "split",
+            description=DESCRIPTIONS["split"],
+            timeout_seconds=config.split_timeout_seconds,
+            environment=split_environment(resources, config),
+        )
         told = control_environment(resources, config, split_arn=split.function_arn)
-        self.functions = {"split": split, "control": make("control", TIMEOUT_SECONDS, environment=told)}
+        control = make(
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+        )
+        self.functions = {"split": split, "control": control}
         self.user_policy = iam.ManagedPolicy(
             self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
         )
         # What forwards messages to `split` is made with a split and goes with it.
         obey(self.functions["control"], self.control_queue)
-
-    def _function(
-        self,
-        name: str,
-        seconds: int,
-        *,
-        environment: Mapping[str, str],
-        program: Program,
-        key: kms.IKey,
-        config: Config,
-    ) -> Function:
-        return Function(
-            self,
-            name.capitalize(),
-            handler=f"lambdas.splitting.{name}.handler",
-            description=DESCRIPTIONS[name],
-            program=program,
-            timeout=Duration.seconds(seconds),
-            environment=environment,
-            key=key,
-            config=config,
-            memory_megabytes=MEMORY_MEGABYTES,
-        )

@@ -8,13 +8,16 @@ from constructs import Construct
 
 from stacks.config import Config
 from stacks.keys import Key
-from stacks.tables import exchange_table, lease_table, rendezvous_table, split_table
+from stacks.tables import exchange_table, lease_table, live_table, rendezvous_table, split_table
 
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"
-REPORT_PREFIX = "reports/rendezvous/"
-SPLIT_REPORT_PREFIX = "reports/splitting/"
+REPORTS = "reports/"
+REPORT_PREFIX = f"{REPORTS}rendezvous/"
+SPLIT_REPORT_PREFIX = f"{REPORTS}splitting/"
 ERROR_PREFIX = "errors/"
+LOG_PREFIX = "logs/"
+REPLAY_PREFIX = "replays/"
 # Where `split audit` lets Athena put its answers.
 QUERY_PREFIX = "queries/"
 
@@ -35,8 +38,10 @@ class StateStack(Stack):
         self.lease_table = lease_table(self, key=self.state_key, removal=removal)
         self.split_table = split_table(self, key=self.state_key, removal=removal)
         self.exchange_table = exchange_table(self, key=self.state_key, removal=removal)
+        self.live_table = live_table(self, key=self.state_key, removal=removal)
         self.history_bucket = _history_bucket(self, config=config, key=self.state_key, removal=removal)
         self.client_secret = _client_secret(self, key=self.state_key, removal=removal)
+        self.live_pepper = _live_pepper(self, key=self.state_key, removal=removal)
 
 
 def _history_bucket(scope: Construct, *, config: Config, key: Key, removal: RemovalPolicy) -> s3.Bucket:
@@ -60,6 +65,8 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
     return [
         s3.LifecycleRule(id="raw", prefix=RAW_PREFIX, expiration=Duration.days(config.history_retention_days)),
         s3.LifecycleRule(id="errors", prefix=ERROR_PREFIX, expiration=Duration.days(30)),
+        # A replay cannot go on when the table has forgotten what it began with, which is sooner.
+        s3.LifecycleRule(id="replays", prefix=REPLAY_PREFIX, expiration=Duration.days(30)),
         s3.LifecycleRule(id="queries", prefix=QUERY_PREFIX, expiration=Duration.days(1)),
         s3.LifecycleRule(
             id="leftovers",
@@ -78,5 +85,16 @@ def _client_secret(scope: Construct, *, key: Key, removal: RemovalPolicy) -> sec
         encryption_key=kms.Key.from_key_arn(scope, "SecretKey", key.key_arn),
         # Empty on purpose: an access key made by the template could be read in the template's outputs.
         secret_string_value=SecretValue.unsafe_plain_text("{}"),
+        removal_policy=removal,
+    )
+
+
+def _live_pepper(scope: Construct, *, key: Key, removal: RemovalPolicy) -> secretsmanager.Secret:
+    return secretsmanager.Secret(
+        scope,
+        "LivePepper",
+        description="Makes what is asked of users who do not exist look like what is asked of those who do",
+        encryption_key=kms.Key.from_key_arn(scope, "PepperKey", key.key_arn),
+        generate_secret_string=secretsmanager.SecretStringGenerator(password_length=43, exclude_punctuation=True),
         removal_policy=removal,
     )

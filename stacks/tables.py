@@ -43,6 +43,11 @@ def exchange_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -
     return _table_of_kinds(scope, "Exchanges", key=key, removal=removal)
 
 
+def live_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
+    """Make the table of sessions, grants, secrets, subscriptions and topics; every row names its own by its key."""
+    return _table(scope, "Live", partition="pk", sort="sk", key=key, removal=removal)
+
+
 def _table_of_kinds(scope: Construct, name: str, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
     table = _table(scope, name, partition="pk", sort="sk", key=key, removal=removal)
     table.add_global_secondary_index(

@@ -1,17 +1,23 @@
 """What handlers read from their environment, found in their code."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 from signalbox.aws.settings import DURATIONS, HOLD_LIMIT
 
+# How all of them write history.
+WRITING = Path(__file__).parents[2] / "lambdas" / "history" / "writing.py"
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
 
 
 def variables_read(handler: Path, wirings: Sequence[Path]) -> set[str]:
     """Return the variables that a handler reads, itself and through the functions of the wiring that it uses."""
-    wiring = {name: node for path in wirings for name, node in _functions(path).items()}
+    wiring = defaultdict(list)
+    for path in (*wirings, WRITING):
+        for name, node in _functions(path).items():
+            wiring[name].append(node)  # several files may have a function of a name
     module = ast.parse(handler.read_text())
     found, todo, seen = _settings(module), [module], set()
     while todo:
@@ -19,8 +25,8 @@ def variables_read(handler: Path, wirings: Sequence[Path]) -> set[str]:
             name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else None
             if name in wiring and name not in seen:
                 seen.add(name)
-                todo.append(wiring[name])
-                found |= _settings(wiring[name])
+                todo.extend(wiring[name])
+                found = found.union(*map(_settings, wiring[name]))
     return found
 
 

@@ -166,7 +166,10 @@ def test_the_router_buries_what_failed_too_often_before_sqs_does(attempts):
 def test_what_waits_in_order_stays_in_order(stage):
     ordered = {name for name, q in stage.every("AWS::SQS::Queue").items() if q["Properties"].get("FifoQueue")}
 
-    assert ordered == {"Exchange/OrderedRetries", "Exchange/OrderedDeadLetters"}
+    assert {name for name in ordered if name.startswith("Exchange/")} == {
+        "Exchange/OrderedRetries",
+        "Exchange/OrderedDeadLetters",
+    }
 
 
 def test_a_delivery_that_is_tried_again_raises_no_alarm_before_it_is_dead(stage):

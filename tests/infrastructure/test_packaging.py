@@ -36,8 +36,10 @@ def test_the_code_holds_handlers_and_core_but_neither_command_nor_emulator(code)
 
     assert {"lambdas/rendezvous/offer.py", "signalbox/rendezvous/broker.py"} <= set(names)
     assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/local", "signalbox/sr3"))]
-    assert {Path(name).suffix for name in names} == {".py", ".pyc"}
-    assert {name.split("/")[0] for name in names} == {"lambdas", "signalbox"}
+    page = {name for name in names if name.startswith("web/")}
+    assert page == {f"web/{path.name}" for path in (packaging.ROOT / "web").iterdir()}
+    assert {Path(name).suffix for name in names.keys() - page} == {".py", ".pyc"}
+    assert {name.split("/")[0] for name in names} == {"lambdas", "signalbox", "web"}
 
 
 def test_every_module_ships_with_bytecode_that_is_not_checked_against_its_source(code):

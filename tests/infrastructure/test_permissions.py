@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from tests.infrastructure.exchange_permissions import EXCHANGE
+from tests.infrastructure.history_permissions import HISTORY
+from tests.infrastructure.live_permissions import LIVE
+from tests.infrastructure.overflow_permissions import DRAIN, OVERFLOW, WRITERS
 from tests.infrastructure.templates import Templates, as_list
 
 ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
@@ -16,18 +19,6 @@ MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 # What every function has: its own log group, and tracing.
 KEY_IN_USE = "Decrypt GenerateDataKey"
-REPORT = {
-    "History/raw/*": "s3: GetObject",
-    "History/reports": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
-    "History/reports/*": "s3: AbortMultipartUpload DeleteObject GetObject PutObject",
-    "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
-    "<asset>": "s3: GetObject",
-    "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
-        "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
-    ),
-    "*": "cloudwatch: PutMetricData",
-    "StateKey": f"kms: {KEY_IN_USE}",
-}
 # Who may ask history who got a message.
 AUDIT = {
     "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
@@ -146,6 +137,8 @@ TABLE: dict[str, dict[str, str]] = {
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     **EXCHANGE,
+    **LIVE,
+    **DRAIN,
     "HistoryLake/DeliveryRole": {
         "History/raw/*": "s3: AbortMultipartUpload GetObject PutObject",
         "History/errors/*": "s3: AbortMultipartUpload GetObject PutObject",
@@ -156,8 +149,7 @@ TABLE: dict[str, dict[str, str]] = {
         "HistoryLake/DeliveryLogs": "logs: PutLogEvents",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
-    "Report/Role": REPORT,
-    "SplitReport/Role": REPORT,
+    **HISTORY,
     "Schedules/SweepLeasesRole": {
         "Rendezvous/Sweep": "lambda: InvokeFunction",
         "Schedules/DeadCalls": "sqs: SendMessage",
@@ -178,17 +170,9 @@ TABLE: dict[str, dict[str, str]] = {
         "Schedules/DeadCalls": "sqs: SendMessage",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
-    "Schedules/ReportRole": {
-        f"{GLUE}:job/Report/Job": "glue: StartJobRun",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
-    },
-    "Schedules/SplitReportRole": {
-        f"{GLUE}:job/SplitReport/Job": "glue: StartJobRun",
-        "Schedules/DeadCalls": "sqs: SendMessage",
-        "QueueKey": f"kms: {KEY_IN_USE}",
-    },
 }
+for writer in WRITERS:
+    TABLE[writer] = TABLE[writer] | OVERFLOW
 
 
 def granted(stage: Templates) -> dict[str, dict[str, set[str]]]:

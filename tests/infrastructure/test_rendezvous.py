@@ -102,22 +102,6 @@ def test_an_existing_queue_takes_the_place_of_ours():
     assert not [s for s in granted if "sqs:CreateQueue" in s["Action"]]
 
 
-@pytest.mark.parametrize(
-    ("report", "name", "folder"),
-    [("Report", "rendezvous-report", "rendezvous"), ("SplitReport", "split-report", "splitting")],
-)
-def test_a_report_runs_on_the_smallest_cluster_and_is_told_its_day(stage, report, name, folder):
-    job = stage.every("AWS::Glue::Job")[f"{report}/Job"]["Properties"]
-    schedule = stage.every("AWS::Scheduler::Schedule")[f"Schedules/{report}"]["Properties"]
-
-    assert job["Name"] == f"signalbox-{name}"
-    assert stage.text(job["DefaultArguments"]["--report_path"]) == f"s3://History/reports/{folder}"
-    assert (job["GlueVersion"], job["WorkerType"], job["NumberOfWorkers"]) == ("5.1", "G.1X", 2)
-    assert job["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
-    assert '"--day":"<aws.scheduler.scheduled-time>"' in stage.text(schedule["Target"]["Input"])
-    assert schedule["ScheduleExpression"] == "cron(10 1 * * ? *)"
-
-
 def test_history_becomes_parquet_by_the_hour(stage):
     stream = stage.every("AWS::KinesisFirehose::DeliveryStream")["HistoryLake/Events"]["Properties"]
     target = stream["ExtendedS3DestinationConfiguration"]

@@ -4,28 +4,39 @@ import json
 
 import pytest
 
+from tests.infrastructure.history_permissions import REPORTS, STARTED
 from tests.infrastructure.templates import Templates, as_list, templates
 
 FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}
 FUNCTIONS |= {"Splitting/Split", "Splitting/Control", "Exchange/Route", "Exchange/Control"}
+FUNCTIONS |= {"HistoryOverflow/Drain"} | {f"Live/{name}" for name in ("Connect", "Session", "Deliver", "Page")}
+LIVE_QUEUES = ("Inbox", "Outbox", "Timers")
 RETRIES = ("Retries", "OrderedRetries")
 BATCHES = {
     "Rendezvous/Offer/Offers": 10,
     **dict.fromkeys(("Splitting/Control/Commands", "Exchange/Control/Commands"), 1),
+    "HistoryOverflow/Drain/Overflow": 10,
     **{f"Exchange/Route/{name}": 10 for name in RETRIES},
+    **dict.fromkeys(("Live/Session/Inbox", "Live/Session/Timers", "Live/Deliver/Outbox"), 10),
 }
+WEBSOCKET = "Live/Connections/"
+JOBS = {*REPORTS, "CompactHistory", "ExportLogs", "Replay"}
 # Names that a person or another account types; all others are CDK's.
 TYPED_NAMES = {
     "AWS::SQS::Queue": (
         "QueueName",
-        {"Rendezvous/Broker", "Splitting/Commands"} | {f"Exchange/{name}" for name in ("Commands", *RETRIES)},
+        {
+            *("Rendezvous/Broker", "Splitting/Commands", "HistoryOverflow/Queue"),
+            *(f"Exchange/{name}" for name in ("Commands", *RETRIES)),
+            *(f"Live/{name}" for name in LIVE_QUEUES),
+        },
     ),
     "AWS::IAM::User": ("UserName", {"Rendezvous/ClientUser"}),
     "AWS::IAM::ManagedPolicy": ("ManagedPolicyName", set()),
     "AWS::DynamoDB::Table": ("TableName", set()),
     "AWS::Lambda::Function": ("FunctionName", set()),
     "AWS::S3::Bucket": ("BucketName", set()),
-    "AWS::Glue::Job": ("Name", {"Report/Job", "SplitReport/Job"}),
+    "AWS::Glue::Job": ("Name", {f"{name}/Job" for name in JOBS}),
 }
 
 
@@ -112,11 +123,14 @@ def test_every_function_and_queue_has_its_alarms(stage):
 
     expected = {f"{function}/{kind}" for function in FUNCTIONS for kind in ("Errors", "Throttles")}
     expected |= {"Rendezvous/AgeAlarm", "Rendezvous/DeadOffers/Alarm", "Schedules/DeadCalls/Alarm"}
-    expected |= {"Rendezvous/Api/ServerErrors", "Report/Failed", "SplitReport/Failed"}
+    expected |= {"Rendezvous/Api/ServerErrors", *(f"{job}/Failed" for job in JOBS)}
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {f"Exchange/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")}
+    expected |= {f"Live/{queue}/AgeAlarm" for queue in LIVE_QUEUES}
+    expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
+    expected |= {"HistoryOverflow/AgeAlarm", "HistoryOverflow/DeadLetters/Alarm"}
     assert alarms == expected
 
 
@@ -165,10 +179,11 @@ def test_every_bucket_is_encrypted_versioned_private_and_cleaned(stage):
     assert refused_without_tls(stage, "AWS::S3::BucketPolicy", "Bucket") == set(buckets)
 
 
-def test_every_secret_is_encrypted_with_our_key_and_comes_empty(stage):
+def test_every_secret_is_encrypted_with_our_key_and_in_no_template(stage):
     for name, secret in stage.every("AWS::SecretsManager::Secret").items():
         assert stage.text(secret["Properties"]["KmsKeyId"]) == "StateKey", name
-        assert secret["Properties"]["SecretString"] == "{}", name
+        drawn = "GenerateSecretString" in secret["Properties"]
+        assert drawn or secret["Properties"]["SecretString"] == "{}", name
 
 
 def test_no_template_makes_an_access_key(stage):
@@ -182,9 +197,10 @@ def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
         assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 3}, name
         assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
     assert set(schedules) == {
-        *("Schedules/SweepLeases", "Schedules/SweepStrays", "Schedules/Report"),
-        *("Schedules/ExpireQueues", "Schedules/SweepExchanges"),
-        *("Schedules/ReconcileSplits", "Schedules/SweepSplits", "Schedules/SplitReport"),
+        *("Schedules/SweepLeases", "Schedules/SweepStrays"),
+        *(f"Schedules/{name}" for name in STARTED),
+        *("Schedules/ExpireQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
+        *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
     }
 
 
@@ -193,20 +209,26 @@ def test_every_stage_of_an_api_is_throttled_and_logged_without_addresses(stage):
         properties = api_stage["Properties"]
         assert properties["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0, name
         assert properties["DefaultRouteSettings"]["ThrottlingBurstLimit"] > 0, name
+        if name.startswith(WEBSOCKET):
+            assert "AccessLogSettings" not in properties
+            continue
         assert json.loads(properties["AccessLogSettings"]["Format"])["requestId"] == "$context.requestId", name
         assert "identity" not in properties["AccessLogSettings"]["Format"], name
 
 
-def test_every_integration_speaks_payload_format_2(stage):
+def test_every_integration_of_http_speaks_payload_format_2(stage):
     for name, integration in stage.every("AWS::ApiGatewayV2::Integration").items():
-        assert integration["Properties"]["PayloadFormatVersion"] == "2.0", name
+        assert name.startswith(WEBSOCKET) or integration["Properties"]["PayloadFormatVersion"] == "2.0", name
 
 
-def test_the_api_routes_by_path_alone(stage):
-    routes = {route["Properties"]["RouteKey"] for route in stage.every("AWS::ApiGatewayV2::Route").values()}
+@pytest.mark.parametrize(
+    ("api", "paths"), [("Rendezvous", ("/proxy", "/answer", "/client", "/amp/{proxy+}")), ("Live", ())]
+)
+def test_an_api_routes_by_path_alone(stage, api, paths):
+    routes = stage.every("AWS::ApiGatewayV2::Route").items()
+    keys = {route["Properties"]["RouteKey"] for name, route in routes if name.startswith(f"{api}/Api/")}
 
-    paths = ("/proxy", "/answer", "/client", "/amp/{proxy+}")
-    assert routes == {"$default", *(f"ANY {path}" for path in paths)}
+    assert keys == {"$default", *(f"ANY {path}" for path in paths)}
 
 
 @pytest.mark.parametrize(
@@ -270,5 +292,16 @@ def test_the_results_have_the_names_that_others_read(stage):
         "RouteFunctionName",
         "RouteFunctionArn",
         "ExchangeControlFunctionName",
+        "LiveWebSocketUrl",
+        "LiveWebSocketApiId",
+        "LivePageUrl",
+        "LivePageApiId",
+        "LiveTable",
+        "LiveInboxUrl",
+        "LiveOutboxUrl",
+        "LiveDeadLetterQueueUrl",
+        "LiveOrderedDeadLetterQueueUrl",
+        "SessionFunctionName",
+        "DeliverFunctionName",
         "Region",
     }

@@ -207,6 +207,7 @@ def test_times_and_names_follow_from_the_settings():
     assert resources(stage, "Splitting/SplitRole", action="sqs:SendMessage") == {
         f"{SQS}:tmp-*",
         "Splitting/DeadLetters",
+        "HistoryOverflow/Queue",
     }
 
 

@@ -1,0 +1,78 @@
+"""What the jobs over the history, and the schedules that start them, may do."""
+
+GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
+EXCHANGES = "arn:<Partition>:sqs:<Region>:<AccountId>:x*"
+QUEUES = "arn:<Partition>:sqs:<Region>:<AccountId>:q_*"
+KEY_IN_USE = "Decrypt GenerateDataKey"
+READ, WRITE = "GetObject", "AbortMultipartUpload DeleteObject PutObject"
+LOOK, MAKE = "GetDatabase GetTable", "CreateTable UpdateTable"
+LETTERS = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage"
+
+
+def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return what every job may do, with its folders and tables."""
+    tables = {*reads, *writes}
+    catalog = f"glue: {LOOK} {MAKE}" if writes else f"glue: {LOOK}"
+    return {
+        "History": "s3: GetBucketLocation ListBucket ListBucketMultipartUploads",
+        **{f"History/{folder}": f"s3: {READ} {WRITE}" for folder in folders},
+        **{f"History/tables/{table}/*": f"s3: {READ} {WRITE if table in writes else ''}" for table in tables},
+        f"{GLUE}:catalog": catalog,
+        f"{GLUE}:database/HistoryLake/Database": catalog,
+        **{
+            f"{GLUE}:table/HistoryLake/Database/{table}": f"glue: {LOOK} {MAKE if table in writes else ''}"
+            for table in tables
+        },
+        "<asset>": "s3: GetObject",
+        "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
+            "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
+        ),
+        "*": "cloudwatch: PutMetricData",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    }
+
+
+def report(folder: str, table: str) -> dict[str, str]:
+    """Return what a report may do: read the events, and write its own."""
+    return job("reports", f"reports/{folder}", f"reports/{folder}/*", reads=("events",), writes=(table,))
+
+
+def starts(name: str) -> dict[str, str]:
+    """Return what a schedule may do that starts a job."""
+    return {
+        f"{GLUE}:job/{name}/Job": "glue: StartJobRun",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    }
+
+
+REPORTS = {
+    "Report": ("rendezvous", "rendezvous_daily"),
+    "SplitReport": ("splitting", "split_daily"),
+    "TopicReport": ("topics", "topic_hourly"),
+    "DeliveryReport": ("delivery", "delivery_hourly"),
+    "OrderAudit": ("order", "order_audit"),
+    "CostReport": ("cost", "cost_daily"),
+}
+TABLES = ("events", "logs", "log_topics", *(table for _, table in REPORTS.values()))
+STARTED = {"CompactHours": "CompactHistory", "CompactDay": "CompactHistory", "ExportLogs": "ExportLogs"}
+STARTED |= dict.fromkeys(REPORTS)  # type: ignore[arg-type]  # each by its own name
+HISTORY: dict[str, dict[str, str]] = {
+    **{f"{name}/Role": report(folder, table) for name, (folder, table) in REPORTS.items()},
+    "CompactHistory/Role": {**job(reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
+    "ExportLogs/Role": {
+        **job("logs", "logs/*", writes=("logs", "log_topics")),
+        "Exchanges": "dynamodb: GetItem Query",
+        "Exchanges/index/by_kind": "dynamodb: GetItem Query",
+        "Live": "dynamodb: GetItem Query",
+    },
+    "Replay/Role": {
+        **job("replays", "replays/*", reads=("logs",)),
+        "Exchanges": "dynamodb: GetItem",
+        EXCHANGES: "sqs: GetQueueUrl SendMessage",
+        QUEUES: "sqs: GetQueueUrl SendMessage",
+        **{f"{queues}-dlq{ending}": LETTERS for queues in (EXCHANGES, QUEUES) for ending in ("", ".fifo")},
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    **{f"Schedules/{name}Role": starts(job_name or name) for name, job_name in STARTED.items()},
+}

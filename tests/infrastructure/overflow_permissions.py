@@ -1,0 +1,18 @@
+"""What writers of history may do with the queue of what Firehose refuses, and what the function may that drains it."""
+
+WRITERS = (
+    *(f"Rendezvous/{name}Role" for name in ("Offer", "Poll", "Answer", "Client", "Sweep")),
+    *("Splitting/SplitRole", "Splitting/ControlRole", "Exchange/RouteRole", "Exchange/ControlRole"),
+    *(f"Live/{name}Role" for name in ("Session", "Deliver")),
+)
+KEY_IN_USE = "kms: Decrypt GenerateDataKey"
+OVERFLOW = {"HistoryOverflow/Queue": "sqs: SendMessage", "QueueKey": KEY_IN_USE}
+DRAIN = {
+    "HistoryOverflow/DrainRole": {
+        "HistoryOverflow/DrainLogs": "logs: CreateLogStream PutLogEvents",
+        "*": "xray: PutTelemetryRecords PutTraceSegments",
+        "HistoryOverflow/Queue": "sqs: DeleteMessage GetQueueAttributes ReceiveMessage",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "QueueKey": KEY_IN_USE,
+    }
+}
