@@ -1,55 +1,32 @@
-"""Glue job: the 24-hour rendezvous statistics of upstream's broker, for any days, from the raw history.
+"""Glue job: the 24-hour rendezvous statistics of upstream's broker, for any days; into the table `rendezvous_daily`.
 
-Arguments (Glue 5.1 or later; the session's catalog and bookmarks are not used):
-
---history_path  where Firehose writes, without the partitions: s3://<bucket>/raw
-                Hours are read by path: <history_path>/dt=YYYY-MM-DD/hour=HH/*.parquet
---report_path   where the report goes: s3://<bucket>/reports/rendezvous
-                <report_path>/table/day=YYYY-MM-DD/  Parquet: metric, label, exact, shown
-                <report_path>/text/day=YYYY-MM-DD.txt  the block of upstream's metrics log
---day           the last day to report, YYYY-MM-DD in UTC; or a moment in ISO 8601, as EventBridge Scheduler puts it
-                for <aws.scheduler.scheduled-time>, which means the day before that moment's
---days          how many days to report, ending with --day (default 1)
-
-A run replaces the reports of its days, so any day can be run again: after late data, after a correction. A day
-without events has a report of zeros.
+The arguments and files are those of all reports: glue_jobs/reporting.py tells of them. The text is the block of
+upstream's metrics log.
 """
 
 import sys
 from collections.abc import Sequence
-from datetime import date
-from itertools import groupby
 
-from pyspark.sql import Row, SparkSession
-
-from glue_jobs import daily
+from glue_jobs.pictures.rendezvous import rendezvous_picture
+from glue_jobs.reporting import Run, of_day, records
 from glue_jobs.transforms.log_block import log_block
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
-
-TABLE_SCHEMA = "metric string, label string, exact bigint, shown bigint"
+from glue_jobs.transforms.tables import RENDEZVOUS_DAILY
 
 
 def main(argv: Sequence[str]) -> None:
     """Report the days that the arguments name."""
-    arguments = daily.Arguments.parse(argv)
-    spark = daily.session("rendezvous_report")
-    for day, rows in groupby(_report(spark, arguments), key=lambda row: row.day):
-        _write(spark, arguments.report_path, day=day, rows=list(rows))
-
-
-def _report(spark: SparkSession, arguments: daily.Arguments) -> list[Row]:
-    """Compute the report of all days at once: some hundred rows a day, so the driver can hold them."""
-    first, last = arguments.days[0], arguments.days[-1]
-    facts = daily.events(spark, arguments).transform(rendezvous_facts, first, last=last).persist()
-    rows = rendezvous_report(facts, daily.days(spark, arguments)).orderBy("day", "metric", "label").collect()
+    run = Run.begin("rendezvous_report", argv)
+    facts = run.events().transform(rendezvous_facts, run.first, last=run.last).persist()
+    report = rendezvous_report(facts, run.days()).persist()
+    run.lake.replace(RENDEZVOUS_DAILY.name, report, run.window)
+    rows = records(report, "day", "metric", "label")
+    for day in run.window.days:
+        own = of_day(rows, day)
+        shown = {(row["metric"], row["label"]): row["shown"] for row in own}
+        run.publish(day, text=log_block(day, shown), picture=rendezvous_picture(day, own), rows=own)
+    report.unpersist()
     facts.unpersist()
-    return rows
-
-
-def _write(spark: SparkSession, report_path: str, *, day: date, rows: Sequence[Row]) -> None:
-    table = spark.createDataFrame([(row.metric, row.label, row.exact, row.shown) for row in rows], TABLE_SCHEMA)
-    shown = {(row.metric, row.label): row.shown for row in rows}
-    daily.write(spark, report_path, day=day, table=table, text=log_block(day, shown))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The raw history: its schema, without the copies of an event, within some days."""
 
+from collections.abc import Iterator
 from datetime import date
 
 from pyspark.sql import Column, DataFrame, Window
@@ -39,23 +40,37 @@ SCHEMA = StructType(
 def without_copies(events: DataFrame) -> DataFrame:
     """Keep one row of each `event_id`: the earliest, and among equally early ones always the same.
 
-    A row without an `event_id` cannot be told from another, so all of those are kept.
+    A row without an `event_id` gets one that is made of all it says.
     """
+    own_id = F.sha2(F.to_json(F.struct(*map(F.expr, _fields()))), 256)
+    named = events.withColumn("event_id", F.coalesce("event_id", own_id))
     # dropDuplicates would keep whichever row arrives first, so two runs could differ.
-    earliest_first = [F.col("occurred_at").asc_nulls_last(), *map(_sortable, events.schema)]
-    copies = Window.partitionBy("event_id").orderBy(*earliest_first)
-    numbered = events.withColumn("copy", F.row_number().over(copies.rowsBetween(Window.unboundedPreceding, 0)))
-    is_kept = F.col("event_id").isNull() | (F.col("copy") == 1)
-    return numbered.where(is_kept).select(*events.columns)
+    copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in copy_order()))
+    numbered = named.withColumn("copy", F.row_number().over(copies.rowsBetween(Window.unboundedPreceding, 0)))
+    return numbered.where(F.col("copy") == 1).select(*events.columns)
 
 
-def _sortable(column: StructField) -> Column:
-    if isinstance(column.dataType, MapType):
-        return F.array_sort(F.map_entries(column.name))
-    return F.col(column.name)
+def copy_order(row: str | None = None) -> tuple[str, str]:
+    """Return what copies of an event are sorted by, in SQL: when it happened, then something of all that it says."""
+    prefix = f"{row}." if row else ""
+    # A hash passes over nulls, so each field stands behind its number.
+    numbered = [word for number, name in enumerate(_fields(prefix)) for word in (str(number), name)]
+    return f"{prefix}occurred_at", f"xxhash64({', '.join(numbered)})"
+
+
+def _fields(prefix: str = "") -> Iterator[str]:
+    for column in SCHEMA:
+        name = f"{prefix}{column.name}"
+        # Maps have neither an order nor a hash; and array_sort would call a comparison of SQL for each step.
+        yield f"sort_array(map_entries({name}))" if isinstance(column.dataType, MapType) else name
 
 
 def within_days(events: DataFrame, first: date, *, last: date) -> DataFrame:
     """Add `day`, the UTC day of `occurred_at`, and keep the days from `first` to `last`."""
     is_within = F.col("day").between(first, last)
     return events.withColumn("day", F.to_date("occurred_at")).where(is_within).select("day", *events.columns)
+
+
+def rounded(value: Column) -> Column:
+    """Return the nearest whole number, away from zero in the middle, also where a sum misses the middle by a hair."""
+    return F.round(F.round(value, 6)).cast("long")

@@ -6,16 +6,17 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days, without_copies
+from glue_jobs.transforms.history import rounded, within_days
 from glue_jobs.transforms.log_block import COUNT_LINES
 
 PROXY_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")  # upstream prints no line for others
+GROUPS = {"nat": "nat", "country": "country", "proxy-type": "proxy_type"}
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def rendezvous_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return the rendezvous events of the days from `first` to `last`, each once, with their labels as columns."""
-    chosen = events.where(F.col("capability") == "rendezvous").transform(without_copies)
+    """Return the rendezvous events of the days from `first` to `last`, with their labels as columns."""
+    chosen = events.where(F.col("capability") == "rendezvous")
     return chosen.transform(within_days, first, last=last).select(
         *("day", "occurred_at", "event_id", "kind", "outcome", "reason", "source", "latency_ms"),
         _label("nat", absent="unknown"),
@@ -136,12 +137,20 @@ def _zero_lines(days: DataFrame) -> DataFrame:
 def _time_to_answer(facts: DataFrame) -> DataFrame:
     """Take exact percentiles, not approximate ones: two runs agree, and there are few different milliseconds."""
     is_timed_answer = (F.col("kind") == "answer") & F.col("latency_ms").isNotNull()
-    percentiles = F.percentile("latency_ms", list(PERCENTILES.values())).alias("percentiles")
-    by_nat = facts.where(is_timed_answer).groupBy("day", F.col("nat").alias("label")).agg(percentiles)
-    rows = by_nat.select("day", "label", F.posexplode("percentiles").alias("position", "exact"))
-    names = F.array(*(F.lit(f"time-to-answer-ms-{name}") for name in PERCENTILES))
-    whole = F.round("exact").cast("long").alias("exact")
-    return rows.select("day", F.get(names, F.col("position")).alias("metric"), "label", whole)
+    answers = (
+        facts.where(is_timed_answer).groupBy("day", *GROUPS.values(), "latency_ms").agg(F.count("*").alias("number"))
+    )
+    groups = [
+        F.struct(F.lit(f"by-{group}-").alias("group"), F.col(name).alias("label")) for group, name in GROUPS.items()
+    ]
+    everybody = F.struct(F.lit("").alias("group"), _no_label().alias("label"))
+    grouped = answers.select("day", F.explode(F.array(everybody, *groups)).alias("of"), "latency_ms", "number")
+    percentiles = F.percentile("latency_ms", list(PERCENTILES.values()), F.col("number")).alias("percentiles")
+    timed = grouped.groupBy("day", "of.group", "of.label").agg(percentiles)
+    rows = timed.select("day", "group", "label", F.posexplode("percentiles").alias("position", "exact"))
+    name = F.get(F.array(*map(F.lit, PERCENTILES)), F.col("position"))
+    metric = F.concat(F.lit("time-to-answer-ms-"), "group", name).alias("metric")
+    return rows.select("day", metric, "label", rounded(F.col("exact")).alias("exact"))
 
 
 def _shown() -> Column:

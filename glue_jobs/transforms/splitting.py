@@ -5,7 +5,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days, without_copies
+from glue_jobs.transforms.history import rounded, within_days
 
 # The numbers of which each day has one, also when it is 0.
 TOTALS = (
@@ -18,8 +18,8 @@ PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def splitting_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return the events of splitting of the days from `first` to `last`, each once, with their labels as columns."""
-    chosen = events.where(F.col("capability") == "splitting").transform(without_copies)
+    """Return the events of splitting of the days from `first` to `last`, with their labels as columns."""
+    chosen = events.where(F.col("capability") == "splitting")
     return chosen.transform(within_days, first, last=last).select(
         *("day", "kind", "outcome", "reason", "latency_ms"),
         F.col("source").alias("queue"),
@@ -80,7 +80,7 @@ def _percentiles(latencies: DataFrame, *, metric: str) -> DataFrame:
     timed = latencies.where(F.col("latency_ms").isNotNull()).groupBy("day", "queue").agg(percentiles)
     rows = timed.select("day", "queue", F.posexplode("percentiles").alias("position", "exact"))
     names = F.array(*map(F.lit, PERCENTILES))
-    value = F.round("exact").cast("long").alias("value")
+    value = rounded(F.col("exact")).alias("value")
     label = F.get(names, F.col("position")).alias("label")
     return rows.select("day", F.lit(metric).alias("metric"), "queue", _none("session"), label, value)
 

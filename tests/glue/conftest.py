@@ -2,11 +2,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from glue_jobs.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
+from signalbox.local.spark import ICEBERG_SETTINGS
+from signalbox.local.spark_jars import jars
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -19,15 +23,41 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session of all tests; its tables lie in a folder, without Glue and S3."""
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    tables = {
+        "spark.sql.extensions": ICEBERG_SETTINGS["spark.sql.extensions"],
+        catalog: ICEBERG_SETTINGS[catalog],
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": str(tmp_path_factory.mktemp("tables")),
+        "spark.driver.extraClassPath": f"{jars(print)}/*",
+    }
     # Java options come too late once the JVM runs, so they go to what starts it.
-    options = " ".join(f'--conf "{key}={value}"' for key, value in SETTINGS.items())
+    options = " ".join(f'--conf "{key}={value}"' for key, value in (SETTINGS | tables).items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
     session = SparkSession.builder.master("local[2]").appName("tests").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def lake(spark: SparkSession) -> Lake:
+    """An empty lake."""
+    return Lake(spark, f"of_{uuid4().hex}")
+
+
+@pytest.fixture
+def remembered(lake: Lake, history: Callable[..., DataFrame]) -> Callable[..., None]:
+    """Put events into the lake, each of which is there once."""
+
+    def put(*rows: dict[str, object]) -> None:
+        lake.ensure("events")
+        history(*rows).writeTo(lake.name("events")).append()
+
+    return put
 
 
 @pytest.fixture(scope="session")

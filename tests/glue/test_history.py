@@ -8,7 +8,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Row
 
-from glue_jobs.transforms.history import SCHEMA, within_days, without_copies
+from glue_jobs.transforms.history import SCHEMA, rounded, within_days, without_copies
 from signalbox.history.event import HistoryEvent
 
 pytestmark = pytest.mark.spark
@@ -64,12 +64,13 @@ def test_equally_early_copies_that_differ_leave_the_same_row_whatever_their_orde
     assert_df_equality(kept, history(same | {"labels": {"nat": "restricted", "held": "true"}}))
 
 
-def test_rows_without_an_event_id_are_all_kept(history, at):
-    rows = [{"event_id": None, "occurred_at": at("2026-11-21 10:00:00"), "outcome": "idle"}] * 2
+def test_rows_without_an_event_id_are_told_from_another_by_all_that_they_say(history, at):
+    row = {"event_id": None, "occurred_at": at("2026-11-21 10:00:00"), "outcome": "idle"}
 
-    kept = history(*rows).transform(without_copies)
+    kept = history(row, row, row | {"outcome": "matched"}).transform(without_copies)
 
-    assert_df_equality(kept, history(*rows))
+    assert sorted(row.outcome for row in kept.collect()) == ["idle", "matched"]
+    assert kept.where("event_id is null").count() == 0
 
 
 def test_an_event_belongs_to_the_utc_day_on_which_it_occurred(history, at):
@@ -87,3 +88,11 @@ def test_an_event_belongs_to_the_utc_day_on_which_it_occurred(history, at):
         Row(day=date(2026, 11, 21), event_id="first"),
         Row(day=date(2026, 11, 22), event_id="last"),
     ]
+
+
+def test_a_middle_that_is_missed_by_a_hair_is_rounded_as_the_middle(spark):
+    values = spark.createDataFrame([(2.5,), (337.49999999999994,), (337.4,), (None,)], "value double")
+
+    whole = [row.whole for row in values.select(rounded(values["value"]).alias("whole")).collect()]
+
+    assert whole == [3, 338, 337, None]

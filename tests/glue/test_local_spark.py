@@ -1,5 +1,6 @@
 """Running a Glue job on this machine: what it is told, and what one is told when it fails."""
 
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from signalbox.errors import RejectedError
-from signalbox.local import spark
+from signalbox.local import spark, spark_jars
 from signalbox.local.emulator import Credentials
 from signalbox.local.tools import java_home
 
@@ -19,7 +20,7 @@ CREDENTIALS = Credentials("AKIAEXAMPLE", "secret")
 
 
 def test_an_unknown_job_is_refused_with_the_names_of_those_there_are():
-    with pytest.raises(RejectedError, match="no Glue job 'wether_report'; there is: rendezvous_report"):
+    with pytest.raises(RejectedError, match=r"no Glue job 'wether_report'; there is: .*rendezvous_report"):
         spark.run_job(
             "wether_report", {}, endpoint_url="", credentials=CREDENTIALS, region="", on_line=lambda line: None
         )
@@ -30,10 +31,11 @@ def test_a_job_sees_the_credentials_it_is_given_and_no_other_setting_of_aws_or_s
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
 
-    environment = spark._environment(tmp_path, CREDENTIALS)
+    environment = spark._environment(tmp_path, CREDENTIALS, endpoint_url="http://127.0.0.1:1", region="us-east-1")
 
     of_aws_and_spark = {key for key in environment if key.startswith(("AWS_", "SPARK_", "PYSPARK_"))}
-    own = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"}
+    own = {"AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"}
+    own |= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"}
     assert of_aws_and_spark == own
     assert environment["AWS_SECRET_ACCESS_KEY"] == "secret"
 
@@ -56,7 +58,7 @@ def test_a_job_that_went_well_has_nothing_to_say_for_itself(tmp_path):
 def test_java_reads_the_trust_store_made_of_this_machine_s_certificates(tmp_path):
     store = tmp_path / "trust.p12"
 
-    store.write_bytes(spark._trust_store(certificate()))
+    store.write_bytes(spark_jars._trust_store(certificate()))
 
     keytool = [java_home() / "bin" / "keytool", "-list", "-keystore", store, "-storepass", "changeit"]
     listed = subprocess.run(keytool, capture_output=True, text=True, check=True)  # noqa: S603 - words of our own
@@ -72,4 +74,25 @@ def certificate() -> bytes:
 
 
 def test_what_to_download_leaves_out_what_spark_has_itself():
-    assert spark._wanted().count('transitive="false"') == spark._wanted().count("<dependency ") == len(spark.JARS)
+    assert (
+        spark_jars._wanted().count('transitive="false"')
+        == spark_jars._wanted().count("<dependency ")
+        == len(spark_jars.JARS)
+    )
+
+
+def test_jobs_find_the_tables_here_with_the_settings_of_aws():
+    from stacks.iceberg import SETTINGS  # noqa: PLC0415 - takes seconds, for the CDK behind it
+
+    assert spark.ICEBERG_SETTINGS == SETTINGS
+
+
+def test_jobs_of_one_spark_run_one_after_another_each_with_its_own_words(tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("import sys; print(__name__, *sys.argv[1:])")
+    commands = json.dumps([[str(script), "--day", "1"], [str(script), "--day", "2"]])
+    heard = []
+
+    spark._run([sys.executable, str(spark.ONE_AFTER_ANOTHER), commands], {}, folder=tmp_path, on_line=heard.append)
+
+    assert heard == ["__main__ --day 1", "__main__ --day 2"]

@@ -191,14 +191,6 @@ def test_events_of_other_capabilities_are_not_counted(report, assert_lines, clie
     assert_lines(report(client(1, "answer", "delivered", capability="exchange")))
 
 
-def test_copies_of_an_event_count_once(report, assert_lines, poll):
-    assert_lines(
-        report(poll(1), poll(1), poll(2)),
-        ("snowflake-idle-count", None, 2, 8),
-        ("snowflake-proxy-poll-with-relay-url-count", None, 2, 8),
-    )
-
-
 def test_each_day_counts_what_occurred_on_it_and_a_party_again_on_each_day(spark, report, poll, at):
     polls = [
         poll(1, party="a"),
@@ -216,14 +208,25 @@ def test_each_day_counts_what_occurred_on_it_and_a_party_again_on_each_day(spark
 IPS = ("snowflake-ips", "??", 1, 1)
 
 
-def test_times_to_answer_are_exact_percentiles_by_nat_that_no_missing_latency_disturbs(spark, report, client):
+def test_times_to_answer_are_exact_percentiles_by_nat_country_and_proxy_type_that_no_missing_latency_disturbs(
+    spark, report, client
+):
     answers = [client(i, "answer", "delivered", latency_ms=latency) for i, latency in enumerate([100, 200, 300, None])]
-    answers += [client(9, "answer", "delivered", latency_ms=1500, labels={})]
+    labels = {"country": "RU", "proxy_type": "webext"}
+    answers += [client(9, "answer", "delivered", latency_ms=1500, labels=labels)]
 
-    actual = report(*answers).where(F.col("metric").startswith("time-to-answer")).orderBy("label", "metric")
+    actual = report(*answers).where(F.col("metric").startswith("time-to-answer")).orderBy("metric", "label")
 
-    # Between neighbours in proportion: p95 of three lies 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100.
-    lines = [("p50", "restricted", 200), ("p95", "restricted", 290), ("p99", "restricted", 298)]
-    lines += [("p50", "unknown", 1500), ("p95", "unknown", 1500), ("p99", "unknown", 1500)]
-    rows = [(DAY, f"time-to-answer-ms-{name}", label, ms, ms) for name, label, ms in lines]
+    # Between neighbours in proportion: p95 of three lies 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100;
+    # of all four 0.95 * 3 = 2.85 steps, 300 + 0.85 * 1200.
+    three, one, all_four = (200, 290, 298), (1500, 1500, 1500), (250, 1320, 1464)
+    groups = {"by-country-": {"IR": three, "RU": one}, "by-nat-": {"restricted": three, "unknown": one}}
+    groups |= {"by-proxy-type-": {"unknown": three, "webext": one}, "": {None: all_four}}
+    lines = [
+        (f"time-to-answer-ms-{group}{name}", label, times[place])
+        for group, labels in groups.items()
+        for place, name in enumerate(("p50", "p95", "p99"))
+        for label, times in labels.items()
+    ]
+    rows = [(DAY, metric, label, ms, ms) for metric, label, ms in lines]
     assert_df_equality(actual, spark.createDataFrame(rows, REPORT), ignore_nullable=True)

@@ -1,16 +1,16 @@
 """The Glue job as it runs: command line in, files out."""
 
-import sys
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from chispa import assert_df_equality
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from glue_jobs.daily import Arguments
+from glue_jobs import compact_history
+from glue_jobs.lake import Lake
 from glue_jobs.rendezvous_report import main
 
 pytestmark = pytest.mark.spark
@@ -101,108 +101,78 @@ def raw(tmp_path: Path, history: Callable[..., DataFrame], at) -> Path:
     return tmp_path / "raw"
 
 
-def arguments(history_path: Path, report_path: Path, *more: str) -> list[str]:
-    return ["rendezvous_report", "--history_path", f"{history_path}/", "--report_path", f"{report_path}", *more]
+@pytest.fixture
+def run(raw: Path, lake: Lake, tmp_path: Path) -> Callable[..., Path]:
+    """Put all that is raw into the lake and report days of it; return where the report is."""
+
+    def made(*words: str, into: str = "report") -> Path:
+        lake_of = ["--database", lake.database]
+        days = ["--day", "2026-11-22", "--days", "3"]
+        compact_history.main(["compact_history", "--history_path", f"{raw}", *lake_of, *days, "--maintain", "no"])
+        main(["rendezvous_report", *lake_of, "--report_path", f"{tmp_path / into}/", *words])
+        return tmp_path / into
+
+    return made
 
 
-def table(spark: SparkSession, report_path: Path) -> DataFrame:
-    return spark.read.parquet(str(report_path / "table")).orderBy("day", "metric", "label")
+def table(lake: Lake) -> DataFrame:
+    return lake.spark.table(lake.name("rendezvous_daily")).orderBy("day", "metric", "label")
 
 
-def test_the_report_of_a_day_is_what_upstream_would_have_logged(raw, tmp_path):
-    main(arguments(raw, tmp_path / "report", "--day", DAY))
+def test_the_report_of_a_day_is_what_upstream_would_have_logged(run):
+    report = run("--day", DAY)
 
-    assert (tmp_path / "report" / "text" / f"day={DAY}.txt").read_text() == BLOCK
+    assert (report / "text" / f"day={DAY}.txt").read_text() == BLOCK
 
 
-def test_the_table_holds_what_the_text_does_not_show(spark, raw, tmp_path):
-    main(arguments(raw, tmp_path / "report", "--day", DAY))
+def test_the_table_holds_what_the_text_does_not_show(lake, run):
+    report = run("--day", DAY)
 
-    actual = table(spark, tmp_path / "report").where("metric = 'client-sqs-ips' or metric like 'time-to-answer%'")
+    is_chosen = "metric = 'client-sqs-ips' or metric like 'time-to-answer-ms-by-nat%'"
     lines = [
         ("client-sqs-ips", "??", 1, 8),
         ("client-sqs-ips", "IR", 9, 16),
-        ("time-to-answer-ms-p50", "restricted", 500, 500),
-        ("time-to-answer-ms-p95", "restricted", 860, 860),
-        ("time-to-answer-ms-p99", "restricted", 892, 892),
+        ("time-to-answer-ms-by-nat-p50", "restricted", 500, 500),
+        ("time-to-answer-ms-by-nat-p95", "restricted", 860, 860),
+        ("time-to-answer-ms-by-nat-p99", "restricted", 892, 892),
     ]
-    expected = spark.createDataFrame([(*line, date(2026, 11, 21)) for line in lines], TABLE)
-    assert_df_equality(actual, expected, ignore_nullable=True)
+    expected = lake.spark.createDataFrame([(date(2026, 11, 21), *line) for line in lines], TABLE)
+    assert_df_equality(table(lake).where(is_chosen), expected, ignore_nullable=True)
+    document = json.loads((report / "json" / f"day={DAY}.json").read_text())
+    assert (document["report"], document["day"]) == ("rendezvous_report", DAY)
+    told = {"day": DAY, "metric": "client-sqs-ips", "label": "IR", "exact": 9, "shown": 16}
+    assert told in document["rows"]
 
 
-TABLE = "metric string, label string, exact bigint, shown bigint, day date"
+TABLE = "day date, metric string, label string, exact bigint, shown bigint"
 
 
-def test_a_second_run_replaces_the_report_with_the_same(spark, raw, tmp_path):
-    once, twice = tmp_path / "once", tmp_path / "twice"
-
-    main(arguments(raw, once, "--day", "2026-11-22", "--days", "2"))
+def test_a_second_run_replaces_the_report_with_the_same(lake, run):
+    once = run("--day", "2026-11-22", "--days", "2", into="once")
+    rows = table(lake).collect()
     for _ in range(2):
-        main(arguments(raw, twice, "--day", "2026-11-22", "--days", "2"))
+        twice = run("--day", "2026-11-22", "--days", "2", into="twice")
 
-    assert_df_equality(table(spark, twice), table(spark, once))
-    texts = {path.name: path.read_text() for path in (twice / "text").glob("*.txt")}
-    assert texts == {path.name: path.read_text() for path in (once / "text").glob("*.txt")}
-    assert sorted(texts) == ["day=2026-11-21.txt", "day=2026-11-22.txt"]
+    assert table(lake).collect() == rows
+    files = {path.relative_to(twice): path.read_bytes() for path in twice.glob("*/day=*")}
+    assert files == {path.relative_to(once): path.read_bytes() for path in once.glob("*/day=*")}
+    assert sorted(path.name for path in files if path.suffix == ".txt") == ["day=2026-11-21.txt", "day=2026-11-22.txt"]
 
 
-def test_a_rerun_of_one_day_leaves_the_other_days_alone_and_takes_late_events_in(spark, raw, history, tmp_path, at):
-    report = tmp_path / "report"
-    main(arguments(raw, report, "--day", "2026-11-22", "--days", "2"))
+def test_a_rerun_of_one_day_leaves_the_other_days_alone_and_takes_late_events_in(lake, raw, history, run, at):
+    run("--day", "2026-11-22", "--days", "2")
     late = {"event_id": "t3", "occurred_at": at(f"{DAY} 12:00:00"), "kind": "timeout", "reason": "silent proxy"}
     history(late).write.parquet(str(raw / "dt=2026-11-22" / "hour=01"))
 
-    main(arguments(raw, report, "--day", DAY))
+    run("--day", DAY)
 
-    timeouts = table(spark, report).where("metric = 'client-snowflake-timeout-count'").select("day", "exact")
+    timeouts = table(lake).where("metric = 'client-snowflake-timeout-count'").select("day", "exact")
     assert [tuple(row) for row in timeouts.collect()] == [(date(2026, 11, 21), 2), (date(2026, 11, 22), 1)]
 
 
-def test_days_without_any_history_have_a_report_of_zeros(spark, tmp_path):
-    main(arguments(tmp_path / "nothing", tmp_path / "report", "--day", DAY))
+def test_days_without_any_history_have_a_report_of_zeros(lake, tmp_path):
+    main(["rendezvous_report", "--database", lake.database, "--report_path", f"{tmp_path}", "--day", DAY])
 
-    assert table(spark, tmp_path / "report").where("exact = 0").count() == 21
-    lines = (tmp_path / "report" / "text" / f"day={DAY}.txt").read_text().splitlines()
+    assert table(lake).where("exact = 0").count() == 21
+    lines = (tmp_path / "text" / f"day={DAY}.txt").read_text().splitlines()
     assert lines[1] == "snowflake-ips "
-
-
-@pytest.mark.parametrize(
-    ("words", "days"),
-    [
-        (["--day", "2026-11-21"], ["2026-11-21"]),
-        (["--day=2026-03-01", "--days=2"], ["2026-02-28", "2026-03-01"]),
-        (["--day", "2026-11-22T01:00:00Z"], ["2026-11-21"]),
-        (["--day", "2026-11-22T01:00:00.000+02:00"], ["2026-11-20"]),
-        (["--day", "2026-11-22T00:00:00"], ["2026-11-21"]),
-        (["--enable-metrics", "true", "--day", "2026-11-21", "--JOB_NAME", "report"], ["2026-11-21"]),
-    ],
-    ids=["date", "range", "scheduled-time", "other-zone", "no-zone", "glue-s-own-arguments"],
-)
-@pytest.mark.parametrize("on_glue", [True, False], ids=["glue", "elsewhere"])
-def test_the_days_come_from_the_command_line(monkeypatch, words, days, on_glue):
-    # None makes the import fail, also where the package is installed.
-    monkeypatch.setitem(sys.modules, "awsglue", ModuleType("awsglue") if on_glue else None)
-    monkeypatch.setitem(sys.modules, "awsglue.utils", glue_utilities() if on_glue else None)
-
-    parsed = Arguments.parse(arguments(Path("/raw"), Path("/report"), *words))
-
-    assert parsed == Arguments("/raw", "/report", tuple(map(date.fromisoformat, days)))
-
-
-def glue_utilities() -> ModuleType:
-    """Stand in for Glue's package: it reads exactly the names that it is asked for, and insists on each."""
-
-    def resolved_options(argv: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-        words = [part for word in argv[1:] for part in (word.split("=", 1) if word.startswith("--") else [word])]
-        values = dict(zip(words[::2], words[1::2], strict=True))
-        return {"JOB_RUN_ID": "jr_1"} | {name: values[f"--{name}"] for name in names}
-
-    module = ModuleType("awsglue.utils")
-    module.getResolvedOptions = resolved_options
-    return module
-
-
-@pytest.mark.parametrize("words", [["--day", "yesterday"], ["--day", DAY, "--days", "0"]], ids=["no-day", "no-days"])
-def test_a_command_line_that_names_no_day_is_refused(words):
-    with pytest.raises(ValueError, match=r"yesterday|at least 1"):
-        Arguments.parse(arguments(Path("/raw"), Path("/report"), *words))

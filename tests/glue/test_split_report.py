@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from chispa import assert_df_equality
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
+from glue_jobs.lake import Lake
 from glue_jobs.split_report import main
 from glue_jobs.transforms.history import SCHEMA
 from signalbox.history.event import HistoryEvent
@@ -41,7 +41,6 @@ queue memes
   copied to bob 1
   time-to-route-ms p50=200 p95=290 p99=298
 """
-TABLE = "metric string, queue string, session string, label string, value bigint, day date"
 
 
 def message(name: str, *, milliseconds_ago: int = 100) -> Message:
@@ -68,34 +67,35 @@ def day() -> Sequence[HistoryEvent]:
 
 
 @pytest.fixture
-def raw(tmp_path: Path, history: Callable[..., DataFrame]) -> Path:
-    rows = [{name: getattr(one, name, 1) for name in SCHEMA.names} | {"labels": dict(one.labels)} for one in day()]
-    history(*rows).coalesce(1).write.parquet(str(tmp_path / "raw" / f"dt={DAY}" / "hour=12"))
-    return tmp_path / "raw"
+def run(lake: Lake, remembered: Callable[..., None], tmp_path: Path) -> Callable[..., Path]:
+    """Report days of what splitting did; return where the report is."""
+    rows = {one.event_id: one for one in day()}.values()
+    remembered(*({name: getattr(one, name, 1) for name in SCHEMA.names} | {"labels": dict(one.labels)} for one in rows))
+
+    def made(*words: str, into: str = "report") -> Path:
+        main(["split_report", "--database", lake.database, "--report_path", f"{tmp_path / into}", *words])
+        return tmp_path / into
+
+    return made
 
 
-def arguments(history_path: Path, report_path: Path, *more: str) -> list[str]:
-    return ["split_report", "--history_path", f"{history_path}/", "--report_path", f"{report_path}", *more]
+def table(lake: Lake) -> DataFrame:
+    return lake.spark.table(lake.name("split_daily")).orderBy("day", "metric", "queue", "session", "label")
 
 
-def table(spark: SparkSession, report_path: Path) -> DataFrame:
-    return spark.read.parquet(str(report_path / "table")).orderBy("day", "metric", "queue", "session", "label")
+def test_the_report_of_a_day_tells_people_what_went_where(run):
+    report = run("--day", DAY)
+
+    assert (report / "text" / f"day={DAY}.txt").read_text() == TEXT
+    assert "1 messages went to sessions, 2 to deployed consumers" in (report / "picture" / f"day={DAY}.svg").read_text()
 
 
-def test_the_report_of_a_day_tells_people_what_went_where(raw, tmp_path):
-    main(arguments(raw, tmp_path / "report", "--day", DAY))
+def test_a_second_run_replaces_the_report_with_the_same_and_a_day_of_nothing_has_zeros(lake, run):
+    run("--day", "2026-11-22", "--days", "2")
+    rows = table(lake).collect()
+    run("--day", "2026-11-22", "--days", "2")
 
-    assert (tmp_path / "report" / "text" / f"day={DAY}.txt").read_text() == TEXT
-
-
-def test_a_second_run_replaces_the_report_with_the_same_and_a_day_of_nothing_has_zeros(spark, raw, tmp_path):
-    once, twice = tmp_path / "once", tmp_path / "twice"
-
-    main(arguments(raw, once, "--day", "2026-11-22", "--days", "2"))
-    for _ in range(2):
-        main(arguments(raw, twice, "--day", "2026-11-22", "--days", "2"))
-
-    assert_df_equality(table(spark, twice), table(spark, once))
-    rows = [("routed-total", None, None, label, 0, date(2026, 11, 22)) for label in ("copied", "deployed", "session")]
-    actual = table(spark, twice).where("day = '2026-11-22' and metric like 'routed%'")
-    assert_df_equality(actual, spark.createDataFrame(rows, TABLE), ignore_nullable=True)
+    assert table(lake).collect() == rows
+    zeros = table(lake).where("day = '2026-11-22' and metric like 'routed%'").collect()
+    expected = [("routed-total", label, 0, date(2026, 11, 22)) for label in ("copied", "deployed", "session")]
+    assert [(row.metric, row.label, row.value, row.day) for row in zeros] == expected

@@ -1,0 +1,43 @@
+"""The text files of exported logs: one for each topic and day, a line for each event, in order."""
+
+import json
+import tempfile
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from pyspark.sql import Row
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+IN_MEMORY_BYTES = 16 * 1024 * 1024
+SAFE = ".-_~ "  # of a topic in the name of an object, beside letters and digits
+
+
+def write_days(rows: Iterable[Row], path: str, *, s3: "S3Client") -> None:
+    """Write a file for each exchange, topic and day of rows that stand in the order of these and of their numbers."""
+    bucket, _, prefix = path.removeprefix("s3://").partition("/")
+    for (exchange, topic, day), found in groupby(rows, key=lambda row: (row.exchange, row.topic, row.day)):
+        with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
+            for row in found:
+                file.write(f"{line(row)}\n".encode(errors="replace"))
+            file.seek(0)
+            s3.upload_fileobj(file, bucket, f"{prefix}/{exchange}/topic={quote(topic, safe=SAFE)}/{day}.txt")
+
+
+def line(row: Row) -> str:
+    """Return an event's line: time in UTC, number, message; texts are as they were if they have one line."""
+    return f"{row.at}\t{row.sequence}\t{_text(row)}"
+
+
+def _text(row: Row) -> str:
+    if row.body is None:
+        return f"({row.omitted_bytes} bytes, too large for the log)"
+    try:
+        value = json.loads(row.body)
+    except ValueError:
+        value = row.body
+    text = value if isinstance(value, str) else row.body
+    return text if text.isprintable() else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,54 @@
+"""The picture of what splitting did in a day."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from glue_jobs.pictures.panels import Bar, Series, bars, figures, sheet, times, whole
+from glue_jobs.transforms.report_text import Record
+from glue_jobs.transforms.split_text import PERCENTILES, TIMES
+
+TOP = 12
+ROUTED = (Series("to a session", "blue"), Series("to the deployed", "green"), Series("copied", "purple"))
+OUTCOMES = ("session", "deployed", "copied")
+RETURNED = (Series("to a session", "blue"), Series("to the deployed", "green"), Series("to the original", "grey"))
+BACK = ("session", "deployed", "original")
+
+
+def split_picture(day: date, report: Sequence[Record]) -> str:
+    """Return the picture of one UTC day from its rows of `split_daily`."""
+    totals = {(row["metric"], row["label"]): row["value"] for row in report if row["queue"] is None}
+    routed = [totals.get(("routed-total", outcome), 0) for outcome in OUTCOMES]
+    back = sum(totals.get(("returned-total", outcome), 0) for outcome in BACK)
+    dead = totals.get(("dead_letter-total", "dead"), 0)
+    found = f"{whole(routed[0])} messages went to sessions, {whole(routed[1])} to deployed consumers."
+    canvas = sheet(f"Splitting on {day}", "UTC, from midnight to midnight; all split queues", found)
+    entries = [(whole(routed[0]), "to sessions"), (whole(routed[1]), "to the deployed"), (whole(routed[2]), "copied")]
+    figures(canvas, [*entries, (whole(back), "returned"), (whole(dead), "dead letters")])
+    bars(canvas, "Who got messages, by queue", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="queue"))
+    bars(canvas, "Who got messages, by session", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="session"))
+    bars(canvas, "What was returned, by queue", RETURNED, rows=_rows(report, "returned", BACK, by="queue"))
+    times(canvas, "Time until a message was forwarded", rows=_times(report, TIMES[0]))
+    times(canvas, "Time until a session was ready", rows=_times(report, TIMES[1]))
+    reasons = [row for row in report if row["metric"] == "dead_letter"]
+    died = [Bar(f"{row['queue']}: {row['label'] or 'no reason'}", (row["value"],)) for row in reasons]
+    bars(canvas, "Dead letters", [Series("dead", "red")], rows=died[:TOP])
+    return canvas.svg()
+
+
+def _rows(report: Sequence[Record], metric: str, labels: Sequence[str], *, by: str) -> list[Bar]:
+    own = [row for row in report if row["metric"] == metric]
+    sums = {
+        name: tuple(
+            sum(row["value"] for row in own if (row[by] or "deployed") == name and row["label"] == label)
+            for label in labels
+        )
+        for name in {row[by] or "deployed" for row in own}
+    }
+    entries = sorted(sums.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
+    return [Bar(name, values) for name, values in entries[:TOP]]
+
+
+def _times(report: Sequence[Record], metric: str) -> list[tuple[str, tuple[float, ...]]]:
+    values = {(row["queue"], row["label"]): row["value"] for row in report if row["metric"] == metric}
+    queues = sorted({queue for queue, _ in values}, key=lambda queue: (queue is not None, queue or ""))
+    return [(queue or "all", tuple(values[queue, name] for name in PERCENTILES)) for queue in queues[:TOP]]

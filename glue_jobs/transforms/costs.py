@@ -1,0 +1,129 @@
+"""What each day cost by capability: units of what AWS bills, counted from history, and priced from a table."""
+
+from datetime import date
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.history import within_days
+from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USES
+
+NOT_PRICED = "not priced"
+COUNTS = ("number", "bytes", "pieces")
+COLUMNS = ("day", "capability", "what", "item", "number", "bytes", "units_least", "units_most", "usd_least", "usd_most")
+
+
+def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
+    """Return how often what happened in the days from `first` to `last`; an event may be several things.
+
+    `bytes` is what messages were, and `pieces` into how many of 64 KiB SQS takes them apart.
+    """
+    own = events.transform(within_days, first, last=last).withColumn("size", F.coalesce("size_bytes", F.lit(0)))
+    # Rolled up first: what an event is takes longer to say than to count.
+    rolled_up = own.groupBy(
+        *("day", "capability", "kind", "outcome"),
+        F.coalesce(F.col("destination").endswith(".fifo"), F.lit(col=False)).alias("is_fifo"),
+        F.col("labels").getItem("held").eqNullSafe("true").alias("is_held"),
+        F.col("source").eqNullSafe("sqs").alias("is_by_sqs"),
+    ).agg(*_sums())
+    thing = F.explode(F.array_compact(F.array(*_things(), _thing(F.lit("history"), "event")))).alias("thing")
+    things = rolled_up.select("day", thing, *COUNTS).select("day", "thing.*", *COUNTS)
+    counted = things.unionByName(own.transform(_publications)).groupBy("day", "capability", "what", "is_fifo")
+    return counted.agg(*(F.sum(name).cast("long").alias(name) for name in COUNTS))
+
+
+def _sums() -> list[Column]:
+    pieces = F.greatest(F.lit(1), F.ceil(F.col("size") / REQUEST_BYTES))
+    return [F.count("*").alias("number"), F.sum("size").alias("bytes"), F.sum(pieces).alias("pieces")]
+
+
+def _things() -> list[Column]:
+    kind, outcome, capability = F.col("kind"), F.col("outcome"), F.col("capability")
+    is_retried = (kind == "routed") & (outcome == "retried")
+    is_copy = (kind == "routed") & ~is_retried
+    is_exchange, is_splitting, is_rendezvous = (capability == name for name in ("exchange", "splitting", "rendezvous"))
+    is_shared = is_splitting & is_copy & (outcome == "copied")
+    is_forwarded = is_splitting & ((is_copy & (outcome != "copied")) | (kind == "returned"))
+    is_refusal = (kind == "timeout") | ((kind == "offer") & outcome.isin("denied", "stale", "rejected"))
+    is_end = is_rendezvous & ((kind == "answer") | is_refusal)
+    is_poll = is_rendezvous & (kind == "proxy_poll")
+    is_fifo, is_by_sqs = F.col("is_fifo"), F.col("is_by_sqs")
+    return [
+        F.when(is_exchange & is_copy, _thing(capability, "copy", is_fifo=is_fifo)),
+        F.when(is_exchange & is_retried, _thing(capability, "retry", is_fifo=is_fifo)),
+        F.when(is_shared, _thing(capability, "copy", is_fifo=is_fifo)),
+        F.when(is_forwarded, _thing(capability, "message", is_fifo=is_fifo)),
+        F.when((is_exchange | is_splitting) & (kind == "dead_letter"), _thing(capability, "dead letter")),
+        F.when(is_rendezvous & (kind == "answer"), _thing(capability, "answer")),
+        F.when(is_rendezvous & is_refusal, _thing(capability, "refusal")),
+        F.when(is_end & is_by_sqs, _thing(capability, "client by SQS")),
+        F.when(is_end & ~is_by_sqs, _thing(capability, "client by HTTP")),
+        F.when(is_poll & (outcome != "matched"), _thing(capability, "poll")),
+        F.when(is_poll & F.col("is_held"), _thing(capability, "held poll")),
+        F.when(~(is_exchange | is_splitting | is_rendezvous), _thing(capability, NOT_PRICED)),
+    ]
+
+
+def _thing(capability: Column, what: str, *, is_fifo: Column | None = None) -> Column:
+    fifo = F.lit(col=False) if is_fifo is None else is_fifo
+    return F.struct(capability.alias("capability"), F.lit(what).alias("what"), fifo.alias("is_fifo"))
+
+
+def _publications(events: DataFrame) -> DataFrame:
+    """Return the messages that were published, each once a day however many copies it had."""
+    is_dead = (F.col("kind") == "dead_letter") & F.col("topic").isNotNull()
+    is_routing = F.col("kind").isin("routed", "unrouted", "logged") | is_dead
+    own = events.where((F.col("capability") == "exchange") & is_routing)
+    messages = own.groupBy("day", "source", "message_id").agg(F.min("size").alias("size"))
+    is_fifo = F.coalesce(F.col("source").endswith(".fifo"), F.lit(col=False)).alias("is_fifo")
+    counted = messages.groupBy("day", is_fifo).agg(*_sums())
+    what = F.lit("publication").alias("what")
+    return counted.select("day", F.lit("exchange").alias("capability"), what, "is_fifo", *COUNTS)
+
+
+def cost_daily(counts: DataFrame) -> DataFrame:
+    """Return one row for each day, capability, what was done and item that it used, with units and USD.
+
+    The least is when all calls were full; the most, when every message came alone. What has no price has a row too.
+    """
+    used = counts.withColumn("use", F.explode(_uses_of(F.col("capability"), F.col("what"))))
+    item = F.when(F.col("use.item") != SQS, F.col("use.item")).otherwise(
+        F.when(F.col("is_fifo"), F.lit("SQS FIFO request")).otherwise(F.lit("SQS standard request"))
+    )
+    is_sqs = F.col("use.item") == SQS
+    # Full calls carry ten messages, but never more than they are billed for.
+    pieces_of_calls = F.greatest(F.col("number") / REQUEST_MESSAGES, F.col("bytes") / REQUEST_BYTES)
+    full = F.when(is_sqs, pieces_of_calls * REQUEST_MESSAGES).otherwise(F.col("number"))
+    single = F.when(is_sqs, F.col("pieces")).otherwise(F.col("number"))
+    least, most = _whole(full * F.col("use.least")), _whole(single * F.col("use.most"))
+    units = used.withColumn("item", item).withColumn("units_least", least).withColumn("units_most", most)
+    summed = units.groupBy("day", "capability", "what", "item").agg(
+        *(F.sum(name).cast("long").alias(name) for name in ("number", "bytes", "units_least", "units_most"))
+    )
+    price = F.coalesce(_map(PRICES)[F.col("item")], F.lit(0.0)) / 1_000_000
+    return (
+        summed.withColumn("usd_least", F.col("units_least") * price)
+        .withColumn("usd_most", F.col("units_most") * price)
+        .select(*COLUMNS)
+    )
+
+
+def _whole(units: Column) -> Column:
+    # A tenth is none that a computer knows, and three of ten tenths must not become two.
+    return F.ceil(F.round(units, 6))
+
+
+def _uses_of(capability: Column, what: Column) -> Column:
+    known = [
+        F.when((capability == use.capability) & (what == use.what), _use(use.item, use.least, use.most)) for use in USES
+    ]
+    not_priced = F.when(what == NOT_PRICED, _use(NOT_PRICED, 0.0, 0.0))
+    return F.array_compact(F.array(*known, not_priced))
+
+
+def _use(item: str, least: float, most: float) -> Column:
+    return F.struct(F.lit(item).alias("item"), F.lit(float(least)).alias("least"), F.lit(float(most)).alias("most"))
+
+
+def _map(values: dict[str, float]) -> Column:
+    return F.create_map(*(F.lit(part) for entry in values.items() for part in entry))

@@ -1,0 +1,110 @@
+"""How messages reached their queues, in every capability: how fast, after how many tries, and why some did not."""
+
+from datetime import date
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.history import rounded, within_days
+
+TOP = 10
+PERCENTILES = (0.5, 0.95, 0.99)
+TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
+COUNTS = ("delivered", "again", "retried", "dead", "bytes")
+NUMBERS = (*COUNTS, *TIMES)
+KEYS = ("day", "hour", "capability", "source", "destination", "reason")
+
+
+def delivery_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
+    """Return what was delivered, put off or given up in the days from `first` to `last`, rolled up: `number` of each.
+
+    Equal milliseconds are one row, so that percentiles have few rows to order. `reason` is that of dead letters.
+    """
+    was_delivered = (F.col("kind") == "routed") & (F.col("outcome") != "retried")
+    # To connections; what is dropped with a client that has gone is no dead letter.
+    was_posted, is_stuck = ((F.col("kind") == "delivered") & (F.col("outcome") == end) for end in ("posted", "failed"))
+    state = (
+        F.when(was_delivered | (F.col("kind") == "answer") | was_posted, F.lit("delivered"))
+        .when((F.col("kind") == "routed") | is_stuck, F.lit("retried"))
+        .when(F.col("kind") == "dead_letter", F.lit("dead"))
+    )
+    own = events.withColumn("state", state).where(F.col("state").isNotNull()).transform(within_days, first, last=last)
+    facts = own.select(
+        "day",
+        F.date_trunc("hour", "occurred_at").alias("hour"),
+        "capability",
+        "source",
+        "destination",
+        F.when(F.col("state") == "dead", F.col("reason")).alias("reason"),
+        "state",
+        F.coalesce(F.col("attempt") > 1, F.lit(col=False)).alias("is_again"),
+        F.when(F.col("state") == "delivered", F.col("latency_ms")).alias("latency_ms"),
+        "size_bytes",
+    )
+    rolled_up = facts.groupBy(*KEYS, "state", "is_again", "latency_ms").agg(
+        F.count("*").alias("number"), F.coalesce(F.sum("size_bytes"), F.lit(0)).alias("bytes")
+    )
+    return rolled_up.select(*KEYS, "state", "is_again", "latency_ms", "number", "bytes")
+
+
+def delivery_hourly(facts: DataFrame) -> DataFrame:
+    """Return one row for each hour, capability, source, destination, and reason of dead letters."""
+    return facts.groupBy(*KEYS).agg(*_numbers()).select(*KEYS, *NUMBERS)
+
+
+def _numbers() -> list[Column]:
+    is_delivered = F.col("state") == "delivered"
+    # Exact, not approximate: two runs agree, and there are few different milliseconds.
+    percentiles = F.percentile("latency_ms", list(PERCENTILES), F.col("number"))
+    return [
+        _number_where(is_delivered).alias("delivered"),
+        _number_where(is_delivered & F.col("is_again")).alias("again"),
+        _number_where(F.col("state") == "retried").alias("retried"),
+        _number_where(F.col("state") == "dead").alias("dead"),
+        _sum_of("bytes", is_delivered).alias("bytes"),
+        *(rounded(percentiles[place]).alias(name) for place, name in enumerate(TIMES[:-1])),
+        F.max("latency_ms").alias("max_ms"),
+    ]
+
+
+def _number_where(condition: Column) -> Column:
+    return _sum_of("number", condition)
+
+
+def _sum_of(name: str, condition: Column) -> Column:
+    return F.sum(F.when(condition, F.col(name)).otherwise(0))
+
+
+def delivery_summary(facts: DataFrame) -> DataFrame:
+    """Return what people read of each day: by capability, by hour, the busiest ways, and why messages died.
+
+    `section` is `capability`, `hour`, `way` (from a source to a destination) or `reason`; `rank` counts from 1 within
+    it, ways by how many messages came or died there; `of` says how many there are of it.
+    """
+    dead = facts.where(F.col("state") == "dead")
+    sections = [
+        _section(facts, "capability", "capability"),
+        _section(facts, "hour", "hour"),
+        _section(facts, "way", "capability", "source", "destination", most_first=True),
+        _section(dead, "reason", "capability", "reason", most_first=True),
+    ]
+    summary = sections[0]
+    for section in sections[1:]:
+        summary = summary.unionByName(section)
+    is_shown = F.col("section").isin("capability", "hour") | (F.col("rank") <= TOP)
+    return summary.where(is_shown).select("day", "section", "rank", "of", *KEYS[1:], *NUMBERS)
+
+
+def _section(facts: DataFrame, section: str, *keys: str, most_first: bool = False) -> DataFrame:
+    summed = facts.groupBy("day", *keys).agg(*_numbers(), F.sum("number").alias("weight"))
+    of_day = Window.partitionBy("day")
+    first = [F.col("weight").desc()] if most_first else []
+    order = of_day.orderBy(*first, *(F.col(key).asc_nulls_first() for key in keys))
+    return summed.select(
+        "day",
+        F.lit(section).alias("section"),
+        F.row_number().over(order.rowsBetween(Window.unboundedPreceding, 0)).alias("rank"),
+        F.count("*").over(of_day).alias("of"),
+        *(F.col(key) if key in keys else F.lit(None).cast(facts.schema[key].dataType).alias(key) for key in KEYS[1:]),
+        *NUMBERS,
+    )

@@ -1,0 +1,241 @@
+"""Whether each queue got the numbered messages of a topic: all, once, in their order; with the events that prove it.
+
+Only ordered exchanges number their messages, from 1 for each topic. What one queue got is compared with itself, and
+with what else became of the same numbers.
+"""
+
+from datetime import date
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.history import within_days
+
+TOPIC = ("exchange", "topic")
+SUBSCRIBER = (*TOPIC, "queue")
+EVIDENCE = ("before_event_id", "before_at", "after_event_id", "after_at")
+CAUSES = ("dead", "waiting", "elsewhere", "nowhere")
+COLUMNS = ("day", *SUBSCRIBER, "finding", "first_sequence", "last_sequence", "number", *CAUSES, *EVIDENCE)
+AUDITED, SEEN = "audited", "seen"
+FINDINGS = ("gap", "duplicate", "reordered")
+
+
+def order_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
+    """Return what became of numbered messages in the days from `first` to `last`; `queue` is null if none got it."""
+    is_numbered = F.col("topic").isNotNull() & F.col("sequence").isNotNull()
+    was_delivered = (F.col("kind") == "routed") & (F.col("outcome") != "retried")
+    state = (
+        F.when(was_delivered, F.lit("delivered"))
+        .when(F.col("kind") == "routed", F.lit("waiting"))
+        .when(F.col("kind") == "dead_letter", F.lit("dead"))
+        .when(F.col("kind").isin("unrouted", "logged"), F.lit("elsewhere"))
+    )
+    own = events.where(is_numbered).withColumn("state", state).where(F.col("state").isNotNull())
+    return own.transform(within_days, first, last=last).select(
+        "day",
+        F.col("source").alias("exchange"),
+        "topic",
+        F.col("destination").alias("queue"),
+        "sequence",
+        "state",
+        "occurred_at",
+        "event_id",
+        "message_id",
+        F.lit(col=False).alias("is_head"),
+    )
+
+
+def heads(audit: DataFrame) -> DataFrame:
+    """Return where each subscriber stood after the days of an audit: its highest number, as one of `order_facts`."""
+    last = F.max_by(F.struct("day", "after_at", "after_event_id"), "last_sequence")
+    seen = audit.where(F.col("finding") == SEEN).groupBy(*SUBSCRIBER)
+    found = seen.agg(F.max("last_sequence").alias("sequence"), last.alias("last"))
+    return found.select(
+        "last.day",
+        *SUBSCRIBER,
+        "sequence",
+        F.lit("delivered").alias("state"),
+        F.col("last.after_at").alias("occurred_at"),
+        F.col("last.after_event_id").alias("event_id"),
+        F.lit(None).cast("string").alias("message_id"),
+        F.lit(col=True).alias("is_head"),
+    )
+
+
+def together(facts: DataFrame, heads: DataFrame) -> DataFrame:
+    """Return the facts of a topic in one place, with where its subscribers stood before: what an audit looks at.
+
+    That is the one shuffle of an audit, which looks at it several times.
+    """
+    columns = ("day", *SUBSCRIBER, "sequence", "state", "occurred_at", "event_id", "message_id", "is_head")
+    return facts.unionByName(heads).repartition(*TOPIC).select(*columns)
+
+
+def order_audit(looked_at: DataFrame, days: DataFrame) -> DataFrame:
+    """Return the audit of `days`: one row for each finding, each subscriber that was `seen`, and each day `audited`.
+
+    - `gap`: the numbers from `first_sequence` to `last_sequence` did not reach the queue, though those around them did.
+      Of these `number`, some are `dead` letters of the queue or `waiting` to be tried again, `elsewhere` are known of
+      other queues or of none, and of `nowhere` nothing is known at all. The last two are null in a gap that begins
+      before the days that were looked at.
+    - `duplicate`: one number came with two messages, or one message under two numbers.
+    - `reordered`: a number came after a higher one; by the clocks of the functions, to the millisecond.
+
+    `before` is the event that came first, or of the lower number; `after` the other. A day's `audited` row says how
+    many copies were looked at: with no finding beside it, nothing is wrong.
+    """
+    facts = looked_at.where(~F.col("is_head"))
+    found = looked_at.transform(_findings).unionByName(looked_at.transform(_messages_twice))
+    audit = found.unionByName(facts.transform(_seen)).unionByName(_audited(facts, days))
+    return audit.select(*COLUMNS)
+
+
+def _findings(looked_at: DataFrame) -> DataFrame:
+    numbers = looked_at.transform(_numbers)
+    findings = F.array_compact(F.array(_gap(), _reordered(), _number_twice()))
+    return numbers.select(*SUBSCRIBER, F.explode(findings).alias("found")).select(*SUBSCRIBER, "found.*")
+
+
+def _numbers(looked_at: DataFrame) -> DataFrame:
+    """Return each number that a queue got: its first and last delivery, its place in the topic, and what is above."""
+    is_delivered = F.col("state") == "delivered"
+    delivery = F.when(is_delivered, F.struct("occurred_at", "event_id", "day"))
+    numbers = looked_at.groupBy(*SUBSCRIBER, "sequence").agg(
+        F.min(delivery).alias("first"),
+        F.max(delivery).alias("again"),
+        F.count(delivery).alias("copies"),
+        F.max(F.col("state") == "dead").alias("is_dead"),
+        F.max(F.col("state") == "waiting").alias("is_waiting"),
+        F.max("is_head").alias("is_head"),
+    )
+    # How many numbers of the topic are known up to this one.
+    place = F.dense_rank().over(Window.partitionBy(*TOPIC).orderBy("sequence"))
+    of_queues = numbers.withColumn("place", place).where(F.col("queue").isNotNull())
+    return of_queues.transform(_beside_the_next).select(
+        *SUBSCRIBER, "sequence", "first", "again", "copies", "is_head", "place", "dead", "waiting", "next", "overtook"
+    )
+
+
+def _beside_the_next(numbers: DataFrame) -> DataFrame:
+    """Add the `next` number that the queue got, and of all higher ones the one that came first."""
+    is_lost = F.col("first").isNull()
+    downwards = Window.partitionBy(*SUBSCRIBER).orderBy(F.col("sequence").desc())
+    so_far = downwards.rowsBetween(Window.unboundedPreceding, 0)
+    above = downwards.rowsBetween(Window.unboundedPreceding, -1)
+    counted = numbers.withColumn("dead", F.count(F.when(is_lost & F.col("is_dead"), 1)).over(so_far))
+    is_waiting = is_lost & F.col("is_waiting") & ~F.col("is_dead")
+    counted = counted.withColumn("waiting", F.count(F.when(is_waiting, 1)).over(so_far))
+    delivered = F.when(~is_lost, F.struct("sequence", "place", "dead", "waiting", "first"))
+    came = F.when(~is_lost, F.struct("first.occurred_at", "first.event_id"))
+    beside = counted.withColumn("next", F.last(delivered, ignorenulls=True).over(above))
+    return beside.withColumn("overtook", F.min(came).over(above)).where(~is_lost)
+
+
+def _gap() -> Column:
+    missing = F.col("next.sequence") - F.col("sequence") - 1
+    known = F.col("next.place") - F.col("place") - 1
+    dead, waiting = F.col("dead") - F.col("next.dead"), F.col("waiting") - F.col("next.waiting")
+    is_within = ~F.col("is_head")
+    causes = [dead, waiting, F.when(is_within, known - dead - waiting), F.when(is_within, missing - known)]
+    gap = F.struct(
+        F.col("next.first.day").alias("day"),
+        F.lit("gap").alias("finding"),
+        (F.col("sequence") + 1).alias("first_sequence"),
+        (F.col("next.sequence") - 1).alias("last_sequence"),
+        missing.alias("number"),
+        *(cause.cast("long").alias(name) for name, cause in zip(CAUSES, causes, strict=True)),
+        *_evidence(F.col("first"), F.col("next.first")),
+    )
+    return F.when(missing > 0, gap)
+
+
+def _reordered() -> Column:
+    is_late = ~F.col("is_head") & (F.col("overtook.occurred_at") < F.col("first.occurred_at"))
+    found = _finding("reordered", F.col("overtook"), F.col("first"), day=F.col("first.day"))
+    return F.when(is_late, F.struct(*found))
+
+
+def _number_twice() -> Column:
+    is_twice = (F.col("copies") > 1) & (F.col("first.event_id") != F.col("again.event_id"))
+    found = _finding("duplicate", F.col("first"), F.col("again"), day=F.col("again.day"))
+    return F.when(is_twice, F.struct(*found))
+
+
+def _messages_twice(looked_at: DataFrame) -> DataFrame:
+    came = looked_at.where((F.col("state") == "delivered") & F.col("message_id").isNotNull())
+    # Numbers first, since they are quick to compare; the events only of the few that came twice.
+    numbers = came.groupBy(*SUBSCRIBER, "message_id").agg(
+        F.min("sequence").alias("lowest"), F.max("sequence").alias("highest")
+    )
+    several = numbers.where(F.col("lowest") != F.col("highest")).select(*SUBSCRIBER, "message_id")
+    delivery = F.struct("occurred_at", "event_id", "day")
+    messages = came.join(several, on=[*SUBSCRIBER, "message_id"], how="inner").groupBy(*SUBSCRIBER, "message_id")
+    twice = messages.agg(
+        F.min(delivery).alias("first"), F.max(delivery).alias("again"), F.max("sequence").alias("sequence")
+    )
+    return twice.select(*SUBSCRIBER, *_finding("duplicate", F.col("first"), F.col("again"), day=F.col("again.day")))
+
+
+def _finding(finding: str, before: Column, after: Column, *, day: Column) -> list[Column]:
+    return [
+        day.alias("day"),
+        F.lit(finding).alias("finding"),
+        F.col("sequence").alias("first_sequence"),
+        F.col("sequence").alias("last_sequence"),
+        F.lit(1).cast("long").alias("number"),
+        *(F.lit(None).cast("long").alias(name) for name in CAUSES),
+        *_evidence(before, after),
+    ]
+
+
+def _evidence(before: Column, after: Column) -> list[Column]:
+    return [
+        before["event_id"].alias("before_event_id"),
+        before["occurred_at"].alias("before_at"),
+        after["event_id"].alias("after_event_id"),
+        after["occurred_at"].alias("after_at"),
+    ]
+
+
+def _seen(facts: DataFrame) -> DataFrame:
+    came = facts.where((F.col("state") == "delivered") & F.col("queue").isNotNull())
+    seen = came.groupBy("day", *SUBSCRIBER).agg(
+        F.min("sequence").alias("first_sequence"),
+        F.max("sequence").alias("last_sequence"),
+        F.count("*").alias("number"),
+    )
+    ends = came.join(seen, on=["day", *SUBSCRIBER], how="inner").where(
+        (F.col("sequence") == F.col("first_sequence")) | (F.col("sequence") == F.col("last_sequence"))
+    )
+    delivery = F.struct("sequence", "occurred_at", "event_id")
+    found = ends.groupBy("day", *SUBSCRIBER, "first_sequence", "last_sequence", "number").agg(
+        F.min(delivery).alias("first"), F.max(delivery).alias("last")
+    )
+    return found.select(
+        "day",
+        *SUBSCRIBER,
+        F.lit(SEEN).alias("finding"),
+        "first_sequence",
+        "last_sequence",
+        "number",
+        *(F.lit(None).cast("long").alias(name) for name in CAUSES),
+        *_evidence(F.col("first"), F.col("last")),
+    )
+
+
+def _audited(facts: DataFrame, days: DataFrame) -> DataFrame:
+    came = (
+        facts.where((F.col("state") == "delivered") & F.col("queue").isNotNull())
+        .groupBy("day")
+        .agg(F.count("*").alias("number"))
+    )
+    audited = days.join(came, on="day", how="left")
+    return audited.select(
+        "day",
+        *(F.lit(None).cast("string").alias(name) for name in SUBSCRIBER),
+        F.lit(AUDITED).alias("finding"),
+        *(F.lit(None).cast("long").alias(name) for name in ("first_sequence", "last_sequence")),
+        F.coalesce("number", F.lit(0)).alias("number"),
+        *(F.lit(None).cast("long").alias(name) for name in CAUSES),
+        *(F.lit(None).cast("timestamp" if name.endswith("_at") else "string").alias(name) for name in EVIDENCE),
+    )

@@ -1,0 +1,212 @@
+"""The tables of the lake: their columns, how they are partitioned, and in which order their files are written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from glue_jobs.transforms.history import SCHEMA
+
+# Athena reads version 2, not version 3. Old metadata goes with each commit, so that small commits do not pile it up.
+COMMON = {
+    "format-version": "2",
+    "write.parquet.compression-codec": "zstd",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+TYPES = {
+    "date": DateType(),
+    "timestamp": TimestampType(),
+    "string": StringType(),
+    "bigint": LongType(),
+    "double": DoubleType(),
+}
+
+
+def schema(**types: str) -> StructType:
+    """Return the columns by their names and Spark's short names of their types."""
+    return StructType([StructField(name, TYPES[kind]) for name, kind in types.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One Iceberg table. `time` is the column that a window is about: a date, or a timestamp."""
+
+    name: str
+    schema: StructType
+    time: str
+    partitions: tuple[str, ...]
+    order: tuple[str, ...]
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def creation(self, identifier: str) -> str:
+        """Return the statement that makes the table where it is not there yet."""
+        columns = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in self.schema)
+        properties = ", ".join(f"'{name}'='{value}'" for name, value in (COMMON | dict(self.properties)).items())
+        return (
+            f"CREATE TABLE IF NOT EXISTS {identifier} ({columns}) USING iceberg"
+            f" PARTITIONED BY ({', '.join(self.partitions)}) TBLPROPERTIES ({properties})"
+        )
+
+    def ordering(self, identifier: str) -> str:
+        """Return the statement that tells writers to sort within a task, which costs no shuffle."""
+        return f"ALTER TABLE {identifier} WRITE LOCALLY ORDERED BY {', '.join(self.order)}"
+
+    def missing(self, present: StructType) -> dict[str, DataType]:
+        """Return the columns that a table made by an older version does not have yet."""
+        return {column.name: column.dataType for column in self.schema if column.name not in present.names}
+
+
+EVENTS = Table(
+    "events",
+    SCHEMA,
+    time="occurred_at",
+    partitions=("days(occurred_at)",),
+    order=("capability", "topic", "sequence"),
+    # A merge that finds a copy writes which row is gone, instead of the whole file without it.
+    properties=MappingProxyType({"write.merge.mode": "merge-on-read"}),
+)
+RENDEZVOUS_DAILY = Table(
+    "rendezvous_daily",
+    schema(day="date", metric="string", label="string", exact="bigint", shown="bigint"),
+    time="day",
+    partitions=("day",),
+    order=("metric", "label"),
+)
+SPLIT_DAILY = Table(
+    "split_daily",
+    schema(day="date", metric="string", queue="string", session="string", label="string", value="bigint"),
+    time="day",
+    partitions=("day",),
+    order=("metric", "queue", "session", "label"),
+)
+TOPIC_HOURLY = Table(
+    "topic_hourly",
+    schema(
+        day="date",
+        hour="timestamp",
+        exchange="string",
+        topic="string",
+        publisher="string",
+        publications="bigint",
+        copies="bigint",
+        retried="bigint",
+        dead="bigint",
+        dropped="bigint",
+        alternate="bigint",
+        logged="bigint",
+        bytes_in="bigint",
+        bytes_out="bigint",
+    ),
+    time="day",
+    partitions=("day",),
+    order=("exchange", "topic", "hour"),
+)
+DELIVERY_HOURLY = Table(
+    "delivery_hourly",
+    schema(
+        day="date",
+        hour="timestamp",
+        capability="string",
+        source="string",
+        destination="string",
+        reason="string",
+        delivered="bigint",
+        again="bigint",
+        retried="bigint",
+        dead="bigint",
+        bytes="bigint",
+        p50_ms="bigint",
+        p95_ms="bigint",
+        p99_ms="bigint",
+        max_ms="bigint",
+    ),
+    time="day",
+    partitions=("day",),
+    order=("capability", "source", "destination", "hour"),
+)
+ORDER_AUDIT = Table(
+    "order_audit",
+    schema(
+        day="date",
+        exchange="string",
+        topic="string",
+        queue="string",
+        finding="string",
+        first_sequence="bigint",
+        last_sequence="bigint",
+        number="bigint",
+        dead="bigint",
+        waiting="bigint",
+        elsewhere="bigint",
+        nowhere="bigint",
+        before_event_id="string",
+        before_at="timestamp",
+        after_event_id="string",
+        after_at="timestamp",
+    ),
+    time="day",
+    partitions=("day",),
+    order=("finding", "exchange", "topic", "queue"),
+)
+COST_DAILY = Table(
+    "cost_daily",
+    schema(
+        day="date",
+        capability="string",
+        what="string",
+        item="string",
+        number="bigint",
+        bytes="bigint",
+        units_least="bigint",
+        units_most="bigint",
+        usd_least="double",
+        usd_most="double",
+    ),
+    time="day",
+    partitions=("day",),
+    order=("capability", "what", "item"),
+)
+LOGS = Table(
+    "logs",
+    StructType(
+        [
+            *schema(exchange="string", topic="string", sequence="bigint", occurred_at="timestamp"),
+            *schema(publication="bigint", publisher="string", body="string", omitted_bytes="bigint"),
+            StructField("headers", MapType(StringType(), StringType())),
+            *schema(audience="string"),
+        ]
+    ),
+    time="occurred_at",
+    partitions=("exchange", "days(occurred_at)"),
+    order=("topic", "sequence"),
+)
+LOG_TOPICS = Table(
+    "log_topics",
+    schema(
+        exchange="string",
+        topic="string",
+        complete_to="bigint",
+        events="bigint",
+        missing="bigint",
+        first_at="timestamp",
+        last_at="timestamp",
+        exported_at="timestamp",
+    ),
+    time="exported_at",
+    partitions=("exchange",),
+    order=("topic",),
+)
+REPORTS = (RENDEZVOUS_DAILY, SPLIT_DAILY, TOPIC_HOURLY, DELIVERY_HOURLY, ORDER_AUDIT, COST_DAILY)
+TABLES = MappingProxyType({table.name: table for table in (EVENTS, LOGS, LOG_TOPICS, *REPORTS)})

@@ -1,0 +1,104 @@
+"""What was published under which topic: how much, by whom, to how many, and what nobody wanted."""
+
+from datetime import date
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.history import within_days
+
+TOP = 10
+# What is summed up, in this order.
+NUMBERS = ("publications", "copies", "retried", "dead", "dropped", "alternate", "logged", "bytes_in", "bytes_out")
+KEYS = ("day", "hour", "exchange", "topic", "publisher")
+
+
+def topic_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
+    """Return what became of messages under a topic in the days from `first` to `last`."""
+    is_of_a_message = F.col("kind").isin("routed", "unrouted", "logged", "dead_letter") & F.col("topic").isNotNull()
+    return (
+        events.where(is_of_a_message)
+        .transform(within_days, first, last=last)
+        .select(
+            "day",
+            F.date_trunc("hour", "occurred_at").alias("hour"),
+            F.col("source").alias("exchange"),
+            "topic",
+            F.col("labels").getItem("publisher").alias("publisher"),
+            "message_id",
+            "kind",
+            "outcome",
+            F.coalesce("size_bytes", F.lit(0)).alias("size_bytes"),
+        )
+    )
+
+
+def topic_hourly(facts: DataFrame) -> DataFrame:
+    """Return one row for each hour, exchange, topic and publisher.
+
+    A publication counts in each hour in which something became of it: twice, if a copy was tried again in a later one.
+    Its bytes are those of its smallest copy, since copies for queues of other kinds say a little more.
+    """
+    is_delivered = (F.col("kind") == "routed") & (F.col("outcome") == "delivered")
+    publications = facts.groupBy(*KEYS, "message_id").agg(
+        _number_of(is_delivered).alias("copies"),
+        _number_of((F.col("kind") == "routed") & (F.col("outcome") == "retried")).alias("retried"),
+        _number_of(F.col("kind") == "dead_letter").alias("dead"),
+        _number_of(_is_unrouted("dropped")).alias("dropped"),
+        _number_of(_is_unrouted("alternate")).alias("alternate"),
+        _number_of(F.col("kind") == "logged").alias("logged"),
+        F.min("size_bytes").alias("bytes_in"),
+        F.sum(F.when(is_delivered, F.col("size_bytes")).otherwise(0)).alias("bytes_out"),
+    )
+    # Rows without a message_id would be one group; an event of a message always has one.
+    hourly = publications.withColumn("publications", F.lit(1)).groupBy(*KEYS).agg(*map(_sum, NUMBERS))
+    return hourly.select(*KEYS, *NUMBERS)
+
+
+def _is_unrouted(outcome: str) -> Column:
+    return (F.col("kind") == "unrouted") & (F.col("outcome") == outcome)
+
+
+def _number_of(condition: Column) -> Column:
+    return F.count(F.when(condition, 1))
+
+
+def _sum(name: str) -> Column:
+    return F.sum(name).cast("long").alias(name)
+
+
+def topic_summary(hourly: DataFrame) -> DataFrame:
+    """Return what people read of each day: all together, by hour, by exchange, and the first of topics and publishers.
+
+    `section` is `total`, `hour`, `exchange`, `topic`, `publisher` or `unrouted`; `rank` counts from 1 within it, by
+    publications, and by what was not routed in `unrouted`; `of` says how many there are of it.
+    """
+    unrouted = F.col("dropped") + F.col("alternate")
+    sections = [
+        hourly.transform(_section, "total"),
+        hourly.transform(_section, "hour", "hour"),
+        hourly.transform(_section, "exchange", "exchange"),
+        hourly.transform(_section, "topic", "exchange", "topic"),
+        hourly.where(F.col("publisher").isNotNull()).transform(_section, "publisher", "publisher"),
+        hourly.where(unrouted > 0).transform(_section, "unrouted", "exchange", "topic", by=unrouted),
+    ]
+    summary = sections[0]
+    for section in sections[1:]:
+        summary = summary.unionByName(section)
+    is_shown = F.col("section").isin("total", "hour", "exchange") | (F.col("rank") <= TOP)
+    return summary.where(is_shown).select("day", "section", "rank", "of", *KEYS[1:], *NUMBERS)
+
+
+def _section(hourly: DataFrame, section: str, *keys: str, by: Column | None = None) -> DataFrame:
+    summed = hourly.groupBy("day", *keys).agg(*map(_sum, NUMBERS))
+    order = [F.col("hour")] if section == "hour" else [(F.col("publications") if by is None else by).desc()]
+    of_day = Window.partitionBy("day")
+    ranked = of_day.orderBy(*order, *(F.col(key).asc_nulls_first() for key in keys))
+    return summed.select(
+        "day",
+        F.lit(section).alias("section"),
+        F.row_number().over(ranked.rowsBetween(Window.unboundedPreceding, 0)).alias("rank"),
+        F.count("*").over(of_day).alias("of"),
+        *(F.col(key) if key in keys else F.lit(None).cast(hourly.schema[key].dataType).alias(key) for key in KEYS[1:]),
+        *NUMBERS,
+    )

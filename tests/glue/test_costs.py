@@ -1,0 +1,132 @@
+"""The report of costs, rule by rule; every expected number is counted by hand."""
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+from pyspark.sql import DataFrame, Row
+
+from glue_jobs.transforms.costs import COLUMNS, NOT_PRICED, cost_counts, cost_daily
+from glue_jobs.transforms.prices import PRICES, SQS, USES
+
+pytestmark = pytest.mark.spark
+
+DAY = date(2026, 11, 21)
+
+
+@pytest.fixture
+def costs(history: Callable[..., DataFrame]) -> Callable[..., dict[tuple[str, str, str], Row]]:
+    def of(*rows: dict[str, object]) -> dict[tuple[str, str, str], Row]:
+        found = history(*rows).transform(cost_counts, DAY, last=DAY).transform(cost_daily)
+        assert tuple(found.columns) == COLUMNS
+        lines = found.collect()
+        assert {row.day for row in lines} <= {DAY}
+        return {(row.capability, row.what, row["item"]): row for row in lines}
+
+    return of
+
+
+@pytest.fixture
+def event(at):
+    def made(capability: str, kind: str, outcome: str = "", **columns: object) -> dict[str, object]:
+        own = {"occurred_at": at("2026-11-21 10:59:00"), "capability": capability, "source": "xpublic"}
+        return own | {"message_id": "m", "kind": kind, "outcome": outcome} | columns
+
+    return made
+
+
+def units(row: Row) -> tuple[int, int, int]:
+    return (row.number, row.units_least, row.units_most)
+
+
+def test_a_publication_is_paid_once_and_each_copy_for_itself(costs, event):
+    copies = [event("exchange", "routed", "delivered", destination=f"q{number}", size_bytes=10) for number in range(20)]
+
+    found = costs(*copies)
+
+    # At the most each call has one message, at the least ten.
+    assert units(found["exchange", "publication", "SQS standard request"]) == (1, 1, 3)
+    assert units(found["exchange", "copy", "SQS standard request"]) == (20, 6, 60)
+    assert found["exchange", "copy", "SQS standard request"].usd_most == pytest.approx(60 * 0.4 / 1_000_000)
+    assert found["exchange", "copy", "SQS standard request"].bytes == 200
+    assert units(found["exchange", "publication", "DynamoDB write unit"]) == (1, 1, 2)
+    assert units(found["history", "event", "Firehose kilobyte"]) == (20, 10, 100)
+
+
+def test_a_message_is_as_many_requests_as_it_has_pieces_of_64_kib_also_in_a_full_call(costs, event):
+    large = event("exchange", "routed", "delivered", destination="q", size_bytes=65_537)
+
+    found = costs(large, large | {"message_id": "n"})
+
+    # Three calls for 131,074 bytes are 6.0001 requests.
+    assert units(found["exchange", "copy", "SQS standard request"]) == (2, 7, 12)
+
+
+def test_queues_that_keep_order_have_their_own_price(costs, event):
+    copy = event("exchange", "routed", "delivered", source="x.fifo", destination="q.fifo")
+
+    found = costs(copy, copy | {"destination": "q"})
+
+    assert units(found["exchange", "publication", "SQS FIFO request"]) == (1, 1, 3)
+    assert units(found["exchange", "copy", "SQS FIFO request"]) == (1, 1, 3)
+    assert units(found["exchange", "copy", "SQS standard request"]) == (1, 1, 3)
+
+
+def test_what_each_event_of_each_capability_is_paid_for(costs, event):
+    happened = [
+        ("exchange", "routed", "retried", {"destination": "q"}),
+        ("exchange", "dead_letter", "dead", {}),
+        ("exchange", "unrouted", "dropped", {"message_id": "o"}),
+        ("splitting", "routed", "session", {}),
+        ("splitting", "routed", "copied", {}),
+        ("splitting", "returned", "deployed", {}),
+        ("splitting", "dead_letter", "dead", {}),
+        ("rendezvous", "answer", "delivered", {"source": "sqs"}),
+        ("rendezvous", "offer", "denied", {"source": "http"}),
+        ("rendezvous", "offer", "parked", {"source": "sqs"}),
+        ("rendezvous", "timeout", "expired", {"source": None}),
+        ("rendezvous", "proxy_poll", "idle", {"labels": {"held": "true"}}),
+        ("rendezvous", "proxy_poll", "matched", {"labels": {"held": "true"}}),
+        ("rendezvous", "proxy_poll", "relay_rejected", {}),
+        ("exchange", "declared", "queue", {}),
+    ]
+
+    found = costs(*(event(capability, kind, outcome, **more) for capability, kind, outcome, more in happened))
+
+    assert {(capability, what): row.number for (capability, what, _), row in found.items()} == {
+        ("exchange", "publication"): 2,
+        ("exchange", "retry"): 1,
+        ("exchange", "dead letter"): 1,
+        ("splitting", "message"): 2,
+        ("splitting", "copy"): 1,
+        ("splitting", "dead letter"): 1,
+        ("rendezvous", "answer"): 1,
+        ("rendezvous", "refusal"): 2,
+        ("rendezvous", "client by SQS"): 1,
+        ("rendezvous", "client by HTTP"): 2,
+        ("rendezvous", "poll"): 2,
+        ("rendezvous", "held poll"): 2,
+        ("history", "event"): 15,
+    }
+
+
+def test_what_has_no_price_is_told_and_costs_nothing_here(costs, event):
+    found = costs(event("live", "session", "welcome"))
+
+    row = found["live", NOT_PRICED, NOT_PRICED]
+    assert (row.number, row.usd_least, row.usd_most) == (1, 0.0, 0.0)
+
+
+def test_other_days_cost_nothing_today(costs, event, at):
+    assert (
+        costs(
+            event("exchange", "routed", occurred_at=at("2026-11-22 00:00:00")),
+            event("exchange", "routed", occurred_at=None),
+        )
+        == {}
+    )
+
+
+def test_each_item_that_is_used_has_a_price():
+    assert {use.item for use in USES} - {SQS} <= set(PRICES)
+    assert all(0 <= use.least <= use.most for use in USES)

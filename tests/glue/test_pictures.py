@@ -1,0 +1,146 @@
+"""Pictures of reports: well-formed whatever names say, for light and dark paper, and for those who hear them read."""
+
+from collections.abc import Callable
+from datetime import date
+from xml.etree import ElementTree
+
+import pytest
+
+from glue_jobs.pictures.canvas import COLOURS, Canvas, shortened
+from glue_jobs.pictures.costs import cost_picture, in_usd
+from glue_jobs.pictures.deliveries import delivery_picture
+from glue_jobs.pictures.order import order_picture
+from glue_jobs.pictures.panels import NOTHING, Bar, Series, bars, hours, in_bytes, in_time, sheet, times
+from glue_jobs.pictures.rendezvous import rendezvous_picture
+from glue_jobs.pictures.splitting import split_picture
+from glue_jobs.pictures.topics import topic_picture
+
+DAY = date(2026, 11, 21)
+SVG = "{http://www.w3.org/2000/svg}"
+PICTURES: dict[str, Callable[[], str]] = {
+    "topics": lambda: topic_picture(DAY, []),
+    "deliveries": lambda: delivery_picture(DAY, []),
+    "order": lambda: order_picture(DAY, [], counts=[]),
+    "costs": lambda: cost_picture(DAY, []),
+    "rendezvous": lambda: rendezvous_picture(DAY, []),
+    "splitting": lambda: split_picture(DAY, []),
+}
+
+
+def read(picture: str) -> ElementTree.Element:
+    return ElementTree.fromstring(picture)  # noqa: S314 - ours
+
+
+def shown(picture: str) -> list[str]:
+    return [element.text or "" for element in read(picture).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_of_nothing_is_one_too_with_a_title_a_description_and_a_dark_side(name):
+    picture = PICTURES[name]()
+
+    root = read(picture)
+    title, description = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+    assert title is not None
+    assert "2026-11-21" in (title.text or "")
+    assert description is not None
+    assert (description.text or "").endswith(".")
+    assert root.get("aria-labelledby") == "title description"
+    assert "prefers-color-scheme: dark" in picture
+
+
+def test_every_colour_has_a_light_and_a_dark_one():
+    picture = Canvas("title", "description").svg()
+
+    assert [picture.count(f"--{name}: #") for name in COLOURS] == [2] * len(COLOURS)
+
+
+def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_room():
+    name = "<b>&\x00\ud800" + "x" * 100
+    canvas = sheet("title", "subtitle", "description")
+
+    bars(canvas, "heading", [Series("one", "blue")], rows=[Bar(name, (1,))])
+
+    root = read(canvas.svg())
+    (label,) = [element for element in root.iter(f"{SVG}text") if (element.text or "").startswith("<b>&")]
+    assert "…" in (label.text or "")
+    hint = label.find(f"{SVG}title")
+    assert hint is not None
+    assert hint.text == "<b>&\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}" + "x" * 100
+
+
+def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
+    canvas = sheet("title", "subtitle", "description")
+    rows = [Bar("long", (300, 100)), Bar("short", (0, 100)), Bar("none", (0, 0))]
+
+    bars(canvas, "heading", [Series("one", "blue"), Series("two", "red")], rows=rows)
+
+    boxes = [box for box in read(canvas.svg()).iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
+    widths = [(box.get("class"), float(box.get("width") or 0)) for box in boxes]
+    whole = sum(width for _, width in widths[:2])
+    assert widths == [
+        ("blue", pytest.approx(whole * 3 / 4, abs=0.1)),
+        ("red", pytest.approx(whole / 4, abs=0.1)),
+        ("red", pytest.approx(whole / 4, abs=0.1)),
+    ]
+    assert {"300 + 100", "100", "0"} <= set(shown(canvas.svg()))
+
+
+def test_each_hour_has_its_place():
+    canvas = sheet("title", "subtitle", "description")
+
+    hours(canvas, "heading", [Series("one", "blue")], values={0: (10,), 12: (0,), 23: (5,)})
+
+    boxes = [box for box in read(canvas.svg()).iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
+    first, last = sorted(float(box.get("x") or 0) for box in boxes)
+    assert last - first == pytest.approx(23 * (760 - 48 - 60) / 24, abs=0.2)
+    assert [box.findtext(f"{SVG}title") for box in boxes] == ["00:00: one 10", "23:00: one 5"]
+
+
+def test_times_stand_on_a_scale_of_tens_and_a_millisecond_is_its_start():
+    canvas = sheet("title", "subtitle", "description")
+
+    times(canvas, "heading", rows=[("way", (0, 10, 1000))])
+
+    places = {dot.get("class"): float(dot.get("cx") or 0) for dot in read(canvas.svg()).iter(f"{SVG}circle")}
+    assert places["orange"] - places["blue"] == pytest.approx((places["purple"] - places["blue"]) / 3, abs=0.1)
+    assert {"1 ms", "10 ms", "100 ms", "1 s", "0 ms to 1 s"} <= set(shown(canvas.svg()))
+
+
+def test_a_panel_without_rows_says_so():
+    canvas = sheet("title", "subtitle", "description")
+
+    bars(canvas, "heading", [Series("one", "blue")], rows=[])
+    times(canvas, "heading", rows=[])
+
+    assert shown(canvas.svg()).count(NOTHING) == 2
+
+
+def test_an_empty_audit_says_what_was_looked_at():
+    counts = [{"finding": "audited", "rows": 1, "number": 4811}, {"finding": "seen", "rows": 12, "number": 4811}]
+
+    texts = shown(order_picture(DAY, [], counts=counts))
+
+    assert "looked at 4811 copies of numbered messages, in 12 queues' views of their topics:" in texts
+    assert "nothing is missing, nothing came twice, and nothing came out of order." in texts
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (in_time(999), "999 ms"),
+        (in_time(1500), "1.5 s"),
+        (in_time(90_000), "1.5 min"),
+        (in_time(5_400_000), "1.5 h"),
+        (in_bytes(999), "999 bytes"),
+        (in_bytes(43_400_000), "43.4 MB"),
+        (in_bytes(2e15), "2,000.0 TB"),
+        (in_usd(0), "0 USD"),
+        (in_usd(0.00001234), "0.000012 USD"),
+        (in_usd(1234.5), "1,234.50 USD"),
+        (shortened("abcdefgh", 5), "ab…gh"),
+        (shortened("abc", 3), "abc"),
+    ],
+)
+def test_numbers_and_names_are_told_shortly(told, expected):
+    assert told == expected

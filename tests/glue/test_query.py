@@ -1,0 +1,53 @@
+"""Queries with Spark, as the local stage has them in place of Athena."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from glue_jobs import query
+from glue_jobs.transforms.tables import EVENTS, TABLES
+from tests.docs.markdown import ROOT
+
+pytestmark = pytest.mark.spark
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def ask(lake, tmp_path, sql: str) -> dict[str, list]:
+    output = tmp_path / "answer.json"
+    told = {"database": lake.database, "history_path": str(tmp_path / "raw"), "query": sql, "output": str(output)}
+    query.main(["query.py", *(word for name, text in told.items() for word in (f"--{name}", text))])
+    return json.loads(output.read_text())
+
+
+def test_values_are_text_as_athena_gives_them_and_columns_may_share_a_name(lake, history, tmp_path):
+    lake.ensure(EVENTS.name)
+    lake.merge_late(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 7}))
+
+    found = ask(lake, tmp_path, "SELECT kind, sequence, reason, kind FROM events")
+
+    assert found == {"columns": ["kind", "sequence", "reason", "kind"], "rows": [["offer", "7", None, "offer"]]}
+
+
+def test_raw_events_are_asked_by_their_days_with_or_without_the_database(lake, history, tmp_path):
+    lake.ensure(EVENTS.name)
+    rows = history({"event_id": "1", "occurred_at": NOON, "kind": "offer"})
+    rows.write.parquet(str(tmp_path / "raw" / "dt=2026-11-20" / "hour=12"))
+
+    for name in ("events_raw", f"{lake.database}.events_raw"):
+        sql = f"SELECT dt, hour, kind FROM {name} WHERE dt >= '2026-11-20'"  # noqa: S608 - ours
+        assert ask(lake, tmp_path, sql)["rows"] == [["2026-11-20", "12", "offer"]]
+
+
+def test_every_query_of_the_page_on_history_can_be_asked_here(lake, history, tmp_path):
+    """By Spark's grammar; they are written for Athena's, and use what both have."""
+    for table in TABLES:
+        lake.ensure(table)
+    history({"event_id": "1", "occurred_at": NOON}).write.parquet(str(tmp_path / "raw" / "dt=2026-11-20" / "hour=12"))
+    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "history.md").read_text(), re.DOTALL)
+
+    for text in queries:
+        asked = text.strip().rstrip(";").replace("signalbox_history.", f"{lake.database}.")
+        assert ask(lake, tmp_path, asked)["columns"], text
+    assert len(queries) > 10
