@@ -31,6 +31,12 @@ class Deployment:
     """The emulator's administrator; empty in AWS, where the standard credentials count."""
     folder: Path | None = None
     """Where the local stage keeps what belongs to it; None in AWS."""
+    websocket_url: str = ""
+    """Where clients of live connect; empty where a stage has no live."""
+    realm: str = ""
+    """The exchange that the local stage has for trials; empty in AWS."""
+    tickets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The tickets of users of that exchange, by name."""
 
     def session(self) -> boto3.Session:
         """Return a session whose clients talk to this deployment."""
@@ -78,10 +84,18 @@ def local_deployment(local: Mapping[str, Any], *, folder: Path | None = None) ->
         endpoint_url=local["endpoint_url"],
         administrator=local["admin_credentials"],
         folder=folder,
+        websocket_url=local.get("websocket_url", ""),
+        realm=local.get("realm", ""),
+        tickets={user["name"]: user["ticket"] for user in local.get("live_users", ())},
     )
 
 
 def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
     """Return a stage in the account and region of the standard AWS credentials."""
     outputs = stack_outputs(session, stage)
-    return Deployment(outputs=outputs, region=str(session.region_name), rendezvous_url=outputs["RendezvousUrl"])
+    return Deployment(
+        outputs=outputs,
+        region=str(session.region_name),
+        rendezvous_url=outputs["RendezvousUrl"],
+        websocket_url=outputs.get("LiveWebSocketUrl", ""),
+    )

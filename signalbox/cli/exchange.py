@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from signalbox.cli import exchange_queues, exchange_users
+from signalbox.cli import exchange_queues, exchange_users, live_grants
 from signalbox.cli.exchange_bindings import bind, list_bindings, unbind
 from signalbox.cli.exchange_consume import consume
 from signalbox.cli.exchange_publish import publish
 from signalbox.cli.exchange_stage import User, deleted, exchanges, shown
 from signalbox.cli.exchange_status import status
 from signalbox.cli.files import read_json
+from signalbox.cli.live_declaring import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.output import print_json, print_line, print_table
 from signalbox.cli.stage import Aws, Json, Stage, age, say
 from signalbox.errors import RejectedError
@@ -36,6 +37,8 @@ def register(program: typer.Typer) -> None:
     program.command()(consume)
     program.command()(status)
     program.add_typer(exchange_users.app, name="user")
+    exchange_users.app.command()(live_grants.secret)
+    program.add_typer(live_grants.app, name="grant")
 
 
 @app.callback()
@@ -51,14 +54,21 @@ def declare(
         str | None,
         typer.Option(help="Exchange for messages that nothing is bound to; '' for none any more.", metavar="EXCHANGE"),
     ] = None,
+    live: Live = None,
+    order_by: Order = None,
+    anonymous: Anonymous = None,
+    keep: Keep = None,
+    keep_for: KeepFor = None,
+    rules: Rules = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Make an exchange, or change its alternate; one whose name ends with .fifo keeps the order of each key."""
+    """Make an exchange, or change what is said; one whose name ends with .fifo keeps order, and can be live."""
+    said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.declare_exchange(name, alternate=alternate)
+        told = client.declare_exchange(name, alternate=alternate, live=said)
     shown(told, as_json=as_json)
     if told.get("connected") is False:
         say("not connected to the router yet: messages wait in its queue until it is, in about a minute")

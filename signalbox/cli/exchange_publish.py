@@ -15,6 +15,7 @@ from signalbox.cli.files import read_text
 from signalbox.cli.output import print_error, print_line
 from signalbox.cli.stage import Aws, Stage, say
 from signalbox.errors import RejectedError
+from signalbox.exchange.records import OrderBy
 
 if TYPE_CHECKING:
     from signalbox.exchange.client import ExchangeClient
@@ -41,6 +42,9 @@ def publish(
         str | None,
         typer.Option(help="What an ordered exchange takes once in five minutes; random if not given.", metavar="ID"),
     ] = None,
+    order_by: Annotated[
+        OrderBy, typer.Option(help="What the exchange was declared to keep the order of.")
+    ] = OrderBy.TOPIC,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -51,14 +55,17 @@ def publish(
         raise RejectedError("the body is given twice: as an argument, and by --file or --lines")
     if lines and deduplication_id is not None:
         raise RejectedError("--deduplication-id goes with one message: with --lines all but the first would be dropped")
-    to = _To(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, as_json)
+    to = _To(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
     if lines:
         with exchanges(aws=aws, stage=stage, user=user) as client, _opened(file) as source:
             _publish_lines(client, to, source)
         return
     text = _body(body, file)
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        to.tell(client.publish(exchange, routing_key, text, to.headers, deduplication_id=deduplication_id))
+        message_id = client.publish(
+            exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
+        )
+        to.tell(message_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class _To:
     routing_key: str
     headers: Mapping[str, str]
     deduplication_id: str | None
+    order_by: OrderBy
     as_json: bool
 
     def tell(self, message_id: str) -> None:
@@ -84,7 +92,9 @@ def _publish_lines(client: "ExchangeClient", to: _To, source: BinaryIO) -> None:
     sent = unsent = 0
     for numbered in _numbered(source):
         posts = (Post(to.routing_key, line, to.headers) for _, line in numbered)
-        for (number, _), posted in zip(numbered, client.publish_all(to.exchange, posts), strict=True):
+        for (number, _), posted in zip(
+            numbered, client.publish_all(to.exchange, posts, order_by=to.order_by), strict=True
+        ):
             if posted.message_id is None:
                 print_error(f"line {number}: {posted.problem or 'SQS did not say what became of it'}")
                 unsent += 1

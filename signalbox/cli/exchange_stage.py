@@ -1,5 +1,6 @@
 """What all commands of the exchange share: who asks, of which stage, and how things are told."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,7 +108,7 @@ def _text(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
 def say_where(told: Document, name: str) -> None:

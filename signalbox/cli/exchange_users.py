@@ -108,6 +108,7 @@ def remove(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json:
     known = users.records.find(users.name)
     users.identities.remove(users.name)
     users.records.remove(users.name)
+    users.forget_secret()
     forget_user_key(users.deployment, users.name)
     if as_json:
         print_json({"user": name, "removed": known is not None})
@@ -144,6 +145,13 @@ class _Users:
                 f"there is no user {self.name!r}: `signalbox user add {self.name} --role ROLE` makes one"
             )
         return found
+
+    def forget_secret(self) -> None:
+        """Let nobody join as the user any more, and those who have look at their rights, which are none now."""
+        from signalbox.cli.exchange_stage import client_of
+
+        # Without the record nothing more reaches them in any case, so nobody has to wait.
+        client_of(self.deployment).tell("forget_secret", {"user": self.name})
 
     def tell_key(self, told: Mapping[str, object], *, as_json: bool) -> None:
         """Make a key, keep it where commands find it, and print it."""

@@ -42,8 +42,8 @@ def up(
 
 
 def _public(local: dict[str, Any]) -> dict[str, Any]:
-    """Return what may be shown: everything but the keys, which only local.json holds."""
-    return {name: value for name, value in local.items() if not name.endswith("_credentials")}
+    """Return what may be shown: everything but the keys and tickets, which only local.json holds."""
+    return {name: value for name, value in local.items() if not name.endswith("_credentials") and name != "live_users"}
 
 
 def _say_where_to_go(local: dict[str, Any]) -> None:
@@ -54,6 +54,7 @@ def _say_where_to_go(local: dict[str, Any]) -> None:
         {
             "  AWS endpoint": local["endpoint_url"],
             "  rendezvous": f"{local['rendezvous_url']}debug",
+            "  live page": local["page_url"],
             "  all of it, with keys": str(State().local),
         }
     )

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from signalbox import __version__
-from signalbox.cli import exchange, local, rendezvous, sarracenia, splitting
+from signalbox.cli import exchange, history, live, local, rendezvous, sarracenia, splitting
 from signalbox.cli.output import print_error, print_line
+from signalbox.cli.replay import replay
 from signalbox.errors import RejectedError, SignalboxError
 
 REJECTED = 2
@@ -26,6 +27,10 @@ app.add_typer(rendezvous.app, name="rendezvous")
 app.add_typer(splitting.app, name="split")
 exchange.register(app)
 sarracenia.register(app)
+live.register(app)
+app.add_typer(history.app, name="history")
+app.command()(history.report)
+app.command()(replay)
 
 
 def main() -> None:

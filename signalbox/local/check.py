@@ -15,7 +15,7 @@ from signalbox.local.state import CHECKOUT
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
-SLOW = "emulator or spark"
+SLOW = "emulator or spark or browser"
 # Rules: every branch of them is tested without AWS. The jobs' transformations hold themselves to the same in Spark.
 CORE = tuple(
     f"signalbox/{part}"
@@ -127,8 +127,15 @@ def _closing_line(result: Result) -> str:
 
 
 def run_slow(environment: Mapping[str, str]) -> bool:
-    """Run the tests on the emulator and in Spark in the foreground; pytest's closing line is the last."""
-    command = _pytest("slow", "-m", SLOW, "--durations=5", "--cov=glue_jobs/transforms", "--cov-report=")
+    """Run the tests on the emulator, in Spark and in a browser in the foreground; pytest's closing line is the last.
+
+    Each worker has a stage of its own.
+    """
+    # By themselves the workers would begin with the files of many tests, not with those that take long.
+    side_by_side = (*SIDE_BY_SIDE, "--no-loadscope-reorder")
+    counted = ("--cov=glue_jobs/transforms", "--cov-report=")
+    # What is skipped is said with its reason: a machine may lack a browser or Go.
+    command = _pytest("slow", *side_by_side, "-m", SLOW, "-rs", "--durations=5", *counted)
     passed = subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
     coverage = run(Check("coverage of the transformations", (_coverage("glue_jobs/transforms/*"),)), environment)
     if not coverage.passed:
@@ -143,7 +150,7 @@ def main(arguments: Sequence[str]) -> int:
     _say("Checking")
     passed = run_all(fast_checks(), environment)
     if "all" in arguments:
-        _say("Testing on the emulator and in Spark")
+        _say("Testing on the emulator, in Spark and in a browser")
         passed = run_slow(environment) and passed
     if not passed:
         _say("error: not everything passed; see above")

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.local.demo_exchange import exchange_rows
+from signalbox.local.demo_history import history_rows
+from signalbox.local.demo_live import live_rows
 from signalbox.local.demo_rendezvous import rendezvous_rows
 from signalbox.local.demo_splitting import splitting_rows
 
@@ -26,8 +28,10 @@ DEMONSTRATIONS: dict[str, Demonstration] = {
     "rendezvous": rendezvous_rows,
     "splitting": splitting_rows,
     "exchange": exchange_rows,
+    "live": live_rows,
+    "history": history_rows,
 }
-"""What each capability shows, in this order."""
+"""What each capability shows, in this order: the last one tells of all others."""
 
 
 def evidence(deployment: "Deployment") -> Iterator[Evidence]:

@@ -12,9 +12,10 @@ from signalbox.aws.credentials import client_credentials
 from signalbox.errors import RejectedError
 from signalbox.local import cdk, emulator, tools
 from signalbox.local.emulator import ACCOUNT, REGION, Emulator
+from signalbox.local.live_users import REALM, live_users, wake
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
-from signalbox.local.state import CHECKOUT, State, write_json
+from signalbox.local.state import CHECKOUT, State, read_json, write_json
 
 DEFAULT_PORT = 4566
 # A laptop's settings, unless others are given: consumers called `demo-…` can be split, what SQS takes a minute
@@ -28,9 +29,15 @@ LOCAL_SETTINGS = {
     "route_concurrency": "2",
     "route_timeout_seconds": "5",
     "route_retry_seconds": "5",
+    "live_concurrency": "4",
+    "live_timeout_seconds": "5",
 }
-# What answers under which prefix of the endpoint: later capabilities add theirs.
-API_PREFIXES = {"rendezvous": "RendezvousApiId"}
+# What answers under which prefix of the endpoint: an API, by the output that names it, and the path in it.
+API_PREFIXES = {
+    "rendezvous": ("RendezvousApiId", "$default"),
+    "live": ("LivePageApiId", "$default/live"),
+    "live-ws": ("LiveWebSocketApiId", "live"),
+}
 
 
 def up(
@@ -56,7 +63,10 @@ def up(
                 running = emulator.start(state, port=chosen_port, region=region, lifeline=lifeline)
         with step("deploy") as say:
             cdk.deploy(state.assembly, emulator=running, say=say)
-        return _record(state, running)
+        local = _record(state, running)
+        with step("wake the functions of live"):
+            wake(local["websocket_url"], local["live_users"])
+        return local
 
 
 def local_context(context: Sequence[str]) -> list[str]:
@@ -119,12 +129,18 @@ def _record(state: State, running: Emulator) -> dict[str, Any]:
     outputs = _outputs(session, state)
     write_json(state.routes, api_routes(outputs))
     client = client_credentials(session, outputs)
+    with step("users of live"):
+        users = live_users(session, outputs, known=read_json(state.local) or {})
     local = {
         "endpoint_url": running.endpoint_url,
         "region": running.region,
         "account": ACCOUNT,
         "broker_queue_url": outputs["BrokerQueueUrl"],
         "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
+        "websocket_url": f"{running.endpoint_url.replace('http', 'ws', 1)}/live-ws",
+        "page_url": f"{running.endpoint_url}/live/",
+        "realm": REALM,
+        "live_users": users,
         "history_bucket": outputs["HistoryBucket"],
         "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
         "exchange_reply_queue_prefix": outputs["ExchangeReplyQueuePrefix"],
@@ -153,7 +169,7 @@ def _outputs(session: boto3.Session, state: State) -> dict[str, str]:
 def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
     """Return for each prefix the emulator's path of the API that answers there."""
     return {
-        prefix: f"/_aws/execute-api/{outputs[output]}/$default"
-        for prefix, output in API_PREFIXES.items()
+        prefix: f"/_aws/execute-api/{outputs[output]}/{path}"
+        for prefix, (output, path) in API_PREFIXES.items()
         if output in outputs
     }

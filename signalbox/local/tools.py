@@ -68,7 +68,7 @@ def _install_cdk(home: Path) -> None:
     with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
         unfinished = Path(folder) / "cdk"
         options = ["--prefix", str(unfinished), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error"]
-        command = [*_npm(), "install", *options, f"aws-cdk@{CDK_VERSION}"]
+        command = [*npm(), "install", *options, f"aws-cdk@{CDK_VERSION}"]
         installed = subprocess.run(command, env=environment(os.environ), capture_output=True, text=True, check=False)
         if installed.returncode:
             raise UnavailableError(f"npm could not install aws-cdk@{CDK_VERSION}:\n{installed.stderr.strip()}")
@@ -76,7 +76,7 @@ def _install_cdk(home: Path) -> None:
             unfinished.rename(home)
 
 
-def _npm() -> list[str]:
+def npm() -> list[str]:
     """Return the npm that belongs to our Node."""
     executable = node()
     script = executable.resolve().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"

@@ -32,6 +32,7 @@ def here(exchange_table, monkeypatch, tmp_path) -> Iterator[Path]:  # noqa: F811
         BatchSize=1,
         FunctionResponseTypes=["ReportBatchItemFailures"],
         ScalingConfig={"MaximumConcurrency": 7},
+        Enabled=False,  # nobody obeys
     )
     outputs = {"ExchangeControlQueueUrl": URLS + CONTROL, "ExchangePrefix": "", "ExchangeTable": exchange_table.name}
     stage = Deployment(outputs, "us-east-1", "", folder=tmp_path)
@@ -164,6 +165,16 @@ def test_a_user_who_is_removed_leaves_nothing_behind(here):
     assert listed() == []
     assert list((here / "users").iterdir()) == []
     assert boto3.client("iam").list_users()["Users"] == []
+
+
+def test_a_user_who_is_removed_joins_no_more(here):
+    added()
+
+    signalbox("user", "remove", "alice")
+
+    (asked,) = boto3.client("sqs").receive_message(QueueUrl=URLS + CONTROL)["Messages"]
+    told = json.loads(asked["Body"])
+    assert (told["command"], told["user"], "reply_queue_url" in told) == ("forget_secret", "alice", False)
 
 
 @pytest.mark.parametrize("command", [("add", "--role", "source"), ("rotate",), ("remove",)], ids=lambda c: c[0])

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from signalbox.cli import main
+from signalbox.cli import local, main
 from signalbox.cli.deployment import find_deployment, local_deployment
 from signalbox.errors import RejectedError, UnavailableError
 
@@ -44,6 +44,12 @@ def test_clients_of_a_local_stage_talk_to_its_emulator():
 
 def test_a_deployment_can_be_printed_without_showing_its_keys():
     assert "hidden" not in repr(local_deployment(LOCAL))
+
+
+def test_what_is_shown_of_a_stage_has_no_keys_and_no_tickets():
+    told = local._public({"page_url": "http://x/", "admin_credentials": {}, "live_users": [{"ticket": "hidden"}]})
+
+    assert told == {"page_url": "http://x/"}
 
 
 @pytest.mark.parametrize(

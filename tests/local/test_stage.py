@@ -24,6 +24,10 @@ def test_a_file_that_is_not_there_holds_nothing(tmp_path):
 
 def test_each_deployed_api_gets_its_prefix():
     assert deploy.api_routes({"RendezvousApiId": "abc"}) == {"rendezvous": "/_aws/execute-api/abc/$default"}
+    assert deploy.api_routes({"LivePageApiId": "def", "LiveWebSocketApiId": "ghi"}) == {
+        "live": "/_aws/execute-api/def/$default/live",
+        "live-ws": "/_aws/execute-api/ghi/live",
+    }
     assert deploy.api_routes({}) == {}
 
 

@@ -1,0 +1,105 @@
+"""The demo of history: what the other demos did, counted and drawn by the jobs, all in one Spark."""
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from signalbox.aws.report_files import fetched
+from signalbox.errors import UnavailableError
+from signalbox.history.jobs import REPORTS
+from signalbox.local.demo_splitting import MESSAGES
+from signalbox.local.gateway import DELIVERY_SECONDS
+from signalbox.local.history_jobs import Job, run_here
+from signalbox.local.progress import step
+from signalbox.local.state import State
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+    from signalbox.cli.deployment import Deployment
+
+Row = tuple[str, str]
+CAPABILITIES = ("rendezvous", "splitting", "exchange", "live")
+BY_CAPABILITY = "SELECT capability, count(*) AS events FROM events GROUP BY capability ORDER BY capability"
+BY_TOPIC = "SELECT count(*) AS topics, sum(events) AS events, sum(missing) AS missing FROM log_topics"
+# What a day's text says at a glance, by the beginnings of its lines.
+SHOWN = {
+    "rendezvous": ("snowflake-ips-total", "client-snowflake-match-count", "client-sqs-count"),
+    "splitting": ("routed", "returned"),
+    "topics": ("publications",),
+    "delivery": ("exchange p50",),
+    "order": ("looked at", "nothing is missing"),
+    "cost": ("total",),
+}
+DEMO_LASTS = timedelta(minutes=15)  # at most; it may have begun before midnight
+
+
+def history_rows(deployment: "Deployment") -> Iterator[Row]:
+    """Run all jobs over what was written, and yield what they say, if it is what the other demos did."""
+    bucket, s3 = deployment.outputs["HistoryBucket"], deployment.session().client("s3")
+    with step("history: Firehose delivers"):
+        files = settled_files(s3, bucket)
+    yield "raw events", f"{files} Parquet files in s3://{bucket}/raw/"
+    days = _days(datetime.now(UTC))
+    what = "history: compaction, six reports and the logs of topics, in one Spark"
+    with step(what) as say, tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
+        folder = Path(name_of_folder)
+        run_here(deployment, _jobs(days, folder), say)
+        events, logs = (json.loads((folder / name).read_text())["rows"] for name in ("events", "logs"))
+    missing = set(CAPABILITIES) - {capability for capability, _ in events}
+    if missing:
+        raise UnavailableError(f"nothing of {', '.join(sorted(missing))} is in the table of events")
+    yield "table events", ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
+    yield "table logs", f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
+    home = (deployment.folder or State().folder) / "reports"
+    for name, report in REPORTS.items():
+        list(fetched(s3, bucket, report, days, home / name))
+        yield f"report {name}", "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))
+    _check(home / "splitting", days)
+    yield "pictures", f"{home}/*/{days[-1]}.svg, and on the page; `signalbox report topics --open`"
+
+
+def _days(now: datetime) -> list[date]:
+    first, last = (now - DEMO_LASTS).date(), now.date()
+    return [first] if first == last else [first, last]
+
+
+def _jobs(days: list[date], folder: Path) -> list[Job]:
+    window = {"from": f"{days[0]}", "to": f"{days[-1] + timedelta(days=1)}"}
+    return [
+        ("compact_history", window),
+        *((report.script, window) for report in REPORTS.values()),
+        ("export_logs", {}),
+        ("query", {"query": BY_CAPABILITY, "output": str(folder / "events")}),
+        ("query", {"query": BY_TOPIC, "output": str(folder / "logs")}),
+    ]
+
+
+def _shown(name: str, text: Path) -> Iterator[str]:
+    return (line for line in text.read_text().splitlines() if line.startswith(SHOWN[name]))
+
+
+def _check(home: Path, days: list[date]) -> None:
+    """Hold the report of splitting to what its demo knows that it sent."""
+    rows: list[Mapping[str, object]] = [
+        row for day in days for row in json.loads((home / f"{day}.json").read_text())["rows"]
+    ]
+    routed = sum(int(str(row["value"])) for row in rows if row["metric"] == "routed-total")
+    if routed < MESSAGES:
+        raise UnavailableError(f"{MESSAGES} messages were shared out, and the report tells of {routed}")
+
+
+def settled_files(s3: "S3Client", bucket: str) -> int:
+    """Return how many files there are, once none has come for longer than Firehose gathers records."""
+    count, since = 0, time.monotonic()
+    while time.monotonic() - since < 2 * DELIVERY_SECONDS:
+        time.sleep(DELIVERY_SECONDS / 4)
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="raw/")
+        now = sum(page["KeyCount"] for page in pages)
+        if now != count:
+            count, since = now, time.monotonic()
+    return count

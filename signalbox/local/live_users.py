@@ -1,0 +1,90 @@
+"""Who may join the realm of the local stage: a user of each kind, so that live can be tried from outside at once."""
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+
+from signalbox.aws.exchanges import DynamoUsers
+from signalbox.errors import SignalboxError
+from signalbox.exchange.client import ExchangeClient
+from signalbox.exchange.naming import CONTROL_MARK, StageNames
+from signalbox.exchange.records import User
+from signalbox.live.authentication import Credentials
+from signalbox.live.client import LiveClient
+from signalbox.live.commands import secret_fields
+from signalbox.live.cursor import Cursor
+from signalbox.live.patterns import TopicPattern
+from signalbox.live.talking import Login
+from signalbox.sarracenia.names import UserName
+from signalbox.sarracenia.permissions import Ownership, Role
+from signalbox.web_socket import opening
+
+REALM = "xtrial.fifo"
+PREFIX = "trial"
+AWAKE = "signalbox.awake"
+WAKE_SECONDS = 120.0
+TICKET_BYTES, SALT_BYTES = 24, 16
+# What each may do beside what its role lets it do.
+USERS = {
+    UserName("live-admin"): (Role.ADMIN, ()),
+    UserName("live-source"): (Role.SOURCE, ("read", "write")),
+    UserName("live-subscriber"): (Role.SUBSCRIBER, ("read",)),
+}
+
+
+def live_users(
+    session: boto3.Session, outputs: Mapping[str, str], *, known: Mapping[str, Any]
+) -> Sequence[Mapping[str, str]]:
+    """Make the realm and its users, and return them with their tickets; those that are known keep theirs."""
+    tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
+    records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
+    with administrator(session, outputs) as client:
+        client.declare_exchange(REALM, live={"live": True})
+        return [
+            _user(client, records, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()
+        ]
+
+
+def wake(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:
+    """Have an event go all the way, so that an instance of each function is there; say whether it came in time.
+
+    A machine that starts five functions at a time takes longer for it than clients have to join.
+    """
+    (one,) = (user for user in users if user["role"] == Role.ADMIN)
+    login = Login(REALM, one["name"], one["ticket"])
+    until = time.monotonic() + WAKE_SECONDS
+    while time.monotonic() < until:
+        # Who is not let in yet was too slow, or rather the functions were.
+        with suppress(SignalboxError), LiveClient(opening(websocket_url), login) as client:
+            client.follow(Cursor(TopicPattern.parse(AWAKE)))
+            client.publish(AWAKE, options={"exclude_me": False})
+            if client.receive(WAKE_SECONDS / 4) is not None:
+                return True
+    return False
+
+
+def _user(client: ExchangeClient, records: DynamoUsers, name: UserName, ticket: str | None) -> dict[str, str]:
+    role, rights = USERS[name]
+    if records.find(name) is None:
+        # Without an identity of AWS: these only join.
+        records.put(User(name, role, Ownership.STRICT, datetime.now(UTC), f"none:{name}"))
+    for right in rights:
+        grant = {"user": name, "exchange": REALM, "right": right, "match": "prefix", "uri": PREFIX}
+        client.ask("grant", grant)
+    if ticket is None:
+        ticket = secrets.token_urlsafe(TICKET_BYTES)
+        credentials = Credentials.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=True)
+        client.ask("secret", {"user": name, **secret_fields(credentials)})
+    return {"name": name, "ticket": ticket}
+
+
+def administrator(session: boto3.Session, outputs: Mapping[str, str]) -> ExchangeClient:
+    """Return the client of the stage's administrator."""
+    url_prefix, _, queue = outputs["ExchangeControlQueueUrl"].rpartition("/")
+    names = StageNames(queue.removesuffix(CONTROL_MARK), outputs["ExchangePrefix"])
+    return ExchangeClient(session.client("sqs"), names, f"{url_prefix}/")
