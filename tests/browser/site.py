@@ -1,0 +1,44 @@
+"""The page as its function serves it, on loopback: with its policy, beside a router in memory."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from lambdas.live import page
+from signalbox.live import pages
+
+
+@contextmanager
+def serving(websocket_url: str, *realms: str) -> Iterator[str]:
+    """Serve the page's files; return its address."""
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = pages.file_name(self.path) or ""
+            file = page._files().get(name)
+            is_config = name == "config.json"
+            body = pages.config(websocket_url, realms) if is_config else file.body if file else ""
+            self.send_response(200 if body else 404)
+            for header, value in pages.headers(websocket_url).items():
+                self.send_header(header, value)
+            self.send_header("Content-Type", pages.JSON if is_config else file.content_type if file else "text/plain")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/live/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def shown(document: object) -> str:
+    """Return a document as JSON has it."""
+    return json.dumps(document)

@@ -1,0 +1,256 @@
+"""The log on the page: follow, pause, search, filter, and a hundred thousand lines."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+LINES = 100_000
+
+
+def test_a_log_that_ran_before_it_was_opened_is_there_and_goes_on(router, desk):
+    for number in range(3):
+        router.publish("trial.log", f"before {number}")
+    page = desk.log("trial.log")
+    expect(page.locator(".row .text").last).to_have_text("before 2")
+
+    router.publish("trial.log", "and after")
+
+    expect(page.get_by_text("and after")).to_be_visible()
+    assert desk.texts() == ["before 0", "before 1", "before 2", "and after"]
+
+
+# To scroll through all of a log, a frame at a time; the middle of what the frames took, in milliseconds.
+SCROLL = """async () => {
+    const log = document.querySelector(".log");
+    const took = [];
+    for (let step = 0; step < 100; step++) {
+        const began = performance.now();
+        log.scrollTop = (log.scrollHeight * step) / 100;
+        log.dispatchEvent(new Event("scroll"));
+        log.getBoundingClientRect();
+        took.push(performance.now() - began);
+        await new Promise(requestAnimationFrame);
+    }
+    return took.sort((one, other) => one - other)[50];
+}"""
+
+
+def test_a_hundred_thousand_lines_stay_fast(router, desk):
+    page = desk.log("trial.log")
+
+    def publish(first: int, last: int) -> None:
+        for begin in range(first, last, 1_000):
+            router.publish(
+                "trial.log", "\n".join(f"line {number} of the log" for number in range(begin, begin + 1_000))
+            )
+        expect(page.locator(".lines")).to_have_text(f"{last:,} lines")
+        expect(page.get_by_text(f"line {last - 1} of", exact=False)).to_be_visible()
+
+    publish(0, 10_000)  # enough for each step to show other lines
+    of_few = page.evaluate(SCROLL)
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("End")
+    publish(10_000, LINES)
+    of_many = page.evaluate(SCROLL)
+
+    assert page.locator(".row").count() < 120
+    # Against each other, since how fast a frame is says as much of what else the machine does.
+    assert of_many < 2 * of_few + 8, f"{of_few:.1f} ms a frame for 10,000 lines, {of_many:.1f} ms for {LINES:,}"
+
+    page.get_by_label("Search in the log").fill("line 77777 ")
+    expect(page.locator(".found")).to_have_text("1 match")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("option", selected=True)).to_contain_text("line 77777 of the log")
+
+
+def test_who_scrolls_up_is_not_pulled_down_again(router, desk):
+    router.publish("trial.log", "\n".join(f"old {number}" for number in range(500)))
+    page = desk.log("trial.log")
+    expect(page.get_by_text("old 499")).to_be_visible()
+    page.locator(".log").hover()
+    page.mouse.wheel(0, -4000)
+    expect(page.get_by_role("button", name="↓ Follow")).to_be_visible()
+    before = page.evaluate("document.querySelector('.log').scrollTop")
+
+    router.publish("trial.log", "\n".join(f"new {number}" for number in range(100)))
+
+    expect(page.locator(".lines")).to_have_text("600 lines")
+    assert page.evaluate("document.querySelector('.log').scrollTop") == before
+    page.get_by_role("button", name="↓ Follow").click()
+    expect(page.get_by_text("new 99")).to_be_visible()
+    router.publish("trial.log", "the newest")
+    expect(page.get_by_text("the newest")).to_be_visible()
+
+
+def test_a_pause_holds_new_lines_back_and_loses_none(router, desk):
+    page = desk.log("trial.log")
+    router.publish("trial.log", "first")
+    expect(page.get_by_text("first")).to_be_visible()
+    page.get_by_label("Hold new lines back").click()
+
+    for number in range(3):
+        router.publish("trial.log", f"held {number}")
+
+    expect(page.get_by_role("button", name="Paused · 3 new lines")).to_be_visible()
+    assert desk.texts() == ["first"]
+    page.get_by_role("button", name="Paused · 3 new lines").click()
+    expect(page.get_by_text("held 2")).to_be_visible()
+    assert desk.texts() == ["first", "held 0", "held 1", "held 2"]
+
+
+def test_a_search_counts_marks_and_walks_through_what_it_finds(router, desk):
+    for number in range(50):
+        router.publish("trial.log", f"line {number} {'Needle' if number % 10 == 5 else 'hay'}")
+    page = desk.log("trial.log")
+
+    page.get_by_label("Search in the log").fill("needle")
+
+    expect(page.locator(".found")).to_have_text("5 matches")
+    selected = page.get_by_role("option", selected=True)
+    for key, place, line in (
+        ("Enter", "5 of 5", "line 45"),
+        ("Enter", "1 of 5", "line 5"),
+        ("Shift+Enter", "5 of 5", "line 45"),
+    ):
+        page.keyboard.press(key)
+        expect(page.locator(".found")).to_have_text(place)
+        expect(selected).to_contain_text(line)
+    expect(selected.locator("mark")).to_have_text("Needle")
+    page.get_by_label("Show only lines that match").click()
+    expect(page.locator(".lines")).to_have_text("5 of 50 lines")
+    router.publish("trial.log", "one more needle")
+    expect(page.locator(".lines")).to_have_text("6 of 51 lines")
+
+
+def test_levels_are_seen_marked_by_more_than_colour_and_filtered_by(router, desk):
+    for text in ("INFO all is well", "12:00 ERROR it broke", 'level=warn msg="hot"', "nothing said of errors"):
+        router.publish("trial.log", text)
+    router.publish("trial.log", "told beside", level="error")
+    page = desk.log("trial.log")
+    expect(page.get_by_text("told beside")).to_be_visible()
+
+    signs = page.evaluate("[...document.querySelectorAll('.row:not([hidden]) .sign')].map((sign) => sign.textContent)")
+    page.get_by_label("Show errors").click()
+
+    assert signs == ["I", "E", "W", "", "E"]
+    expect(page.locator(".lines")).to_have_text("2 of 5 lines")
+    assert desk.texts() == ["12:00 ERROR it broke", "told beside"]
+
+
+def test_what_programs_write_for_terminals_has_its_colours_and_nothing_else(router, desk):
+    router.publish("trial.log", "\x1b[1;32mgreen\x1b[0m and \x1b[38;2;1;2;3mexact\x1b[m\x1b]0;title\x07 end\x1b[2K")
+    router.publish("trial.log", "10 %\r50 %\r100 %\n")
+    page = desk.log("trial.log")
+    expect(page.get_by_text("100 %")).to_be_visible()
+
+    assert desk.texts() == ["green and exact end", "100 %"]
+    assert page.get_by_text("green", exact=True).get_attribute("class") == "bold fg-green"
+    assert page.get_by_text("exact", exact=True).evaluate("(span) => span.style.color") == "rgb(1, 2, 3)"
+
+
+def test_markup_in_a_line_is_text(router, desk):
+    hostile = "<img src=x onerror=\"document.title='gone'\"><script>document.title='gone'</script>"
+    router.publish("trial.log", hostile)
+    page = desk.log("trial.log")
+
+    expect(page.locator(".row .text").last).to_have_text(hostile)
+    assert page.title() == "trial.log · Signalbox"
+
+
+def test_everything_can_be_done_by_keys(router, desk):
+    for number in range(100):
+        router.publish("trial.log", f"line {number}", why="because")
+    page = desk.log("trial.log")
+    expect(page.get_by_text("line 99")).to_be_visible()
+    log, selected = page.get_by_role("listbox"), page.get_by_role("option", selected=True)
+    log.focus()
+
+    page.keyboard.press("Home")
+    expect(selected).to_contain_text("line 0")
+    page.keyboard.press("ArrowDown")
+    expect(selected).to_contain_text("line 1")
+    assert log.get_attribute("aria-activedescendant") == selected.get_attribute("id")
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("line 1")
+    dialog.get_by_text("Payload").click()
+    expect(dialog).to_contain_text('"why": "because"')
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(log).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.get_by_label("Keep the newest line in sight")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press(" ")
+    expect(page.get_by_label("Hold new lines back")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Search in the log")).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_wrapped_lines_have_the_room_that_they_need_and_no_more(router, open_desk, width):
+    desk = open_desk(viewport={"width": width, "height": 800})
+    for text in ("short", "x" * 300, "word " * 90, "日本語 and ✔ " * 30, "tab\there " * 20):
+        router.publish("trial.log", text)
+    page = desk.log("trial.log")
+    if width > 640:
+        page.get_by_label("Wrap long lines").click()
+    expect(page.locator(".row").first).to_be_visible()
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("Home")
+
+    gaps = page.evaluate(
+        """() => {
+            const rows = [...document.querySelectorAll(".row:not([hidden])")];
+            rows.sort((one, other) => one.dataset.number - other.dataset.number);
+            const places = rows.map((row) => row.getBoundingClientRect());
+            return places.slice(1).map((place, index) => Math.round(place.top - places[index].bottom));
+        }"""
+    )
+
+    assert gaps[0] == gaps[1] == gaps[2] == 0
+    assert all(gap >= 0 for gap in gaps), "no line stands on another"
+
+
+def test_lines_can_be_saved_as_a_file(router, desk, tmp_path):
+    router.publish("trial.log", "one")
+    router.publish("trial.log", "two")
+    page = desk.log("trial.log")
+    expect(page.get_by_text("two")).to_be_visible()
+
+    page.get_by_label("More").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as file").click()
+    download.value.save_as(tmp_path / "saved")
+
+    lines = (tmp_path / "saved").read_text().splitlines()
+    assert [line.partition(" ")[2] for line in lines] == ["one", "two"]
+    assert re.fullmatch(r"trial\.log-\d{6}\.log", download.value.suggested_filename)
+
+
+def test_the_oldest_lines_go_when_there_are_too_many_and_who_reads_stays_where_he_is(router, desk):
+    page = desk.log("trial.log")
+
+    def flood(first: int, last: int) -> None:
+        for begin in range(first, last, 1_000):
+            router.publish("trial.log", "\n".join(f"line {number} of it" for number in range(begin, begin + 1_000)))
+
+    flood(0, 160_000)
+    expect(page.locator(".lines")).to_have_text("160,000 lines")
+    page.get_by_label("Search in the log").fill("line 100000 ")
+    expect(page.locator(".found")).to_have_text("1 match")
+    page.keyboard.press("Enter")
+    selected = page.get_by_role("option", selected=True)
+    expect(selected).to_contain_text("line 100000 of it")
+    before = selected.bounding_box()
+
+    flood(160_000, 166_000)
+
+    expect(page.locator(".lines")).to_have_text("151,000 lines")
+    expect(selected).to_contain_text("line 100000 of it")
+    assert selected.bounding_box() == before
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("Home")
+    expect(selected).to_contain_text("line 15000 of it")

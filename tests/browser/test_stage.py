@@ -1,0 +1,153 @@
+"""The page as the deployed stage serves it, on what the stage publishes."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urljoin
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from signalbox.live.client import LiveClient
+from signalbox.live.messages import Payload
+from signalbox.live.talking import ConnectionLost
+from tests.browser.conftest import EXPECTED
+from tests.browser.stages import SVG
+from tests.integration.cutting import relay
+from tests.integration.live_place import Place, new_topic
+
+pytestmark = [pytest.mark.emulator, pytest.mark.browser]
+
+WAIT_MS = 60_000  # emulated functions start slowly
+ATTEMPTS = 5
+
+
+@pytest.fixture(scope="module")
+def place(deployed: dict[str, Any]) -> Place:
+    return Place.of(deployed)
+
+
+@pytest.fixture(scope="module")
+def publisher(place: Place) -> Iterator[LiveClient]:
+    with place.publisher() as client:
+        for _ in range(ATTEMPTS):
+            with suppress(ConnectionLost):
+                client.publish(new_topic(), Payload(("awake",)))
+                break
+        yield client
+
+
+@pytest.fixture
+def joined(chromium: Browser, deployed: dict[str, Any], place: Place) -> Iterator[Callable[..., Page]]:
+    """Sign in on the stage's page as the user of a role; afterwards, the browser may not have complained."""
+    pages: list[Page] = []
+    problems: list[str] = []
+
+    def join(role: str, address: str, *, websocket_url: str | None = None) -> Page:
+        # The page's policy knows one server, and not the relay that a test puts before it.
+        page = chromium.new_context(bypass_csp=websocket_url is not None).new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        pages.append(page)
+        if websocket_url:
+            told = json.dumps({"websocket_url": websocket_url, "realms": [place.realm]})
+            page.route("**/config.json", lambda route: route.fulfill(body=told, content_type="application/json"))
+        page.goto(f"{deployed['page_url']}{address}")
+        name, ticket = place.users[role]
+        page.get_by_label("Realm").fill(place.realm)
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Ticket").fill(ticket)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("banner").wait_for()
+        return page
+
+    yield join
+    for page in pages:
+        page.context.close()
+    assert [problem for problem in problems if not EXPECTED.search(problem)] == []
+
+
+def publish(client: LiveClient, topic: str, *values: object, **options: object) -> None:
+    for value in values:
+        client.publish(topic, Payload((value,)), options=options)
+
+
+def test_the_page_comes_under_its_policy_and_names_the_realm(deployed):
+    with urlopen(deployed["page_url"]) as answer:  # noqa: S310 - the stage's own address
+        policy, etag = answer.headers["Content-Security-Policy"], answer.headers["ETag"]
+        assert b"<!doctype html>" in answer.read()
+    with urlopen(f"{deployed['page_url']}config.json") as answer:  # noqa: S310
+        config = json.load(answer)
+
+    assert "default-src 'none'" in policy
+    assert etag
+    assert urljoin(deployed["websocket_url"], config["websocket_url"]) == deployed["websocket_url"]
+    assert deployed["realm"] in config["realms"]
+
+
+def test_a_log_that_ran_before_it_was_opened_is_there_and_goes_on(joined, publisher):
+    topic = new_topic()
+    publish(publisher, topic, "before 1", "before 2")
+    page = joined("subscriber", f"#/log/{topic}")
+    expect(page.get_by_text("before 2")).to_be_visible(timeout=WAIT_MS)
+
+    publish(publisher, topic, "after")
+
+    expect(page.get_by_text("after")).to_be_visible(timeout=WAIT_MS)
+    assert page.locator(".row:not([hidden]) .text").all_text_contents() == ["before 1", "before 2", "after"]
+
+
+def test_a_record_shows_what_changed(joined, publisher):
+    topic = new_topic()
+    publish(publisher, topic, {"state": "Queued"}, {"state": "Running"}, retain=True)
+    page = joined("subscriber", f"#/record/{topic}")
+    expect(page.get_by_role("row", name="state")).to_contain_text("Queued Running", timeout=WAIT_MS)
+
+    publish(publisher, topic, {"state": "Complete"}, retain=True)
+
+    expect(page.get_by_role("row", name="state")).to_contain_text("Running Complete", timeout=WAIT_MS)
+
+
+def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
+    topic = new_topic()
+    with relay(place.url) as between:
+        page = joined("subscriber", f"#/log/{topic}", websocket_url=between.url(place.url))
+        publish(publisher, topic, "before")
+        expect(page.get_by_text("before")).to_be_visible(timeout=WAIT_MS)
+        between.cut()
+        publish(publisher, topic, *(f"meanwhile {number}" for number in range(5)))
+        expect(page.locator(".row.note")).to_contain_text("nothing missing", timeout=WAIT_MS)
+        publish(publisher, topic, "after")
+        expect(page.get_by_text("after", exact=True)).to_be_visible(timeout=WAIT_MS)
+
+    told = page.locator(".row:not([hidden]):not(.note) .text").all_text_contents()
+    assert sorted(told) == sorted(["before", *(f"meanwhile {number}" for number in range(5)), "after"])
+
+
+def test_an_administrator_sees_the_stage_and_what_the_jobs_drew(joined, publisher, deployed, deployment):
+    picture = {"Bucket": deployed["history_bucket"], "Key": "reports/trial_report/picture/day=2026-11-21.svg"}
+    deployment.session().client("s3").put_object(**picture, Body=SVG.encode())
+    publish(publisher, new_topic(), {"state": "Queued"}, retain=True)
+    page = joined("admin", "#/overview")
+
+    for card, text in (("Connections", "live-admin"), ("Exchanges", "trial.fifo"), ("Rendezvous today", "proxies")):
+        expect(page.get_by_role("region", name=card)).to_contain_text(text, timeout=WAIT_MS)
+    expect(page.get_by_role("img", name="trial report, 2026-11-21")).to_be_visible(timeout=WAIT_MS)
+    page.get_by_role("link", name="Topics").click()
+    expect(page.locator(".topics li")).not_to_have_count(0, timeout=WAIT_MS)
+
+
+def test_others_do_not(joined):
+    page = joined("subscriber", "#/overview")
+
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("For administrators", timeout=WAIT_MS)
+
+
+def test_the_stage_says_that_it_is_well(deployed):
+    health = Request(f"{deployed['page_url'].removesuffix('/')}/health")  # noqa: S310
+
+    with urlopen(health) as answer:  # noqa: S310
+        assert json.load(answer) == {"health": "OK"}

@@ -1,0 +1,180 @@
+"""Records, topics, the overview and the pictures."""
+
+import pytest
+from playwright.sync_api import expect
+
+from signalbox.live.messages import Payload
+from tests.browser.stages import OVERVIEW, furnish
+
+pytestmark = pytest.mark.browser
+
+TOPIC = "trial.records.zzzzz-dz642-0123456789abcde"
+
+
+def record(desk):
+    page = desk.sign_in(f"#/record/{TOPIC}")
+    page.get_by_role("table").wait_for()
+    return page
+
+
+def test_a_record_shows_its_latest_state_and_what_changed_last(router, desk):
+    state = {"state": "Queued", "priority": 5, "status": {"activity": "waiting", "warning": "hot"}}
+    router.publish(TOPIC, state, retain=True)
+    router.publish(TOPIC, {"state": "Running", "priority": 5, "status": {"activity": "aligning"}}, retain=True)
+    page = record(desk)
+
+    changed = page.locator("tr.changed")
+    expect(changed).to_have_count(3)
+    assert changed.all_inner_texts() == [
+        "state\tQueued Running\tjust now",
+        "status.activity\twaiting aligning\tjust now",
+        "status.warning\thot\tremoved",
+    ]
+    expect(page.get_by_role("row", name="priority 5")).not_to_have_class("changed")
+
+
+def test_a_change_is_highlighted_and_said_when_it_comes(router, desk):
+    router.publish(TOPIC, {"state": "Queued"}, retain=True)
+    page = record(desk)
+    expect(page.get_by_role("cell", name="Queued")).to_be_visible()
+
+    router.publish(TOPIC, {"state": "Complete", "exit_code": 0}, retain=True)
+
+    row = page.get_by_role("row", name="state")
+    expect(row).to_contain_text("Complete")
+    expect(row.locator("del")).to_have_text("Queued")
+    expect(page.get_by_role("status").filter(has_text="state: Complete, exit_code: 0")).to_have_count(1)
+
+
+def test_an_earlier_state_can_be_looked_at(router, desk):
+    for state in ("Queued", "Locked", "Running"):
+        router.publish(TOPIC, {"state": state}, retain=True)
+    page = record(desk)
+    states = page.get_by_role("complementary", name="States").get_by_role("button")
+    expect(states).to_have_count(3)
+
+    states.nth(1).click()
+
+    expect(page.get_by_text("Earlier state, number 2")).to_be_visible()
+    expect(page.get_by_role("row", name="state")).to_contain_text("Queued Locked")
+    page.get_by_role("button", name="Back to the latest state").click()
+    expect(page.get_by_text("Latest state, number 3")).to_be_visible()
+
+
+def test_a_record_has_each_state_once_also_after_a_cut(router, desk):
+    router.publish(TOPIC, {"state": "Queued"}, retain=True)
+    page = record(desk)
+    states = page.get_by_role("complementary", name="States").get_by_role("button")
+    expect(states).to_have_count(1)
+    router.refuse_with = (503, "busy\n")
+    router.cut()
+    expect(page.locator(".lamp")).to_contain_text("Reconnecting")
+
+    router.publish(TOPIC, {"state": "Locked"}, retain=True)
+    router.publish(TOPIC, {"state": "Running"}, retain=True)
+    router.refuse_with = None
+
+    expect(states).to_have_count(3)
+    expect(page.get_by_role("row", name="state")).to_contain_text("Locked Running")
+
+
+def test_topics_are_listed_and_lead_to_what_they_are(router, desk):
+    furnish(router)
+    router.publish("trial.logs.stdout", "a line")
+    router.publish(TOPIC, {"state": "Queued"}, retain=True)
+    page = desk.sign_in()
+
+    expect(page.locator(".topics li")).to_have_count(2)
+    page.get_by_role("link", name=f"{TOPIC}, record").click()
+    expect(page.get_by_role("cell", name="Queued")).to_be_visible()
+    page.get_by_role("link", name="Topics", exact=True).click()
+    page.get_by_role("link", name="trial.logs.stdout, log", exact=True).click()
+    expect(page.get_by_text("a line")).to_be_visible()
+
+
+def test_any_pattern_can_be_opened_and_says_which_topic_a_line_is_of(router, desk):
+    furnish(router)
+    router.publish("trial.logs.stdout", "out")
+    router.publish("trial.logs.stderr", "err")
+    page = desk.sign_in()
+
+    page.get_by_label("Topic", exact=True).fill("trial.logs.")
+    page.get_by_label("Match").select_option("prefix")
+    page.get_by_role("button", name="Open as log").click()
+
+    expect(page.get_by_text("stderr err")).to_be_visible()
+    assert desk.texts() == ["stdout out", "stderr err"]
+
+
+def test_a_record_is_one_topic(router, desk):
+    furnish(router)
+    router.publish(f"{TOPIC}.one", {"state": "Queued"}, retain=True)
+    page = desk.sign_in()
+    page.get_by_label("Topic", exact=True).fill(TOPIC)
+    page.get_by_label("Match").select_option("prefix")
+    page.get_by_role("button", name="Open as record").click()
+    expect(page.get_by_text("A record is one topic. Several can be opened as a log.")).to_be_visible()
+
+    page.goto(f"{desk.url}#/record/{TOPIC}*")
+
+    expect(page.locator(".row")).to_contain_text('.one {"state":"Queued"}')
+
+
+def test_what_happens_in_a_log_that_is_not_in_sight_is_counted(router, desk):
+    page = desk.log("trial.log")
+    page.get_by_role("link", name="Overview").click()
+
+    for number in range(4):
+        router.publish("trial.log", f"line {number}")
+
+    expect(page.get_by_label("4 new events")).to_be_visible()
+    page.get_by_role("link", name="trial.log").click()
+    expect(page.get_by_text("line 3")).to_be_visible()
+    expect(page.get_by_label("4 new events")).to_have_count(0)
+
+
+def test_the_overview_tells_what_the_stage_does(router, desk):
+    furnish(router)
+    page = desk.sign_in("#/overview")
+
+    def card(name: str):
+        return page.get_by_role("region", name=name)
+
+    expect(card("Connections")).to_contain_text("2sessions")
+    expect(card("Connections").get_by_role("row", name="crunch")).to_be_visible()
+    expect(card("Rendezvous today")).to_contain_text("512clients matched")
+    expect(card("Splits").get_by_role("row", name="ann-x7")).to_contain_text("ready")
+    expect(card("Splits")).to_contain_text("record of a split of version 9")
+    expect(card("Exchanges").get_by_role("row", name="trial.fifo")).to_contain_text("12,044")
+
+
+def test_a_part_that_is_not_to_be_had_does_not_hide_the_others(router, desk):
+    furnish(router)
+    told = {name: part for name, part in OVERVIEW.items() if name != "splits"}
+    router.procedures["signalbox.overview"] = lambda _: Payload(
+        (told,), {"unavailable": {"splits": "AWS answered Throttling"}}
+    )
+    page = desk.sign_in("#/overview")
+
+    expect(page.get_by_role("region", name="Splits")).to_contain_text(
+        "Not to be had right now: AWS answered Throttling."
+    )
+    expect(page.get_by_role("region", name="Exchanges")).to_contain_text("12,044")
+
+
+def test_who_may_not_see_the_stage_is_told_so(router, desk):
+    router.rights["alice"] = router.rights["alice"][:2]
+    page = desk.sign_in("#/overview")
+
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("For administrators, and whom it is granted to.")
+
+
+def test_the_pictures_of_reports_are_shown_and_enlarged(router, desk):
+    furnish(router)
+    page = desk.sign_in("#/overview")
+
+    picture = page.get_by_role("img", name="rendezvous, 2026-11-21")
+    expect(picture).to_be_visible()
+    page.wait_for_function("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+    page.get_by_role("button", name="Enlarge rendezvous").click()
+    expect(page.get_by_role("dialog", name="rendezvous")).to_be_visible()
