@@ -1,13 +1,14 @@
 """Draws the stages of a split and the phases of a session from their tables: `python -m tests.docs.split_states`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from signalbox.splitting.split import PHASES, STAGES, Phase, Stage
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "split-states.svg"
-State = Stage | Phase | None
+State = StrEnum | None
 
 # What each transition means. The test refuses a table with a transition that is not here, and the other way round.
 STAGE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
@@ -40,6 +41,7 @@ class Row:
     table: Mapping[State, frozenset[State]]
     meaning: Mapping[tuple[State, State], tuple[str, ...]]
     y: int
+    width: int = 92
 
     @property
     def states(self) -> list[State]:
@@ -54,11 +56,11 @@ ROWS = (
     Row("A split", "stage", STAGES, STAGE_MEANING, 150),
     Row("Each of its sessions", "phase", PHASES, PHASE_MEANING, 350),
 )
-FIRST, STEP, WIDTH, HEIGHT = 200, 195, 92, 44
+FIRST, STEP, HEIGHT = 200, 195, 44
 HEAD = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1160 410" width="1160" height="410" role="img" \
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1160 HIGH" width="1160" height="HIGH" role="img" \
 aria-labelledby="title">
-  <title id="title">The stages of a split and the phases of a session</title>
+  <title id="title">TITLE</title>
   <style>
     :root { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --stage: #fff1e0; --phase: #e4f0fb; }
     @media (prefers-color-scheme: dark) {
@@ -78,13 +80,19 @@ aria-labelledby="title">
       <path d="M0 0 L8 4 L0 8 Z" fill="#768390"/>
     </marker>
   </defs>
-  <rect width="1160" height="410" fill="var(--paper)"/>
+  <rect width="1160" height="HIGH" fill="var(--paper)"/>
 """
 
 
 def drawn() -> str:
     """Return the picture of the tables as they are."""
-    return HEAD + "".join(text for row in ROWS for text in _row(row)) + "</svg>\n"
+    return picture(ROWS, title="The stages of a split and the phases of a session", height=410)
+
+
+def picture(rows: Iterable["Row"], *, title: str, height: int) -> str:
+    """Return a picture of tables, one below the other."""
+    head = HEAD.replace("TITLE", title).replace("HIGH", str(height))
+    return head + "".join(text for row in rows for text in _row(row)) + "</svg>\n"
 
 
 def _row(row: Row) -> Iterator[str]:
@@ -98,7 +106,7 @@ def _row(row: Row) -> Iterator[str]:
     yield f'  <circle cx="{end}" cy="{y}" r="4" fill="var(--ink)"/>\n'
     for number, state in enumerate(row.states):
         x = FIRST + STEP * number
-        box = f'x="{x - WIDTH // 2}" y="{y - HEIGHT // 2}" width="{WIDTH}" height="{HEIGHT}"'
+        box = f'x="{x - row.width // 2}" y="{y - HEIGHT // 2}" width="{row.width}" height="{HEIGHT}"'
         yield f'  <rect class="box {row.kind}" {box}/>\n  <text class="name" x="{x}" y="{y + 5}">{state}</text>\n'
 
 
@@ -106,8 +114,8 @@ def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
     states, y = row.states, row.y
     start = -1 if before is None else states.index(before)
     stop = len(states) if after is None else states.index(after)
-    left = 70 if before is None else FIRST + STEP * start + WIDTH // 2
-    right = FIRST + STEP * stop - (38 if after is None else WIDTH // 2) - 2
+    left = 70 if before is None else FIRST + STEP * start + row.width // 2
+    right = FIRST + STEP * stop - (38 if after is None else row.width // 2) - 2
     steps = stop - start
     if steps == 1:
         path, x, label = f"M{left} {y} H{right}", (left + right) // 2, y - 8
@@ -115,8 +123,9 @@ def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
         side = -1 if steps > 0 else 1
         edge, bend = y + side * HEIGHT // 2, y + side * (HEIGHT // 2 + max(22, 12 * steps**2 - 8))
         aside = 6 * steps  # so that two that end at one box do not meet
-        out, into = FIRST + STEP * start + aside, FIRST + STEP * stop - aside
-        path = f"M{out} {edge} C{out} {bend} {into} {bend} {into} {edge + 2 * side}"
+        out, into = FIRST + STEP * start + aside, FIRST + STEP * stop - (30 if after is None else aside)
+        end = y + 12 * side if after is None else edge + 2 * side
+        path = f"M{out} {edge} C{out} {bend} {into} {bend} {into} {end}"
         x, label = (out + into) // 2, (edge + 3 * bend) // 4 + (-6 if side < 0 else 16)
     yield f'  <path class="arrow" d="{path}"/>\n'
     lines = row.meaning[before, after]

@@ -10,12 +10,14 @@ import pytest
 from typer.main import get_command
 
 import signalbox
-from glue_jobs.daily import OPTIONAL, REQUIRED
+from glue_jobs.arguments import WINDOW
+from glue_jobs.reporting import REQUIRED
 from signalbox.aws.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
 from signalbox.exchange import command_reader as exchange
 from signalbox.history.event import HistoryEvent
+from signalbox.live import commands as live
 from signalbox.rendezvous import prometheus
 from signalbox.rendezvous.counters import LABELS, Metric
 from signalbox.splitting import commands as splitting
@@ -30,8 +32,18 @@ CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
 # These run in sr3's environment; the next test finds their errors in their text.
 WITH_SR3_ONLY = {"signalbox.sr3.driver", "signalbox.sr3.messages"}
 KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting", "exchange": "Kinds of the exchange"}
+KINDS |= {"live": "Kinds of live"}
 SENT_BY_ITSELF = "reconcile"  # by the control plane, to itself
-MAKERS = ("HistoryEvent", "_of_client", "_of_message", "_of_record", "_of_binding", "_of_copy")
+MAKERS = (
+    "HistoryEvent",
+    "_of_client",
+    "_of_message",
+    "_of_record",
+    "_of_binding",
+    "_of_copy",
+    "_of_publication",
+    "_of_grant",
+)
 
 
 @pytest.fixture(scope="module")
@@ -107,17 +119,22 @@ def _names(parameter: object) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("page", "commands"),
+    ("page", "heading", "commands"),
     [
-        ("splitting", {name: fields for name, (fields, _) in splitting.COMMANDS.items() if name != SENT_BY_ITSELF}),
-        ("exchange", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
+        (
+            "splitting",
+            "By messages",
+            {name: fields for name, (fields, _) in splitting.COMMANDS.items() if name != SENT_BY_ITSELF},
+        ),
+        ("exchange", "By messages", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
+        ("live", "Commands about live", {name: fields for name, (fields, _) in live.COMMANDS.items()}),
     ],
-    ids=["splitting", "exchange"],
+    ids=["splitting", "exchange", "live"],
 )
-def test_every_command_of_a_control_queue_has_its_entry_and_fields(page, commands):
+def test_every_command_of_a_control_queue_has_its_entry_and_fields(page, heading, commands):
     documented = {
         name: set(re.findall(r"`(\w+)`", cells[0]))
-        for names, cells in rows(section(DOCS / f"{page}.md", "By messages")).items()
+        for names, cells in rows(section(DOCS / f"{page}.md", heading)).items()
         for name in names.split("`, `")
     }
 
@@ -208,9 +225,9 @@ def test_every_counter_has_its_entry_and_labels():
         assert tuple(re.findall(r"`(\w+)`", documented[metric][0]))[: len(labels)] == labels, metric
 
 
-def test_every_argument_of_the_report_has_its_entry():
-    documented = rows(section(DOCS / "history.md", "The report"))
-    assert {name for name in documented if name.startswith("--")} == {f"--{name}" for name in (*REQUIRED, *OPTIONAL)}
+def test_every_argument_of_the_reports_has_its_entry():
+    documented = rows(section(DOCS / "history.md", "The reports"))
+    assert {name for name in documented if name.startswith("--")} == {f"--{name}" for name in (*REQUIRED, *WINDOW)}
 
 
 def test_every_capability_is_in_the_readmes_table():

@@ -11,7 +11,7 @@ import pytest
 from tests.docs.markdown import PAGES, ROOT, anchors, blocks, headings, links, name_of
 
 FIVE = ["What it does", "Guarantees", "Limits", "Failure and recovery", "Differences from its model"]
-CAPABILITY_PAGES = ("rendezvous", "splitting", "exchange", "history")
+CAPABILITY_PAGES = ("rendezvous", "splitting", "exchange", "live", "history")
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 # Where somebody's machine or registry shows: neither is the reader's.

@@ -1,4 +1,4 @@
-"""The parties of a rendezvous on the deployed stage."""
+"""The parties of a rendezvous on the deployed stage, and the realm of live for trials."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 
 from signalbox.aws.credentials import ClientCredentials
 from signalbox.cli.deployment import Deployment
+from tests.integration.live_place import Place
 from tests.integration.parties import Parties
 
 
@@ -22,3 +23,11 @@ def parties(everybody: Parties) -> Parties:
     everybody.wait_until_nothing_waits()
     everybody.forget_polls()
     return everybody
+
+
+@pytest.fixture(scope="session")
+def place(deployed: dict[str, Any]) -> Place:
+    """The realm for trials; its functions have begun, since a client has to join within 10 s."""
+    place = Place.of(deployed)
+    place.warm_up()
+    return place

@@ -129,6 +129,11 @@ def test_a_client_of_the_older_form_is_told_by_the_status(unfit, body, nat, stat
         poll(Sid=""),
         poll(Type="x" * 100_000),
     ],
+    # Their session ids are random, and those of tests must not be: workers compare what they are to run.
+    ids=[
+        *("nothing", "no JSON", "more than JSON", "list", "clients", "NAT", "version 2.0", "version 10.0"),
+        *("version 1", "no version", "no session", "empty session", "long type"),
+    ],
 )
 def test_a_poll_that_breaks_the_protocol_is_a_bad_request(unfit, body):
     response = unfit.http("POST", "proxy", body)
@@ -190,6 +195,10 @@ def _seen(response: HttpResponse) -> tuple[int, str, str]:
         without(ANSWER, "Sid"),
         answer(Answer="", more="a=candidate"),
         answer(more="x" * 100_000),
+    ],
+    ids=[
+        *("nothing", "no JSON", "more than JSON", "no SDP", "no JSON within", "no type", "version 2.0", "no session"),
+        *("empty", "long"),
     ],
 )
 def test_an_answer_that_breaks_the_protocol_is_a_bad_request(unfit, body):

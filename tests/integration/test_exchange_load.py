@@ -19,7 +19,7 @@ from tests.integration.killing import Killer
 from tests.integration.parties import wait_for
 from tests.integration.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
 BETWEEN_KILLS = (5.0, 10.0)
 LEAST_KILLS = 5

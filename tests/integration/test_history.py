@@ -25,13 +25,19 @@ pytestmark = [pytest.mark.emulator, pytest.mark.spark]
 
 # Public, so that they count as the proxies' own: the broker takes the left-most public address.
 VOLUNTEERS = ("9.9.9.9", "1.1.1.1", "4.4.4.4")
-SECRETS = (*VOLUNTEERS, CLIENT_ADDRESS, PROXY_ADDRESS, "2001:db8::10", "127.0.0.1", "a=candidate", "v=0", "ufrag")
-# DuckDB, which the emulator brings, reads what Firehose wrote.
+# A session description's first line with its end, as it is and in JSON: three bytes alone are in any Parquet file.
+SESSION = ("v=0\r\n", r"v=0\r\n")
+SECRETS = (*VOLUNTEERS, CLIENT_ADDRESS, PROXY_ADDRESS, "2001:db8::10", "127.0.0.1", "a=candidate", *SESSION, "ufrag")
+# DuckDB, which the emulator brings, reads what Firehose wrote; and one by one what jobs did, which has other columns.
 READ = """
-import duckdb, json, sys
-table = duckdb.read_parquet(sys.argv[1], hive_partitioning=False)
-rows = [dict(zip(table.columns, row)) for row in table.fetchall()]
-json.dump({"types": dict(zip(table.columns, map(str, table.types))), "rows": rows}, sys.stdout, default=str)
+import duckdb, glob, json, sys
+def readable(table):  # a time with its zone needs a package that the emulator has not
+    zoned = {name for name, kind in zip(table.columns, table.types) if "ZONE" in str(kind)}
+    return table.project(", ".join(f'"{name}"' + "::VARCHAR" * (name in zoned) for name in table.columns))
+tables = [duckdb.read_parquet(path, hive_partitioning=False) for path in sorted(glob.glob(sys.argv[1]))]
+types = dict(zip(tables[0].columns, map(str, tables[0].types)))
+rows = [dict(zip(table.columns, row)) for table in tables for row in readable(table).fetchall()]
+json.dump({"types": types, "rows": rows}, sys.stdout, default=str)
 """
 SENT = Counter(
     {
@@ -227,9 +233,15 @@ def test_the_glue_job_counts_what_was_sent(lake: Lake, written: set[str]):
 
 def _run_report(parties: Parties, bucket: str, *, day: str) -> None:
     said: list[str] = []
-    spark.run_job(
-        "rendezvous_report",
-        {"history_path": f"s3://{bucket}/raw", "report_path": f"s3://{bucket}/report", "day": day},
+    table = {"database": bucket.replace("-", "_"), "day": day}
+    location = f"s3://{bucket}/tables"
+    glue = parties.deployment.session().client("glue")
+    glue.create_database(DatabaseInput={"Name": table["database"], "LocationUri": location})
+    spark.run_jobs(
+        [
+            ("compact_history", table | {"history_path": f"s3://{bucket}/raw", "maintain": "no"}),
+            ("rendezvous_report", table | {"report_path": f"s3://{bucket}/report"}),
+        ],
         endpoint_url=str(parties.deployment.endpoint_url),
         credentials=Credentials(**parties.deployment.administrator),
         region=parties.deployment.region,

@@ -24,7 +24,7 @@ from signalbox.splitting.sessions import SessionClient, SessionRequest
 from tests.integration.killing import Killer
 from tests.integration.parties import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
 MEMES, ORDERS = QueueName("demo-memes-of-many"), QueueName("demo-orders.fifo")
 CONSUMER = "demo-consumer-of-many"

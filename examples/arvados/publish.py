@@ -1,0 +1,70 @@
+"""Publishes what an Arvados cluster would, about one container that runs: `python publish.py --seconds 20`.
+
+By SQS, so it needs the permission to send to the exchange's queue and no connection. Here it is the administrator of
+the local stage of this folder; a cluster has a user of the role `source` and an exchange of its own.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+from topics import (
+    Publication,
+    container_log,
+    container_state,
+    permissions_updated,
+    record_changed,
+    system_log,
+)
+
+from signalbox.cli.deployment import find_deployment
+from signalbox.cli.exchange_stage import client_of
+
+OWNER, COLLECTION = "zzzzz-j7d0g-0123456789abcde", "zzzzz-4zz18-0123456789abcde"
+LINES_A_SECOND = 10
+STEPS = ("reading the reference", "aligning reads", "sorting", "calling variants")
+
+
+def story(container: str, seconds: float) -> Iterator[tuple[float, Publication]]:
+    """Yield what happens to a container, each with the seconds to wait before it."""
+    yield from ((0, one) for one in container_state(container, "Queued"))
+    yield 0, system_log("keep0", "keepstore", "info", "cleared 3 blocks")
+    yield from ((0, one) for one in container_state(container, "Running", progress=0))
+    warn_every = 25
+    lines = max(round(seconds * LINES_A_SECOND), len(STEPS))
+    for number in range(lines):
+        step = STEPS[number * len(STEPS) // lines]
+        yield seconds / lines, container_log(container, "stdout", f"{number + 1}/{lines} {step}")
+        if (number + 1) % warn_every == 0:
+            yield 0, container_log(container, "stderr", f"WARNING: read {number} has {number % 9 + 1} mismatches")
+            yield from ((0, one) for one in container_state(container, "Running", progress=number / lines))
+    made = record_changed("collection", OWNER, COLLECTION, event="create", changed={"name": f"output of {container}"})
+    yield from ((0, one) for one in made)
+    yield 0, permissions_updated(generation=7)
+    yield from ((0, one) for one in container_state(container, "Complete", progress=1))
+
+
+def main() -> int:
+    """Publish the story, and say how many messages that were."""
+    arguments = _arguments()
+    told = list(story(arguments.container, arguments.seconds))
+    with client_of(find_deployment()) as client:
+        for pause, one in told:
+            time.sleep(pause)
+            client.publish(arguments.exchange, f"{arguments.prefix}{one.topic}", one.body, one.headers)
+    print(f"{len(told)} messages about {arguments.container}")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--exchange", default="xtrial.fifo", help="a live exchange")
+    parser.add_argument("--prefix", default="trial.", help="what all topics begin with")
+    parser.add_argument("--container", default="zzzzz-dz642-0123456789abcde", help="UUID of the container")
+    parser.add_argument("--seconds", type=float, default=20, help="how long it runs")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
