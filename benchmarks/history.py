@@ -1,0 +1,175 @@
+"""Measures history: writing it, and its jobs beside DuckDB and Polars: `python -m benchmarks.history`."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from benchmarks import history_tables, history_writing
+from benchmarks.command import parser, status
+from benchmarks.figures import ratio
+from benchmarks.history_costs import Plan, cost_table, plan
+from benchmarks.history_tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
+from benchmarks.history_writing import Writing
+from benchmarks.machine import Machine, this_machine
+from benchmarks.processes import Measured
+from benchmarks.report import Table, show
+from signalbox.cli.output import print_json
+from signalbox.local.progress import step
+
+PARTS = ("writing", "tables", "growth")
+EVENTS = 5_000_000
+GROWTH = (1_000_000, 20_000_000)
+ENGINES = (DUCKDB, POLARS, SPARK)
+# What a first trial reached, of DuckDB's time with 5 million events of JSON.
+SPARK_LIMIT = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that a run has measured."""
+
+    machine: Machine
+    writing: Sequence[Writing] = ()
+    tables: Sequence[Compared] = ()
+    growth: Sequence[Compared] = ()
+    costs: Plan | None = field(default=None)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    options = _options(arguments)
+    return status(lambda: _print(_measured(options), options))
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    options = parser("history", __doc__, parts=PARTS, page="docs/history.md")
+    options.add_argument("--events", type=int, default=EVENTS, help="raw events of the tables (default: %(default)s)")
+    options.add_argument("--format", choices=FORMATS, action="append", help="only raw files of this form; repeatable")
+    options.add_argument("--engine", choices=ENGINES, action="append", help="only this engine; repeatable")
+    options.add_argument("--growth", type=int, nargs="+", default=GROWTH, help="raw events of the growth of Spark")
+    return options.parse_args(arguments)
+
+
+def _measured(options: argparse.Namespace) -> Results:
+    parts = set(options.only or PARTS)
+    command = " ".join(["python -m benchmarks.history", *sys.argv[1:]])
+    results = Results(replace(this_machine(upstream=None), command=command))
+    formats, engines = options.format or FORMATS, options.engine or ENGINES
+    if "writing" in parts:
+        with step("writing"):
+            results = replace(results, writing=list(history_writing.measure()))
+    if "tables" in parts:
+        with step("tables") as say:
+            compared = list(history_tables.measure(options.events, engines, formats=formats, say=say))
+        results = replace(results, tables=compared)
+    if "growth" in parts:
+        with step("growth") as say:
+            runs = (history_tables.measure(n, [SPARK], formats=formats[-1:], say=say) for n in options.growth)
+            results = replace(results, growth=[compared for run in runs for compared in run])
+    return replace(results, costs=_costs(results))
+
+
+def _costs(results: Results) -> Plan | None:
+    parquet = [one for one in (*results.tables, *results.growth) if one.file_format == "parquet" and SPARK in one.runs]
+    if not parquet:
+        return None
+    largest = max(parquet, key=lambda one: one.events)
+    return plan(largest.runs[SPARK].processor_seconds / largest.events)
+
+
+def _print(results: Results, options: argparse.Namespace) -> None:
+    if options.json:
+        print_json(asdict(results))
+        return
+    show(_tables(results), _promises(results), machine=results.machine, as_document=options.markdown)
+
+
+def _tables(results: Results) -> Iterator[Table]:
+    if results.writing:
+        yield _writing(results.writing)
+    for compared in results.tables:
+        yield _engines(compared)
+        yield _parts(compared)
+    if results.growth:
+        yield _growth(results.growth)
+    if results.costs:
+        yield cost_table(results.costs)
+
+
+def _writing(writing: Sequence[Writing]) -> Table:
+    rows = [
+        [
+            f"{one.events}",
+            f"{one.milliseconds.median:.2f}",
+            f"{one.processor_milliseconds.median:.2f}",
+            f"{one.processor_milliseconds.median / one.events:.3f}",
+        ]
+        for one in writing
+    ]
+    columns = ["events in a call", "ms", "ms of processor", "ms of processor an event"]
+    return Table("Writing history, medians without the network and Firehose", columns, rows)
+
+
+def _engines(compared: Compared) -> Table:
+    beside = compared.runs.get(DUCKDB)
+    rows = [_engine(name, run, beside, events=compared.events) for name, run in compared.runs.items()]
+    columns = ["engine", "s", "s of processors", "of DuckDB", "of DuckDB's processors", "peak GiB", "events a second"]
+    counted = [f"{table} {rows:,}" for table, rows in compared.rows.items()]
+    note = f"Rows compared: {', '.join(counted)}." if counted else ""
+    return Table(f"{compared.events:,} events of {compared.file_format}, all tables", columns, rows, note)
+
+
+def _engine(name: str, run: Measured, beside: Measured | None, *, events: int) -> list[str]:
+    return [
+        name,
+        f"{run.seconds:.1f}",
+        f"{run.processor_seconds:.1f}",
+        ratio(run.seconds, beside.seconds) if beside else "-",
+        ratio(run.processor_seconds, beside.processor_seconds) if beside else "-",
+        f"{run.peak_bytes / 2**30:.1f}",
+        f"{events / run.seconds:,.0f}",
+    ]
+
+
+def _parts(compared: Compared) -> Table:
+    engines = [name for name in compared.runs if name != FLOOR]
+    names = list(compared.runs[engines[-1]].parts)
+    found = {name: list(compared.runs[name].parts.values()) for name in engines}
+    rows = [
+        [part, *(f"{found[name][place]:.1f}" if place < len(found[name]) else "-" for name in engines)]
+        for place, part in enumerate(names)
+    ]
+    return Table(f"Seconds of each, {compared.file_format}", ["job", *engines], rows)
+
+
+def _growth(growth: Sequence[Compared]) -> Table:
+    rows = [
+        [
+            f"{one.events:,}",
+            f"{one.runs[SPARK].seconds:.1f}",
+            f"{one.runs[SPARK].processor_seconds:.1f}",
+            f"{one.runs[SPARK].processor_seconds / one.events * 1e6:.1f}",
+            f"{one.runs[SPARK].peak_bytes / 2**30:.1f}",
+        ]
+        for one in growth
+    ]
+    columns = ["events", "s", "s of processors", "s of processors a million", "peak GiB"]
+    return Table(f"Growth, {growth[0].file_format}", columns, rows)
+
+
+def _promises(results: Results) -> Iterator[tuple[str, bool]]:
+    for compared in results.tables:
+        for engine, tables in compared.differences.items():
+            yield f"{compared.file_format}: {engine} has the same rows as Spark", not any(tables.values())
+        if {SPARK, DUCKDB} <= compared.runs.keys():
+            ours, theirs = compared.runs[SPARK], compared.runs[DUCKDB]
+            kept = ours.seconds <= SPARK_LIMIT * theirs.seconds
+            yield f"{compared.file_format}: Spark takes at most {SPARK_LIMIT:g} times as long as DuckDB", kept
+    for few, many in zip(results.growth, results.growth[1:], strict=False):
+        least, most = (one.runs[SPARK].processor_seconds / one.events for one in (few, many))
+        yield f"growth from {few.events:,} to {many.events:,} events is at most linear", most <= least
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

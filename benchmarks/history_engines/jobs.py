@@ -1,0 +1,23 @@
+"""Runs entry scripts of jobs in one Spark, and times each: `python jobs.py '{"name": ["script.py", …]}'`."""
+
+import json
+import runpy
+import sys
+import time
+
+STARTED = time.perf_counter()
+
+
+def main(commands: dict[str, list[str]]) -> None:
+    """Run each command; the times of the first are from the start of the program, as a job's are."""
+    before = STARTED
+    for name, command in commands.items():
+        sys.argv = command
+        runpy.run_path(command[0], run_name="__main__")
+        now = time.perf_counter()
+        print(json.dumps({"name": name, "seconds": now - before}), flush=True)
+        before = now
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

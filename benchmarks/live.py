@@ -1,0 +1,186 @@
+"""Measures live: events to many subscribers beside crossbar, routing, needs of AWS: `python -m benchmarks.live`."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from benchmarks import crossbar_side, live_latency, live_routing
+from benchmarks.command import parser, status
+from benchmarks.live_costs import Load, Prices, Work, costs, needs
+from benchmarks.live_latency import Latency, Router
+from benchmarks.live_routing import SIZES, Routing
+from benchmarks.machine import Machine, this_machine
+from benchmarks.report import Table, show
+from benchmarks.stage import running_stage
+from signalbox.cli.output import print_json
+from signalbox.live.talking import Login
+from signalbox.local.progress import step
+from tests import live_router
+
+PARTS = ("routing", "latency", "costs")
+GROWTH_LIMIT = 2.0
+STAGE, RULES, CROSSBAR = "Signalbox, on the emulator", "Signalbox's rules in one process", "crossbar"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that a run has measured, and what is calculated."""
+
+    machine: Machine
+    routing: Sequence[Routing] = ()
+    latency: Sequence[Latency] = ()
+    load: Load | None = None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    options = parser("live", __doc__, parts=PARTS, page="docs/live.md").parse_args(arguments)
+    return status(lambda: _print(_measured(options), options))
+
+
+def _measured(options: argparse.Namespace) -> Results:
+    parts = set(options.only or PARTS)
+    command = " ".join(["python -m benchmarks.live", *sys.argv[1:]])
+    machine = replace(this_machine(upstream=f"crossbar {crossbar_side.VERSION}"), command=command)
+    results = Results(machine, load=Load() if "costs" in parts else None)
+    if "routing" in parts:
+        with step("routing") as say:
+            results = replace(results, routing=live_routing.measure(say))
+    if "latency" in parts:
+        results = replace(results, latency=_latencies(options.port))
+    return results
+
+
+def _latencies(port: int) -> list[Latency]:
+    """Measure all routers in one run, each while all of them are there."""
+    with ExitStack() as stack:
+        emulated = stack.enter_context(running_stage(port=port))
+        routers = [_stage(emulated.local), _rules(stack)]
+        with step("latency") as say:
+            routers += _crossbar(stack, say)
+            return live_latency.measure(routers, say)
+
+
+def _stage(local: Mapping[str, Any]) -> Router:
+    users = {user["role"]: Login(local["realm"], user["name"], user["ticket"]) for user in local["live_users"]}
+    return Router(STAGE, local["websocket_url"], users["subscriber"], users["source"])
+
+
+def _rules(stack: ExitStack) -> Router:
+    router = stack.enter_context(live_router.running())
+    login = Login(live_router.REALM, "alice", live_router.TICKET)
+    return Router(RULES, router.url, login, login)
+
+
+def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
+    try:
+        crossbar_side.install()
+        url = stack.enter_context(crossbar_side.running())
+    except crossbar_side.NoCrossbar as reason:
+        say(f"without crossbar: {reason}")
+        return []
+    login = Login(crossbar_side.REALM)
+    return [Router(CROSSBAR, url, login, login)]
+
+
+def tables(results: Results) -> Iterator[Table]:
+    """Yield the tables of what was measured and calculated."""
+    if results.latency:
+        yield _latency(results.latency)
+    if results.routing:
+        yield _routing(results.routing)
+    if results.load:
+        yield _needs(results.load)
+        yield _costs(results.load)
+
+
+def _latency(latencies: Sequence[Latency]) -> Table:
+    columns = ["router", "subscribers", "median ms", "p95 ms", "ms to PUBLISHED", "deliveries a second", "missing"]
+    rows = [
+        [
+            one.router,
+            str(one.subscribers),
+            f"{one.milliseconds.median:.1f}",
+            f"{one.milliseconds.p95:.1f}",
+            f"{one.acknowledged.median:.1f}",
+            f"{one.deliveries_per_second:,.0f}",
+            str(one.missing),
+        ]
+        for one in latencies
+    ]
+    note = (
+        f"{live_latency.EVENTS} events one after another, from publisher to each subscriber; then as many as "
+        f"{live_latency.DELIVERIES:,} deliveries take, {live_latency.LEAST_EVENTS} at least, {live_latency.IN_FLIGHT} "
+        "in flight. All clients are threads "
+        "of one process. The rules alone are the session machine, matching and messages, in memory behind a WebSocket: "
+        "what lies between these rows and the stage's is the emulated gateway, queues, functions and tables, not AWS's."
+    )
+    return Table("Events to many subscribers", columns, rows, note)
+
+
+def _routing(routing: Sequence[Routing]) -> Table:
+    columns = ["subscriptions", "matched by", "Signalbox, us", "crossbar, us"]
+    rows = [
+        [f"{one.subscriptions:,}", one.match, f"{one.ours:.1f}", "-" if one.crossbar is None else f"{one.crossbar:.1f}"]
+        for one in routing
+    ]
+    note = (
+        f"Microseconds to find who is subscribed to a topic, of which there is one; medians of {live_routing.ROUNDS} "
+        "rounds. Of both sides the index alone."
+    )
+    return Table("Finding subscribers", columns, rows, note)
+
+
+def _needs(load: Load) -> Table:
+    rows = [
+        [
+            one.what,
+            f"{one.needed:,.0f}",
+            "-" if one.quota is None else f"{one.quota:,.0f}",
+            "" if one.is_enough else "yes",
+        ]
+        for one in needs(load, Work())
+    ]
+    title = f"What {load.connections:,} connections and {load.deliveries_per_minute:,} deliveries a minute need"
+    note = (
+        "A calculation, not a measurement; what goes into it stands in benchmarks/live_costs.py. A quota that does not "
+        "suffice can be raised: ask AWS first."
+    )
+    return Table(title, ["what", "needed", "quota at first", "to be raised"], rows, note)
+
+
+def _costs(load: Load) -> Table:
+    found = list(costs(load, Work(), Prices()))
+    rows = [[what, f"{dollars:,.0f}"] for what, dollars in found]
+    rows.append(["all", f"{sum(dollars for _, dollars in found):,.0f}"])
+    note = (
+        f"Prices of us-east-1, on demand, 30 days at that load all the time; each event has "
+        f"{load.subscribers_per_event} subscribers, and each delivery an item of its own in an outbox: events that "
+        "come close together share one, so this is the most."
+    )
+    return Table("What that costs", ["what for", "US dollars a month"], rows, note)
+
+
+def targets(results: Results) -> Iterator[tuple[str, bool]]:
+    """Yield what live promises of these figures, and whether this run kept it."""
+    for match in dict.fromkeys(one.match for one in results.routing):
+        times = {one.subscriptions: one.ours for one in results.routing if one.match == match}
+        growth = times[SIZES[-1]] / times[SIZES[0]]
+        text = f"at most {GROWTH_LIMIT:.0f} times as long with {SIZES[-1]:,} {match} subscriptions as with {SIZES[0]}"
+        yield f"{text} ({growth:.2f})", growth <= GROWTH_LIMIT
+    if results.latency:
+        yield "no event is missing", not any(one.missing for one in results.latency if one.router != CROSSBAR)
+
+
+def _print(results: Results, options: argparse.Namespace) -> None:
+    if options.json:
+        print_json(asdict(results))
+        return
+    show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
