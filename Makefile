@@ -3,7 +3,7 @@ PYTHON ?= python3
 SETUP = $(PYTHON) signalbox/local/setup.py
 SIGNALBOX = $(SETUP) && .venv/bin/signalbox
 # What `make bench` measures: all, or with arguments, which are one program's own, what OF names.
-OF ?= rendezvous $(if $(ARGS),,splitting exchange)
+OF ?= rendezvous $(if $(ARGS),,splitting exchange live)
 .PHONY: help up down test check format bench deploy clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
