@@ -101,8 +101,8 @@ class LiveClient:
     def receive(self, timeout_seconds: float | None = None) -> Received | None:
         """Return the next event, or None if none comes in time.
 
-        Raises `ConnectionLost` for the first session only, and `JoinRefused`, `RequestRefused`, `RightWithdrawn` and
-        `SessionClosed` when they happen.
+        Raises `ConnectionLost` for the first session only, and `JoinRefused`, `RequestRefused`, `RightWithdrawn`,
+        `SessionClosed` and `MalformedMessage` when they happen.
         """
         deadline = None if timeout_seconds is None else self.clock.now() + timeout_seconds
         while not self._events:

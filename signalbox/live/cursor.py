@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from signalbox.documents import Problems, Section
 from signalbox.exchange.topics import RoutingKey
-from signalbox.live.codec import MAXIMUM_FRAME_BYTES, size_bytes
+from signalbox.live.codec import MAXIMUM_FRAME_BYTES, MalformedMessage, size_bytes
 from signalbox.live.messages import EMPTY, Dictionary, Event, Payload, PublicationId
 from signalbox.live.options import AfterEach, AfterSequence, Past, history_option, parse_moment
 from signalbox.live.patterns import Match, TopicPattern
@@ -25,7 +26,7 @@ class Received:
 
     A `is_retained` event is the topic's latest state, and not new. With `omitted_bytes`, its payload is that large and
     did not fit through the connection. `skipped` events came before it in its topic that this client did not get:
-    they are kept no longer, or are not for its user.
+    they are kept no longer, or are not for its user. Who published it is only told if that one wanted it.
     """
 
     topic: RoutingKey
@@ -37,6 +38,9 @@ class Received:
     omitted_bytes: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     skipped: int = 0
+    publisher: int | None = None
+    publisher_authid: str | None = None
+    publisher_authrole: str | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +79,10 @@ class Cursor:
         self.since = self.since or joined_at
 
     def received(self, event: Event) -> Received | None:
-        """Return an event as it is to be given to the application, or None if that has it already."""
+        """Return an event as it is to be given to the application, or None if that has it already.
+
+        Raises `MalformedMessage` when the router tells what the specification has in another form.
+        """
         received = _received(event, self.pattern)
         if received.sequence is None:
             return received if self._is_other(received.publication) else None
@@ -122,19 +129,24 @@ class Cursor:
 
 
 def _received(event: Event, pattern: TopicPattern) -> Received:
-    details = event.details
-    topic, sequence, at = details.get("topic"), details.get("_seq"), details.get("_at")
-    omitted, headers = details.get("_omitted_bytes"), details.get("_headers")
-    return Received(
-        topic=RoutingKey(topic if isinstance(topic, str) else pattern.uri),
+    problems = Problems()
+    details = Section.of(event.details, "details", problems)
+    at, headers = details.fields.get("_at"), details.fields.get("_headers")
+    received = Received(
+        topic=RoutingKey(details.text("topic") or pattern.uri),
         publication=event.publication,
         payload=event.payload,
-        sequence=sequence if isinstance(sequence, int) else None,
+        sequence=details.whole_number("_seq"),
         at=parse_moment(at) if isinstance(at, str) else None,
-        is_retained=details.get("retained") is True,
-        omitted_bytes=omitted if isinstance(omitted, int) else None,
+        is_retained=details.flag("retained"),
+        omitted_bytes=details.whole_number("_omitted_bytes"),
         headers={name: str(text) for name, text in headers.items()} if isinstance(headers, Mapping) else {},
+        publisher=details.whole_number("publisher"),
+        publisher_authid=details.text("publisher_authid"),
+        publisher_authrole=details.text("publisher_authrole"),
     )
+    problems.refuse(MalformedMessage)
+    return received
 
 
 def _fitting(numbers: dict[RoutingKey, int]) -> dict[str, int]:

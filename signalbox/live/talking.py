@@ -133,7 +133,8 @@ class Conversation:
     def read(self, timeout_seconds: float | None) -> Received | None:
         """Take note of the next message, and return the event if it is a new one.
 
-        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `RightWithdrawn` and `SessionClosed`.
+        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `RightWithdrawn`, `SessionClosed` and
+        `MalformedMessage`.
         """
         text = self.socket.receive(timeout_seconds)
         message = None if text is None else parse(text)

