@@ -47,13 +47,13 @@ def matching(sizes: Sequence[int]) -> Any:  # noqa: ANN401 - JSON
 
 
 @contextmanager
-def running() -> Iterator[str]:
-    """Run it on loopback and give its URL; its realm is open to everybody."""
+def running(realms: Sequence[str] = (REALM,)) -> Iterator[str]:
+    """Run it on loopback and give its URL; its realms are open to everybody."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     (HOME / "node").mkdir(parents=True, exist_ok=True)
-    (HOME / "node" / "config.json").write_text(json.dumps(_configuration(port)))
+    (HOME / "node" / "config.json").write_text(json.dumps(_configuration(port, realms)))
     command = [str(VENV / "bin" / "crossbar"), "start", "--cbdir", str(HOME / "node"), "--loglevel", "warn"]
     with (HOME / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=HOME)
@@ -65,14 +65,15 @@ def running() -> Iterator[str]:
             process.wait(STOP_SECONDS)
 
 
-def _configuration(port: int) -> dict[str, object]:
+def _configuration(port: int, realms: Sequence[str]) -> dict[str, object]:
     role = {"name": "anonymous", "permissions": [{"uri": "", "match": "prefix", "allow": ALL}]}
     transport = {
         "type": "websocket",
         "endpoint": {"type": "tcp", "port": port, "interface": "127.0.0.1"},
         "auth": {"anonymous": {"type": "static", "role": "anonymous"}},
     }
-    router = {"type": "router", "realms": [{"name": REALM, "roles": [role]}], "transports": [transport]}
+    served = [{"name": realm, "roles": [role]} for realm in realms]
+    router = {"type": "router", "realms": served, "transports": [transport]}
     return {"version": 2, "workers": [router]}
 
 

@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarks import crossbar_side, live_latency, live_routing
+from benchmarks import crossbar_side, live_calls, live_latency, live_publishing, live_routing
 from benchmarks.command import parser, status
+from benchmarks.live_calls import Calls
 from benchmarks.live_costs import Load, Prices, Work, costs, needs
 from benchmarks.live_latency import Latency, Router
+from benchmarks.live_publishing import CROSSBAR, OURS, Publishing
 from benchmarks.live_routing import SIZES, Routing
 from benchmarks.machine import Machine, this_machine
 from benchmarks.report import Table, show
@@ -20,9 +22,9 @@ from signalbox.live.talking import Login
 from signalbox.local.progress import step
 from tests import live_router
 
-PARTS = ("routing", "latency", "costs")
+PARTS = ("routing", "publishing", "calls", "latency", "costs")
 GROWTH_LIMIT = 2.0
-STAGE, RULES, CROSSBAR = "Signalbox, on the emulator", "Signalbox's rules in one process", "crossbar"
+STAGE = "Signalbox, on the emulator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Results:
 
     machine: Machine
     routing: Sequence[Routing] = ()
+    publishing: Sequence[Publishing] = ()
+    calls: Sequence[Calls] = ()
     latency: Sequence[Latency] = ()
     load: Load | None = None
 
@@ -49,6 +53,12 @@ def _measured(options: argparse.Namespace) -> Results:
     if "routing" in parts:
         with step("routing") as say:
             results = replace(results, routing=live_routing.measure(say))
+    if "publishing" in parts:
+        with step("publishing") as say:
+            results = replace(results, publishing=live_publishing.measure(say))
+    if "calls" in parts:
+        with step("calls") as say:
+            results = replace(results, calls=live_calls.measure(say))
     if "latency" in parts:
         results = replace(results, latency=_latencies(options.port))
     return results
@@ -72,7 +82,7 @@ def _stage(local: Mapping[str, Any]) -> Router:
 def _rules(stack: ExitStack) -> Router:
     router = stack.enter_context(live_router.running())
     login = Login(live_router.REALM, "alice", live_router.TICKET)
-    return Router(RULES, router.url, login, login)
+    return Router(OURS, router.url, login, login)
 
 
 def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
@@ -92,6 +102,10 @@ def tables(results: Results) -> Iterator[Table]:
         yield _latency(results.latency)
     if results.routing:
         yield _routing(results.routing)
+    if results.publishing:
+        yield _publishing(results.publishing)
+    if results.calls:
+        yield _calls(results.calls)
     if results.load:
         yield _needs(results.load)
         yield _costs(results.load)
@@ -134,6 +148,45 @@ def _routing(routing: Sequence[Routing]) -> Table:
     return Table("Finding subscribers", columns, rows, note)
 
 
+def _publishing(publishing: Sequence[Publishing]) -> Table:
+    sizes = live_publishing.SIZES
+    columns = ["router", "matched by", *(f"{size:,}, us" for size in sizes), f"{sizes[-1]:,} over {sizes[0]}"]
+    rows = [
+        [one.router, one.match, *(f"{one.microseconds[size]:.0f}" for size in sizes), f"{one.growth:.2f}"]
+        for one in publishing
+    ]
+    note = (
+        "Microseconds from PUBLISH to PUBLISHED, one after another, while ten sessions hold so many subscriptions of "
+        f"which none matches: medians of {live_publishing.PUBLICATIONS} publications, and of "
+        f"{live_publishing.ROUNDS} rounds in which all take turns. Each router has a process of its own, and the same "
+        "client over the same WebSocket. Ours is the rules in memory, and finds subscribers as the function `route` "
+        "does; the emulated gateway and functions are not in it."
+    )
+    return Table("Publishing beside subscriptions that do not match", columns, rows, note)
+
+
+def _calls(calls: Sequence[Calls]) -> Table:
+    columns = ["subscriptions", "warm: calls", "KB", "cold: calls", "KB", "after many changes: calls", "KB"]
+    rows = [
+        [
+            f"{one.subscriptions:,}",
+            *(
+                cell
+                for spent in (one.warm, one.cold, one.behind)
+                for cell in (f"{spent.calls:.0f}", f"{spent.answered_bytes / 1000:,.1f}")
+            ),
+        ]
+        for one in calls
+    ]
+    note = (
+        "What the function `route` asks of AWS for an acknowledged publication alone in its batch, with one subscriber "
+        "that matches beside so many that do not: calls, and KB that all of them answer. A warm function reads the "
+        "newest changes of the realm's patterns, of which 16 to 31 are kept. A cold one reads all patterns, once; so "
+        f"does one that has missed more than are kept (here {live_calls.MANY_CHANGES}, of one connection that went)."
+    )
+    return Table("What a publication asks of AWS", columns, rows, note)
+
+
 def _needs(load: Load) -> Table:
     rows = [
         [
@@ -171,8 +224,22 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
         growth = times[SIZES[-1]] / times[SIZES[0]]
         text = f"at most {GROWTH_LIMIT:.0f} times as long with {SIZES[-1]:,} {match} subscriptions as with {SIZES[0]}"
         yield f"{text} ({growth:.2f})", growth <= GROWTH_LIMIT
+    for one in results.publishing:
+        if one.router == OURS:
+            fewest, most = live_publishing.SIZES[0], live_publishing.SIZES[-1]
+            text = f"a publication at most {GROWTH_LIMIT:.0f} times as long beside {most:,} {one.match} subscriptions"
+            yield f"{text} as beside {fewest} ({one.growth:.2f})", one.growth <= GROWTH_LIMIT
+    if results.calls:
+        yield from _asked(results.calls[0], results.calls[-1])
     if results.latency:
         yield "no event is missing", not any(one.missing for one in results.latency if one.router != CROSSBAR)
+
+
+def _asked(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
+    beside = f"beside {most.subscriptions:,} subscriptions as beside {fewest.subscriptions}"
+    yield f"a warm function makes as many calls for a publication {beside}", most.warm.calls == fewest.warm.calls
+    growth = most.warm.answered_bytes / fewest.warm.answered_bytes
+    yield f"and reads at most {GROWTH_LIMIT:.0f} times as much ({growth:.2f})", growth <= GROWTH_LIMIT
 
 
 def _print(results: Results, options: argparse.Namespace) -> None:
