@@ -74,6 +74,7 @@ def _grant_glances(session: Function, *, state: StateStack) -> None:
 
 def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:
     allow(deliver, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [live.outbox.queue_arn])
+    allow(deliver, ["sqs:SendMessage"], [live.ordered_dead_letters.queue_arn])
     allow_items(deliver, state.live_table, actions=("dynamodb:Query", "dynamodb:PutItem", BATCHES[0]))
     allow_items(deliver, state.exchange_table, actions=(BATCHES[0],))
     allow(deliver, ["execute-api:ManageConnections"], [connections_arn(live.websocket.api.api_id)])

@@ -9,13 +9,14 @@ from typing import Any
 
 from lambdas.history import writing
 from lambdas.live import deliver_wiring, wiring
+from lambdas.live.unreadable import Unreadable, put_aside
 from lambdas.received import in_flight, messages_of
 from lambdas.threads import side_by_side
 from signalbox.exchange.publications import sent_at
 from signalbox.live.delivered import Delivered, End
 from signalbox.live.delivering import Incoming
 from signalbox.live.delivery_events import bundled, last_words
-from signalbox.live.outbox_items import InvalidItem, parse_item
+from signalbox.live.outbox_items import InvalidItem, OutboxItem, parse_item
 from signalbox.live.state import ConnectionId, Lost
 from signalbox.messages import Message
 
@@ -25,43 +26,50 @@ LOST = frozenset({End.GONE, End.TOO_SLOW, End.DOUBTFUL})
 PAUSES = {End.LATER: timedelta(0), End.STUCK: timedelta(seconds=2)}
 SHARE_OF_TIME = 0.6  # for posting; the rest is for what is under way then
 
+_Read = tuple[Message, OutboxItem]
+
 logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
     """Return the messages that stay in flight: of each connection the first that could not be posted, and the rest."""
     until = wiring.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
-    by_connection: dict[ConnectionId, list[Message]] = {}
-    for message in messages_of(event["Records"]):
-        by_connection.setdefault(ConnectionId(message.group_id or ""), []).append(message)
+    by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     deliver_wiring.deliverer(), deliver_wiring.queue(), wiring.inbox()  # clients are not to be made by several threads
     outcomes = list(side_by_side(partial(_delivered, until), by_connection.items()))
+    buried, unburied = put_aside(unreadable)
     delivered = [one for one in outcomes if isinstance(one, Delivered)]
-    writing.record([told for one in delivered for told in bundled(one, now=wiring.CLOCK.now())])
+    writing.record([*(told for one in delivered for told in bundled(one, now=wiring.CLOCK.now())), *buried])
     failed = (one.not_done if isinstance(one, Delivered) else one for one in outcomes)
-    return in_flight(message_id for ids in failed for message_id in ids)
+    return in_flight(message_id for ids in (*failed, unburied) for message_id in ids)
 
 
-def _delivered(until: datetime, arrived: tuple[ConnectionId, list[Message]]) -> Delivered | list[str]:
-    connection, messages = arrived
+def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list[_Read]], list[Unreadable]]:
+    read: dict[ConnectionId, list[_Read]] = {}
+    unreadable: list[Unreadable] = []
+    for message in messages:
+        try:
+            item = parse_item(message.body)
+        except InvalidItem as problem:
+            unreadable.append((message, problem))
+        else:
+            read.setdefault(ConnectionId(message.group_id or ""), []).append((message, item))
+    return read, unreadable
+
+
+def _delivered(until: datetime, arrived: tuple[ConnectionId, list[_Read]]) -> Delivered | list[str]:
+    connection, read = arrived
     try:
-        delivered = deliver_wiring.deliverer().deliver(connection, list(_incoming(messages)), until=until)
+        incoming = [Incoming(message.message_id, item, sent_at(message)) for message, item in read]
+        delivered = deliver_wiring.deliverer().deliver(connection, incoming, until=until)
         if delivered.end is End.CLOSED:
             logger.info(json.dumps(last_words(delivered, now=wiring.CLOCK.now())))
         if delivered.end in LOST and delivered.session is not None:
-            wiring.inbox().tell(connection, Lost(), request=f"lost-{messages[0].message_id}")
+            wiring.inbox().tell(connection, Lost(), request=f"lost-{delivered.first}")
         if delivered.end in PAUSES:
-            left = [message for message in messages if message.message_id in delivered.not_done]
+            left = [message for message, _ in read if message.message_id in delivered.not_done]
             deliver_wiring.queue().show_again(left, after=PAUSES[delivered.end])
     except Exception:
-        logger.exception("%d items of an outbox were not posted", len(messages))
-        return [message.message_id for message in messages]  # one connection must not take others along
+        logger.exception("%d items of an outbox were not posted", len(read))
+        return [message.message_id for message, _ in read]  # one connection must not take others along
     return delivered
-
-
-def _incoming(messages: Iterable[Message]) -> Iterable[Incoming]:
-    for message in messages:
-        try:
-            yield Incoming(message.message_id, parse_item(message.body), sent_at(message))
-        except InvalidItem:
-            logger.exception("message %s of an outbox is left out", message.message_id)

@@ -28,7 +28,10 @@ def deliverer() -> Deliverer:
 @cache
 def queue() -> SqsOutboxQueue:
     """Return the queue of outboxes."""
-    return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
+    settings = wiring.settings()
+    return SqsOutboxQueue(
+        wiring.sqs(), settings.text("LIVE_OUTBOX_URL"), settings.text("LIVE_ORDERED_DEAD_LETTER_QUEUE_URL")
+    )
 
 
 @cache

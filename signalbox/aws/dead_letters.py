@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 # SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
 DEAD_LETTER_CHARACTERS = 100_000
+REASON_CHARACTERS = 1_000
 
 
 def bury(
@@ -18,11 +19,17 @@ def bury(
     reason: str,
     message_id: str,
     others: Mapping[str, str] | None = None,
+    group_id: str | None = None,
 ) -> None:
-    """Put a message into a dead-letter queue, with its reason, the id that it had and other attributes."""
-    attributes = {"Reason": reason, "OriginalMessageId": message_id, **(others or {})}
+    """Put a message into a dead-letter queue, with its reason, the id that it had and other attributes.
+
+    With `group_id` that is a FIFO queue, in which a message that is put aside twice within five minutes is there once.
+    """
+    attributes = {"Reason": reason[:REASON_CHARACTERS], "OriginalMessageId": message_id, **(others or {})}
+    ordered = {"MessageGroupId": group_id, "MessageDeduplicationId": message_id} if group_id else {}
     sqs.send_message(
         QueueUrl=queue_url,
         MessageBody=body[:DEAD_LETTER_CHARACTERS],
         MessageAttributes={name: {"DataType": "String", "StringValue": text} for name, text in attributes.items()},
+        **ordered,  # type: ignore[arg-type]  # texts
     )

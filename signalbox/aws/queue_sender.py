@@ -29,7 +29,6 @@ OF_THE_MESSAGE = frozenset(
         "UnsupportedOperation",
     }
 )
-REASON_CHARACTERS = 1_000
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ class SqsQueueSender:
                 self.sqs,
                 self.dead_letter_queue_url,
                 message.body,
-                reason=reason[:REASON_CHARACTERS],
+                reason=reason,
                 message_id=message.message_id,
                 others={"OriginalQueue": original},
             )

@@ -7,6 +7,7 @@ from statistics import median
 from signalbox.history.event import HistoryEvent
 from signalbox.live.delivered import Delivered, End
 from signalbox.live.live_events import CAPABILITY
+from signalbox.messages import MessageId
 
 OUTCOMES = {End.STUCK: "failed", End.GONE: "dropped", End.TOO_SLOW: "dropped", End.DOUBTFUL: "dropped"}
 REASONS = {
@@ -23,6 +24,22 @@ def bundled(delivered: Delivered, *, now: datetime) -> Iterator[HistoryEvent]:
         yield _event(delivered, "posted", now=now)
     if delivered.end in OUTCOMES:
         yield _event(delivered, OUTCOMES[delivered.end], now=now, reason=REASONS[delivered.end])
+
+
+def dead_letter(message_id: MessageId, *, at: datetime) -> HistoryEvent:
+    """Return the event of a message that is put aside, since it is nothing that an outbox has.
+
+    Whose outbox it was in is told by the message, in the dead-letter queue; so is more of the reason.
+    """
+    return HistoryEvent(
+        event_id=f"dead_letter:{message_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason="nothing that an outbox has",
+        message_id=message_id,
+    )
 
 
 def last_words(delivered: Delivered, *, now: datetime) -> Mapping[str, object]:

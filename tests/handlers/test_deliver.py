@@ -39,6 +39,8 @@ from tests.live_memory import MemoryConnections
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
 PATTERN = TopicPattern.parse("trial.", Match.PREFIX)
 GRANT = Grant(Right.READ, PATTERN)
+FIFO = {"FifoQueue": "true"}
+NAMES = ("outbox.fifo", "inbox.fifo", "dead.fifo")
 
 
 @dataclass
@@ -56,6 +58,7 @@ class DeliverStage:
     s3: Any
     outbox_url: str
     inbox_url: str
+    dead_letters_url: str
     connections: MemoryConnections = field(default_factory=MemoryConnections)
     context: Context = field(default_factory=Context)
 
@@ -85,16 +88,37 @@ class DeliverStage:
     def log(self, *events: LoggedEvent) -> None:
         DynamoTopicLog(self.live).append(REALM, events, live=LiveSettings())
 
+    def put_unreadable(self, body: str) -> None:
+        """Put something into the connection's outbox that Signalbox does not put there."""
+        self.sqs.send_message(
+            QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=body[:9]
+        )
+
+    def received(self) -> dict[str, Any]:
+        """What Lambda hands over of outboxes."""
+        page = self.sqs.receive_message(
+            QueueUrl=self.outbox_url, MaxNumberOfMessages=10, AttributeNames=["All"], WaitTimeSeconds=10
+        )
+        return batch(*(record_of(message, "outbox.fifo") for message in page.get("Messages", [])))
+
     def deliver(self) -> list[str]:
         """Call the function with what is in outboxes, and do with its answer what Lambda does."""
-        received = self.sqs.receive_message(QueueUrl=self.outbox_url, MaxNumberOfMessages=10, AttributeNames=["All"])
-        messages = received.get("Messages", [])
-        response = handler(batch(*(record_of(message, "outbox.fifo") for message in messages)), self.context)
+        event = self.received()
+        response = handler(event, self.context)
         left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
-        for message in messages:
-            if message["MessageId"] not in left:
-                self.sqs.delete_message(QueueUrl=self.outbox_url, ReceiptHandle=message["ReceiptHandle"])
+        for record in event["Records"]:
+            if record["messageId"] not in left:
+                self.sqs.delete_message(QueueUrl=self.outbox_url, ReceiptHandle=record["receiptHandle"])
         return left
+
+    def dead_letters(self) -> list[Any]:
+        page = self.sqs.receive_message(
+            QueueUrl=self.dead_letters_url,
+            MaxNumberOfMessages=10,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        return list(page.get("Messages", []))
 
     def posted(self, connection: ConnectionId = CONNECTION) -> list[Any]:
         return [json.loads(text) for text in self.connections.posted[connection]]
@@ -106,8 +130,7 @@ class DeliverStage:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[DeliverStage]:  # noqa: F811
-    fifo = {"FifoQueue": "true"}
-    urls = [sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"] for name in ("outbox.fifo", "inbox.fifo")]
+    urls = [sqs.create_queue(QueueName=name, Attributes=FIFO)["QueueUrl"] for name in NAMES]
     settings = {
         "STAGE": "signalbox",
         "LIVE_TABLE": "Live",
@@ -118,12 +141,12 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "LIVE_OUTBOX_URL": urls[0],
         "LIVE_INBOX_URL": urls[1],
         "LIVE_CONNECTIONS_URL": "/connections",
-        "LIVE_DEAD_LETTER_QUEUE_URL": "",
+        "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": urls[2],
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     cool(exchange_wiring, wiring, deliver_wiring, deliver)
-    found = DeliverStage(sqs, live_table, make_lake(), *urls)
+    found = DeliverStage(sqs, live_table, make_lake(), *urls[:2], dead_letters_url=urls[2])
     monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
     now = datetime.now(UTC)
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, now, live=LiveSettings()))
@@ -243,15 +266,57 @@ def test_what_there_was_no_time_for_comes_again_at_once_and_goes_on_where_it_was
     assert [message[-1] for message in stage.posted()[1:]] == [[1], [2], [3]]
 
 
-def test_what_no_outbox_has_is_left_out(stage: DeliverStage) -> None:
-    stage.sqs.send_message(
-        QueueUrl=stage.outbox_url, MessageBody="{}", MessageGroupId=CONNECTION, MessageDeduplicationId="x"
-    )
+def test_what_nobody_can_read_is_put_aside_with_its_reason_and_is_in_nobodys_way(stage: DeliverStage) -> None:
+    stage.put_unreadable("{}")
     stage.put(subscribed())
 
     assert stage.deliver() == []
 
     assert len(stage.posted()) == 1
+    (letter,) = stage.dead_letters()
+    assert (letter["Body"], letter["Attributes"]["MessageGroupId"]) == ("{}", CONNECTION)
+    assert reason_of(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
+    (row,) = written(stage.s3)
+    assert (row["kind"], row["outcome"], row["reason"]) == ("dead_letter", "dead", "nothing that an outbox has")
+    assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]
+
+
+def test_an_outbox_may_have_nothing_that_can_be_read(stage: DeliverStage) -> None:
+    stage.put_unreadable('{"item": "1", "kind": "parcel"}')
+
+    assert stage.deliver() == []
+
+    (letter,) = stage.dead_letters()
+    assert reason_of(letter).endswith("nothing that an outbox has: KeyError('parcel')")
+
+
+def test_what_comes_again_after_it_was_put_aside_is_there_once(stage: DeliverStage) -> None:
+    stage.put_unreadable("{}")
+    event = stage.received()
+
+    for _ in range(2):  # the first time, Lambda hears no answer
+        assert handler(event, stage.context) == {"batchItemFailures": []}
+
+    assert len(stage.dead_letters()) == 1
+
+
+def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage: DeliverStage) -> None:
+    stage.sqs.delete_queue(QueueUrl=stage.dead_letters_url)
+    stage.put_unreadable("{}")
+    stage.put(subscribed())
+
+    (left,) = stage.deliver()
+
+    assert len(stage.posted()) == 1
+    assert written(stage.s3) == []
+    stage.sqs.create_queue(QueueName=NAMES[2], Attributes=FIFO)
+    assert stage.deliver() == []  # soon, and not when its visibility ends
+    (letter,) = stage.dead_letters()
+    assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left
+
+
+def reason_of(letter: dict[str, Any]) -> str:
+    return str(letter["MessageAttributes"]["Reason"]["StringValue"])
 
 
 def test_a_connection_that_cannot_be_read_comes_again(stage: DeliverStage, monkeypatch) -> None:

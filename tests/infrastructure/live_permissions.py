@@ -37,6 +37,7 @@ LIVE = {
         **SPEAKING,
         "Live/DeliverLogs": "logs: CreateLogStream PutLogEvents",
         "Live/Outbox": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
+        "Live/OrderedDeadLetters": "sqs: SendMessage",
         "Live": "dynamodb: BatchGetItem PutItem Query",
         "Exchanges": "dynamodb: BatchGetItem",
         "HistoryLake/Events": "firehose: PutRecordBatch",

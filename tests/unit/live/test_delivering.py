@@ -13,7 +13,7 @@ from signalbox.exchange.topics import RoutingKey
 from signalbox.live.audience import Audience
 from signalbox.live.delivered import Delivered, End
 from signalbox.live.delivering import LOOKED_AT_AFTER, MAXIMUM_BACKLOG, SAVED_EVERY, Deliverer, Desk, Incoming
-from signalbox.live.delivery_events import bundled
+from signalbox.live.delivery_events import bundled, dead_letter, last_words
 from signalbox.live.effects import Close, Post
 from signalbox.live.events import LoggedEvent
 from signalbox.live.grants import Rights
@@ -371,3 +371,21 @@ def test_history_has_nothing_of_replies_alone_and_nobodys_name_without_a_session
     world.connections.closed = {CONNECTION}
     (dropped,) = bundled(world.deliver(published("2")), now=NOW)
     assert (dropped.outcome, dropped.source, dropped.labels, dropped.latency_ms) == ("dropped", None, {}, None)
+
+
+def test_what_is_put_aside_is_told_by_its_message_and_not_by_what_it_says() -> None:
+    told = dead_letter(MessageId("m-1"), at=NOW)
+
+    assert (told.capability, told.kind, told.outcome, told.message_id) == ("live", "dead_letter", "dead", "m-1")
+    assert (told.event_id, told.reason) == ("dead_letter:m-1", "nothing that an outbox has")
+
+
+@pytest.mark.parametrize(
+    ("session", "user", "seconds"), [(SESSION, "root", 90), (None, None, None)], ids=["known", "gone"]
+)
+def test_a_connections_last_words_are_its_numbers(session: Session | None, user: str | None, seconds: object) -> None:
+    world = World(session=session)
+
+    words = last_words(world.deliver(published()), now=NOW + timedelta(seconds=90))
+
+    assert (words["connection"], words["user"], words["seconds"], words["replies"]) == (CONNECTION, user, seconds, 1)
