@@ -84,7 +84,8 @@ def _connecting(url: str) -> AbstractContextManager["ClientConnection"]:
 
 def _refused(url: str, refused: InvalidStatus) -> RejectedError | ConnectionLost:
     status = refused.response.status_code
-    text = f"{url} answers {status}: {refused.response.body.decode(errors='replace')[:200]}"
+    said = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
+    text = f"{url} answers {status}: {said}"
     return RejectedError(text) if THEIRS <= status < OURS and status != TOO_MANY else ConnectionLost(text)
 
 

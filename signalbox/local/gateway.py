@@ -1,7 +1,8 @@
 """The emulator's front door: MiniStack behind a thin ASGI wrapper, started by `emulator.py` with the emulator's Python.
 
 Adds to MiniStack what the local stage needs: stable URLs for the APIs, a health page that says whose emulator this is,
-a WebSocket subprotocol, a buffer for Firehose, and a root credential of its own instead of the well-known ones.
+a WebSocket's subprotocol and the status that refuses it, a buffer for Firehose, and a root credential of its own
+instead of the well-known ones.
 """
 
 import contextvars
@@ -32,6 +33,7 @@ HEALTH = "/_signalbox/health"
 OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 CLOSED_PAGES = ("/_ministack/", "/_localstack/")
 DELIVERY_SECONDS = 3.0  # how long Firehose gathers records here; on AWS the delivery stream says so
+FIRST_REFUSAL = 300  # of HTTP's statuses; those below let a connection begin
 # What AWS allows with the permission for one message.
 BATCHES = {
     f"sqs:{action}Batch": f"sqs:{action}" for action in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")
@@ -42,6 +44,8 @@ ABOUT_QUERIES = ("athena:GetQueryExecution", "athena:GetQueryResults")
 WORK_GROUP = "primary"
 # In one statement: more makes it slower again.
 ROWS_PER_INSERT = 100
+# What the function at a WebSocket's `$connect` answered, in the task of that connection.
+CONNECT_STATUS: contextvars.ContextVar[int] = contextvars.ContextVar("connect_status", default=200)
 # After every invocation MiniStack waits so long for a first line on stderr, 50 ms by itself, before it answers.
 LOG_WAIT_SECONDS = 0.005
 
@@ -89,7 +93,8 @@ class Gateway:
         elif scope["type"] == "http":
             await self.application(with_secure_transport(self._routed(scope)), receive, send)
         elif scope["type"] == "websocket":
-            await self.application(self._routed(scope), receive, choosing_subprotocol(scope, send))
+            answering = refusing_by_status(choosing_subprotocol(scope, send))
+            await self.application(self._routed(scope), receive, answering)
         else:
             await self.application(scope, receive, send)
 
@@ -138,6 +143,37 @@ def choosing_subprotocol(scope: Scope, send: Send) -> Send:
         await send(message)
 
     return choose
+
+
+def refusing_by_status(send: Send) -> Send:
+    """Return a `send` that refuses a WebSocket by the status that `$connect` answered, as API Gateway does.
+
+    MiniStack closes, of which the server makes 403. AWS documents no text beside the status, so there is none here.
+    """
+    is_first = True
+
+    async def refuse(message: Message) -> None:
+        nonlocal is_first
+        was_first, is_first = is_first, False
+        status = CONNECT_STATUS.get()
+        if not was_first or message["type"] != "websocket.close" or status < FIRST_REFUSAL:
+            await send(message)
+            return
+        await send({"type": "websocket.http.response.start", "status": status, "headers": []})
+        await send({"type": "websocket.http.response.body", "body": b""})
+
+    return refuse
+
+
+def noting_status(invoke: Callable[..., Awaitable[Message | None]]) -> Callable[..., Awaitable[Message | None]]:
+    """Return an `invoke` of the function of a WebSocket's route that notes the status in its answer."""
+
+    async def invoked(*arguments: object, **named: object) -> Message | None:
+        answer = await invoke(*arguments, **named)
+        CONNECT_STATUS.set(int((answer or {}).get("statusCode", 200)))
+        return answer
+
+    return invoked
 
 
 Stream = dict[str, Any]  # a delivery stream or destination as MiniStack keeps it
@@ -250,6 +286,7 @@ def _ministack(root_access_key_id: str) -> Application:
 
     _buffer_deliveries()
     _shorten_log_wait()
+    _tell_refusals()
     _tell_senders()
     application: Application = app
     return application
@@ -290,6 +327,12 @@ def _shorten_log_wait() -> None:
 
     drain = Worker._drain_stderr_bounded  # noqa: SLF001 - it has no setting for this
     Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=LOG_WAIT_SECONDS)  # noqa: SLF001
+
+
+def _tell_refusals() -> None:
+    from ministack.services import apigateway  # noqa: PLC0415 - only the emulator's environment has it
+
+    apigateway._invoke_ws_lambda = noting_status(apigateway._invoke_ws_lambda)  # noqa: SLF001 - it has no hook
 
 
 def _tell_senders() -> None:

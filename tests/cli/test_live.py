@@ -299,11 +299,19 @@ def test_a_stage_that_cannot_be_joined_is_told(router, tmp_path, changed, error,
     assert text in str(result.exception)
 
 
-@pytest.mark.parametrize(("status", "error"), [(400, RejectedError), (429, ConnectionLost), (503, ConnectionLost)])
-def test_a_connection_that_is_refused_is_told_with_its_reason(router, tmp_path, status, error):
-    router.refuse_with = (status, "a storm")
+@pytest.mark.parametrize(
+    ("refusal", "told", "error"),
+    [
+        ((400, "why"), "400: why", RejectedError),
+        ((429, "a storm"), "429: a storm", ConnectionLost),
+        ((429, ""), "429: Too Many Requests", ConnectionLost),  # API Gateway need not pass a text on
+        ((503, "why"), "503: why", ConnectionLost),
+    ],
+)
+def test_a_connection_that_is_refused_is_told_with_its_reason(router, tmp_path, refusal, told, error):
+    router.refuse_with = refusal
 
     result = signalbox("tail", "trial.log")
 
     assert isinstance(result.exception, error)
-    assert f"answers {status}: a storm" in str(result.exception)
+    assert f"answers {told}" in str(result.exception)

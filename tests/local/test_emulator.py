@@ -17,6 +17,8 @@ import pytest
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from signalbox.errors import RejectedError
 from signalbox.local import emulator
@@ -25,6 +27,10 @@ from signalbox.local.session import LocalSession
 from signalbox.local.state import State
 
 SHOW_ENVIRONMENT = "import os\ndef handler(event, context):\n    return dict(os.environ)\n"
+ANSWER_AS_ASKED = (
+    "def handler(event, context):\n"
+    "    return {'statusCode': int(event['queryStringParameters']['status']), 'body': 'why'}\n"
+)
 TRUSTED = {"Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "*"}]}
 
 
@@ -145,18 +151,47 @@ def test_a_function_has_its_own_roles_credentials_and_nobody_elses(running):
 
 def _environment_of_a_function(running):
     session = running.session()
-    role = session.client("iam").create_role(RoleName="show-role", AssumeRolePolicyDocument=json.dumps(TRUSTED))
+    _make_function(session, "show", SHOW_ENVIRONMENT)
+    return json.load(session.client("lambda").invoke(FunctionName="show")["Payload"])
+
+
+def _make_function(session, name, program):
+    """Make a function, and return its ARN."""
+    role = session.client("iam").create_role(RoleName=f"{name}-role", AssumeRolePolicyDocument=json.dumps(TRUSTED))
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as code:
-        code.writestr("show.py", SHOW_ENVIRONMENT)
-    session.client("lambda").create_function(
-        FunctionName="show",
+        code.writestr(f"{name}.py", program)
+    return session.client("lambda").create_function(
+        FunctionName=name,
         Runtime=f"python{sys.version_info.major}.{sys.version_info.minor}",
         Role=role["Role"]["Arn"],
-        Handler="show.handler",
+        Handler=f"{name}.handler",
         Code={"ZipFile": archive.getvalue()},
-    )
-    return json.load(session.client("lambda").invoke(FunctionName="show")["Payload"])
+    )["FunctionArn"]
+
+
+@pytest.mark.emulator
+def test_a_websocket_is_refused_by_the_status_that_its_function_answers(running):
+    """As AWS has it: "Set up a $connect route that requires a WebSocket subprotocol" in its developer guide."""
+    url = _make_websocket(running.session(), "answer", ANSWER_AS_ASKED).replace("http:", "ws:")
+
+    with connect(f"{url}?status=200"):
+        pass
+    with pytest.raises(InvalidStatus) as refused, connect(f"{url}?status=429"):
+        pass
+
+    assert (refused.value.response.status_code, refused.value.response.body) == (429, b"")
+
+
+def _make_websocket(session, name, program):
+    """Make a WebSocket API whose connections a function lets begin, or not; return its URL."""
+    function, api = _make_function(session, name, program), session.client("apigatewayv2")
+    made = api.create_api(Name=name, ProtocolType="WEBSOCKET", RouteSelectionExpression="\\$default")["ApiId"]
+    uri = f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{function}/invocations"
+    integration = api.create_integration(ApiId=made, IntegrationType="AWS_PROXY", IntegrationUri=uri)["IntegrationId"]
+    api.create_route(ApiId=made, RouteKey="$connect", Target=f"integrations/{integration}")
+    api.create_stage(ApiId=made, StageName="live", AutoDeploy=True)
+    return f"{api.meta.endpoint_url}/_aws/execute-api/{made}/live"
 
 
 @pytest.mark.emulator

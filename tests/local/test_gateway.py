@@ -14,6 +14,7 @@ from signalbox.local.gateway import (
     QuickInserts,
     Routes,
     as_aws_asks,
+    noting_status,
     passing_senders,
     with_senders,
 )
@@ -148,6 +149,48 @@ def test_the_subprotocol_is_chosen_when_it_is_offered(gateway, offered, expected
     answer = call(gateway, "/rendezvous/", kind="websocket", subprotocols=offered)
 
     assert answer == [expected]
+
+
+@pytest.mark.parametrize("status", [400, "429"])
+def test_a_websocket_is_refused_by_the_status_that_its_function_answers(tmp_path, status):
+    answer = call(answering(tmp_path, {"statusCode": status, "body": "why"}), "/live-ws", kind="websocket")
+
+    assert answer == [
+        {"type": "websocket.http.response.start", "status": int(status), "headers": []},
+        {"type": "websocket.http.response.body", "body": b""},
+    ]
+
+
+@pytest.mark.parametrize("answer", [{"statusCode": 200}, {}, None], ids=["fine", "no status", "nothing"])
+def test_a_websocket_that_was_accepted_is_closed_as_it_is_closed_otherwise(tmp_path, answer):
+    accepted, closed = call(answering(tmp_path, answer, {"statusCode": 500}), "/live-ws", kind="websocket")
+
+    assert (accepted, closed) == ({"type": "websocket.accept"}, CLOSED)
+
+
+def test_a_websocket_that_no_function_refused_is_closed_as_it_was(tmp_path):
+    assert call(answering(tmp_path), "/live-ws", kind="websocket") == [CLOSED]
+
+
+CLOSED = {"type": "websocket.close", "code": 1008}
+
+
+def answering(tmp_path, *answers):
+    """Return a gateway of an emulator whose function answers this at `$connect`, and then to messages."""
+
+    async def invoke(route, *, answer):
+        return answer
+
+    invoked = noting_status(invoke)
+
+    async def websocket(scope, receive, send):
+        for number, answer in enumerate(answers):
+            await invoked("route", answer=answer)
+            if number == 0 and int((answer or {}).get("statusCode", 200)) < 300:
+                await send({"type": "websocket.accept"})
+        await send(CLOSED)
+
+    return Gateway(websocket, Routes(tmp_path / "absent.json"), "instance-1")
 
 
 def test_whatever_else_the_server_says_goes_through(gateway, emulator):
