@@ -33,6 +33,7 @@ HEALTH = "/_signalbox/health"
 OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
 CLOSED_PAGES = ("/_ministack/", "/_localstack/")
 DELIVERY_SECONDS = 3.0  # how long Firehose gathers records here; on AWS the delivery stream says so
+CONNECT = "CONNECT"  # MiniStack's word for what `$connect` is called with
 FIRST_REFUSAL = 300  # of HTTP's statuses; those below let a connection begin
 # What AWS allows with the permission for one message.
 BATCHES = {
@@ -166,11 +167,12 @@ def refusing_by_status(send: Send) -> Send:
 
 
 def noting_status(invoke: Callable[..., Awaitable[Message | None]]) -> Callable[..., Awaitable[Message | None]]:
-    """Return an `invoke` of the function of a WebSocket's route that notes the status in its answer."""
+    """Return an `invoke` of the function of a WebSocket's route that notes the status which `$connect` answers."""
 
     async def invoked(*arguments: object, **named: object) -> Message | None:
         answer = await invoke(*arguments, **named)
-        CONNECT_STATUS.set(int((answer or {}).get("statusCode", 200)))
+        if CONNECT in arguments:
+            CONNECT_STATUS.set(int((answer or {}).get("statusCode", 200)))
         return answer
 
     return invoked

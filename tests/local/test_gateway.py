@@ -163,7 +163,7 @@ def test_a_websocket_is_refused_by_the_status_that_its_function_answers(tmp_path
 
 @pytest.mark.parametrize("answer", [{"statusCode": 200}, {}, None], ids=["fine", "no status", "nothing"])
 def test_a_websocket_that_was_accepted_is_closed_as_it_is_closed_otherwise(tmp_path, answer):
-    accepted, closed = call(answering(tmp_path, answer, {"statusCode": 500}), "/live-ws", kind="websocket")
+    accepted, closed = call(answering(tmp_path, answer, "said"), "/live-ws", kind="websocket")
 
     assert (accepted, closed) == ({"type": "websocket.accept"}, CLOSED)
 
@@ -178,14 +178,14 @@ CLOSED = {"type": "websocket.close", "code": 1008}
 def answering(tmp_path, *answers):
     """Return a gateway of an emulator whose function answers this at `$connect`, and then to messages."""
 
-    async def invoke(route, *, answer):
+    async def invoke(route, event_type, *, answer):
         return answer
 
     invoked = noting_status(invoke)
 
     async def websocket(scope, receive, send):
         for number, answer in enumerate(answers):
-            await invoked("route", answer=answer)
+            await invoked("route", "MESSAGE" if number else "CONNECT", answer=answer)
             if number == 0 and int((answer or {}).get("statusCode", 200)) < 300:
                 await send({"type": "websocket.accept"})
         await send(CLOSED)
