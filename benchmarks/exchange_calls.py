@@ -97,7 +97,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         tally=_Tally(),
         names=StageNames("benchmark"),
         now=lambda: NOW,
-        control_id="AROA",
+        trusted_ids=frozenset({"AROA"}),
     )
     batches = [
         [_message(number, queues) for number in range(start, start + BATCH)] for start in range(0, MESSAGES, BATCH)

@@ -34,7 +34,7 @@ def read_raw(spark: SparkSession, path: str, window: Window, *, file_format: str
     """Return the raw events that arrived within the hours that the window touches; `path` is without partitions."""
     files = [found for hour in _hours(spark, path.rstrip("/"), window) for found in existing(spark, hour)]
     if not files:
-        return spark.createDataFrame([], SCHEMA)
+        return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in SCHEMA))
     return spark.read.schema(SCHEMA).format(file_format).load(files)
 
 

@@ -69,7 +69,8 @@ class Run:
 
     def days(self) -> DataFrame:
         """Return the days as a frame."""
-        return self.spark.createDataFrame([(day,) for day in self.window.days], "day date")
+        days = F.sequence(F.lit(self.first), F.lit(self.last))
+        return self.spark.range(1).select(F.explode(days).alias("day"))
 
     def publish(self, day: date, *, text: str, picture: str, rows: Sequence[Record]) -> None:
         """Put a day's text, picture and JSON in the place of older ones."""

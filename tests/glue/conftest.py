@@ -11,9 +11,10 @@ from glue_jobs.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
 from signalbox.local.spark import ICEBERG_SETTINGS
 from signalbox.local.spark_jars import jars
+from tests.glue.frames import frame as literal
 
 SETTINGS = {
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -37,7 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Java options come too late once the JVM runs, so they go to what starts it.
     options = " ".join(f'--conf "{key}={value}"' for key, value in (SETTINGS | tables).items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
-    session = SparkSession.builder.master("local[2]").appName("tests").getOrCreate()
+    session = SparkSession.builder.master("local[1]").appName("tests").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
@@ -66,7 +67,7 @@ def history(spark: SparkSession) -> Callable[..., DataFrame]:
 
     def frame(*rows: dict[str, object]) -> DataFrame:
         whole = [{"version": 1, "capability": "rendezvous", "labels": {}} | row for row in rows]
-        return spark.createDataFrame([tuple(row.get(name) for name in SCHEMA.names) for row in whole], SCHEMA)
+        return literal(spark, [tuple(row.get(name) for name in SCHEMA.names) for row in whole], SCHEMA)
 
     return frame
 

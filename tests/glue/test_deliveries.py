@@ -8,6 +8,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.transforms.deliveries import TOP, delivery_facts, delivery_hourly, delivery_summary
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -58,7 +59,7 @@ def test_copies_are_counted_by_what_became_of_them_and_timed_when_they_came(spar
         (*way, None, 6, 1, 1, 1, 500, 200, 72_060, 86_412, 90_000),
         (*way, "too large", 0, 0, 0, 2, 0, None, None, None, None),
     ]
-    assert_df_equality(actual, spark.createDataFrame(expected, HOURLY), ignore_nullable=True)
+    assert_df_equality(actual, frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
 def test_every_capability_counts_and_other_events_and_days_do_not(spark: SparkSession, facts, event, at):
@@ -84,7 +85,7 @@ def test_every_capability_counts_and_other_events_and_days_do_not(spark: SparkSe
         (DAY, ten, "rendezvous", "sqs", None, None, 1, 1, 0, 0, 0, 50, 50, 50, 50),
         (DAY, ten, "splitting", "memes", "t1", None, 2, 0, 0, 0, 200, 55, 60, 60, 60),
     ]
-    assert_df_equality(actual, spark.createDataFrame(expected, HOURLY), ignore_nullable=True)
+    assert_df_equality(actual, frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
 def test_a_summary_times_the_whole_day_and_names_the_busiest_ways_and_commonest_reasons(facts, event, at):

@@ -15,6 +15,7 @@ from signalbox.exchange.topics import RoutingKey
 from signalbox.live.events import LoggedEvent
 from signalbox.live.exporting import Exported
 from signalbox.live.messages import Payload, PublicationId
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +30,7 @@ def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line")
 def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, lake.spark.createDataFrame(list(rows), ROWS))
+    keep(lake, frame(lake.spark, list(rows), ROWS))
     logs = lake.spark.table(lake.name("logs")).orderBy("topic", "sequence")
     topics = lake.spark.table(lake.name("log_topics")).orderBy("topic")
     columns = ("topic", "complete_to", "events", "missing")

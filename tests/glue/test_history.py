@@ -1,15 +1,16 @@
 """The raw history as Spark reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import date, datetime
 
 import pytest
 from chispa import assert_df_equality
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
 
 from glue_jobs.transforms.history import SCHEMA, rounded, within_days, without_copies
 from signalbox.history.event import HistoryEvent
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -20,6 +21,15 @@ SPARK_TYPES = {
     datetime: {"timestamp"},
     Mapping[str, str]: {"map<string,string>"},
 }
+
+
+@pytest.fixture(autouse=True)
+def apart(spark: SparkSession) -> Iterator[None]:
+    """Let copies of an event lie in several partitions, as they do where there are many."""
+    alone = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", alone)
 
 
 def test_schema_names_the_columns_of_an_event_in_their_order():
@@ -91,7 +101,7 @@ def test_an_event_belongs_to_the_utc_day_on_which_it_occurred(history, at):
 
 
 def test_a_middle_that_is_missed_by_a_hair_is_rounded_as_the_middle(spark):
-    values = spark.createDataFrame([(2.5,), (337.49999999999994,), (337.4,), (None,)], "value double")
+    values = frame(spark, [(2.5,), (337.49999999999994,), (337.4,), (None,)], "value double")
 
     whole = [row.whole for row in values.select(rounded(values["value"]).alias("whole")).collect()]
 

@@ -9,6 +9,7 @@ from pyspark.sql import Row
 from glue_jobs.arguments import Window
 from glue_jobs.lake import read_raw
 from glue_jobs.transforms import tables
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -54,7 +55,7 @@ def test_a_day_that_has_no_rows_any_more_is_emptied(lake, history, at):
 
 
 def test_a_table_of_days_is_replaced_by_days(lake, spark):
-    report = spark.createDataFrame([(date(2026, 11, 21), "m", None, 9, 16)], tables.RENDEZVOUS_DAILY.schema)
+    report = frame(spark, [(date(2026, 11, 21), "m", None, 9, 16)], tables.RENDEZVOUS_DAILY.schema)
 
     for _ in range(2):
         lake.replace("rendezvous_daily", report, DAY)

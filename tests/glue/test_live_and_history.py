@@ -12,6 +12,7 @@ from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.counters import distinct_keys, event_counters
 from signalbox.rendezvous.statistics import DayStatistics, log_block
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -84,7 +85,7 @@ def test_both_ways_lead_to_the_same_block(spark, history):
     rows = [{name: getattr(event, name) for name in SCHEMA.names[1:]} for event in happened]
 
     facts = history(*rows).transform(rendezvous_facts, DAY, last=DAY)
-    report = rendezvous_report(facts, spark.createDataFrame([(DAY,)], "day date")).collect()
+    report = rendezvous_report(facts, frame(spark, [(DAY,)], "day date")).collect()
 
     shown = {(row.metric, row.label): row.shown for row in report}
     assert from_history.log_block(DAY, shown) == live_block(happened)

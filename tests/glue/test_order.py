@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.order import COLUMNS, heads, order_audit, order_facts, together
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +23,7 @@ def audit(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..
     def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,), before: DataFrame | None = None) -> DataFrame:
         facts = history(*rows).transform(order_facts, days[0], last=days[-1])
         known = heads(before) if before else facts.limit(0)
-        return order_audit(together(facts, known), spark.createDataFrame([(day,) for day in days], "day date"))
+        return order_audit(together(facts, known), frame(spark, [(day,) for day in days], "day date"))
 
     return of
 
@@ -45,7 +46,7 @@ def assert_findings(spark: SparkSession) -> Callable[..., None]:
     def check(audit: DataFrame, *lines: tuple[object, ...], columns: str = FINDINGS) -> None:
         names = [column.split()[0] for column in columns.split(", ")]
         found = audit.where(~F.col("finding").isin("seen", "audited")).select(*names).orderBy(*names)
-        assert_df_equality(found, spark.createDataFrame(list(lines), columns), ignore_nullable=True)
+        assert_df_equality(found, frame(spark, list(lines), columns), ignore_nullable=True)
 
     return check
 

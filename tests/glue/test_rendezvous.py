@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -21,7 +22,7 @@ REPORT = "day date, metric string, label string, exact bigint, shown bigint"
 def report(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,)) -> DataFrame:
         facts = history(*rows).transform(rendezvous_facts, days[0], last=days[-1])
-        return rendezvous_report(facts, spark.createDataFrame([(day,) for day in days], "day date"))
+        return rendezvous_report(facts, frame(spark, [(day,) for day in days], "day date"))
 
     return of
 
@@ -31,7 +32,7 @@ def assert_lines(spark: SparkSession) -> Callable[..., None]:
     """Compare all of a report but its zeros."""
 
     def check(report: DataFrame, *lines: tuple[object, ...]) -> None:
-        expected = spark.createDataFrame([(DAY, *line) for line in lines], REPORT)
+        expected = frame(spark, [(DAY, *line) for line in lines], REPORT)
         actual = report.where(F.col("exact") != 0).orderBy("metric", "label")
         assert_df_equality(actual, expected, ignore_nullable=True)
 
@@ -74,7 +75,7 @@ def test_a_day_without_events_has_a_zero_for_each_single_number_and_nothing_else
 
     actual = report().orderBy("metric")
 
-    expected = spark.createDataFrame([(DAY, metric, None, 0, 0) for metric in metrics], REPORT)
+    expected = frame(spark, [(DAY, metric, None, 0, 0) for metric in metrics], REPORT)
     assert_df_equality(actual, expected, ignore_nullable=True)
 
 
@@ -201,7 +202,7 @@ def test_each_day_counts_what_occurred_on_it_and_a_party_again_on_each_day(spark
     actual = report(*polls, days=(DAY, NEXT_DAY)).where("metric in ('snowflake-ips', 'snowflake-idle-count')")
 
     lines = [(day, *line) for day in (DAY, NEXT_DAY) for line in [("snowflake-idle-count", None, 1, 8), IPS]]
-    expected = spark.createDataFrame(lines, REPORT)
+    expected = frame(spark, lines, REPORT)
     assert_df_equality(actual.orderBy("day", "metric"), expected, ignore_nullable=True)
 
 
@@ -229,4 +230,4 @@ def test_times_to_answer_are_exact_percentiles_by_nat_country_and_proxy_type_tha
         for label, times in labels.items()
     ]
     rows = [(DAY, metric, label, ms, ms) for metric, label, ms in lines]
-    assert_df_equality(actual, spark.createDataFrame(rows, REPORT), ignore_nullable=True)
+    assert_df_equality(actual, frame(spark, rows, REPORT), ignore_nullable=True)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from glue_jobs import compact_history
 from glue_jobs.lake import Lake
 from glue_jobs.rendezvous_report import main
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -136,7 +137,7 @@ def test_the_table_holds_what_the_text_does_not_show(lake, run):
         ("time-to-answer-ms-by-nat-p95", "restricted", 860, 860),
         ("time-to-answer-ms-by-nat-p99", "restricted", 892, 892),
     ]
-    expected = lake.spark.createDataFrame([(date(2026, 11, 21), *line) for line in lines], TABLE)
+    expected = frame(lake.spark, [(date(2026, 11, 21), *line) for line in lines], TABLE)
     assert_df_equality(table(lake).where(is_chosen), expected, ignore_nullable=True)
     document = json.loads((report / "json" / f"day={DAY}.json").read_text())
     assert (document["report"], document["day"]) == ("rendezvous_report", DAY)

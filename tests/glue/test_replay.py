@@ -24,6 +24,7 @@ from signalbox.live.exporting import Exported
 from signalbox.live.messages import Payload, PublicationId
 from signalbox.sarracenia.names import ExchangeName
 from tests.aws import aws, exchange_table
+from tests.glue.frames import frame
 
 __all__ = ["aws", "exchange_table"]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -34,7 +35,7 @@ NOTHING = Progress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planned_at=N
 def logged(lake: Lake, *events: LoggedEvent) -> None:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, lake.spark.createDataFrame([row(LOG, Exported(one)) for one in events], ROWS))
+    keep(lake, frame(lake.spark, [row(LOG, Exported(one)) for one in events], ROWS))
 
 
 def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent:

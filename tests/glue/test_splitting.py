@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.splitting import TOTALS, splitting_facts, splitting_report
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -20,7 +21,7 @@ REPORT = "day date, metric string, queue string, session string, label string, v
 def report(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,)) -> DataFrame:
         facts = history(*rows).transform(splitting_facts, days[0], last=days[-1])
-        return splitting_report(facts, spark.createDataFrame([(day,) for day in days], "day date"))
+        return splitting_report(facts, frame(spark, [(day,) for day in days], "day date"))
 
     return of
 
@@ -30,7 +31,7 @@ def assert_lines(spark: SparkSession) -> Callable[..., None]:
     """Compare all of a report but its zeros."""
 
     def check(report: DataFrame, *lines: tuple[object, ...]) -> None:
-        expected = spark.createDataFrame([(DAY, *line) for line in lines], REPORT)
+        expected = frame(spark, [(DAY, *line) for line in lines], REPORT)
         actual = report.where(F.col("value") != 0).orderBy("metric", "queue", "session", "label")
         assert_df_equality(actual, expected, ignore_nullable=True)
 
@@ -53,7 +54,7 @@ def test_a_day_without_events_has_a_zero_for_each_total_and_nothing_else(spark, 
 
     expected = [(DAY, metric, None, None, label, 0) for metric, label in sorted(TOTALS)]
     assert len(expected) == 10
-    assert_df_equality(actual, spark.createDataFrame(expected, REPORT), ignore_nullable=True)
+    assert_df_equality(actual, frame(spark, expected, REPORT), ignore_nullable=True)
 
 
 def test_messages_count_by_queue_and_by_who_gets_them(report, assert_lines, event):
@@ -136,7 +137,7 @@ def test_times_to_route_are_exact_percentiles_by_queue_and_of_all_that_no_copy_o
     lines += [("ads", "p50", 1500), ("ads", "p95", 1500), ("ads", "p99", 1500)]
     lines += [("memes", "p50", 200), ("memes", "p95", 290), ("memes", "p99", 298)]
     expected = [(DAY, "time-to-route-ms", queue, None, label, ms) for queue, label, ms in lines]
-    assert_df_equality(actual, spark.createDataFrame(expected, REPORT), ignore_nullable=True)
+    assert_df_equality(actual, frame(spark, expected, REPORT), ignore_nullable=True)
 
 
 def test_other_capabilities_and_days_do_not_count(report, assert_lines, event, at):
@@ -164,4 +165,4 @@ def test_days_are_counted_apart(report, spark, event, at):
     totals = report(*rows, days=(DAY, NEXT_DAY)).where("metric = 'routed-total' and label = 'deployed'").orderBy("day")
 
     expected = [(day, "routed-total", None, None, "deployed", count) for day, count in ((DAY, 1), (NEXT_DAY, 2))]
-    assert_df_equality(totals, spark.createDataFrame(expected, REPORT), ignore_nullable=True)
+    assert_df_equality(totals, frame(spark, expected, REPORT), ignore_nullable=True)

@@ -8,6 +8,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.transforms.topics import TOP, topic_facts, topic_hourly, topic_summary
+from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
@@ -51,7 +52,7 @@ def test_a_publication_counts_once_and_its_copies_each(spark: SparkSession, hour
     ]
 
     expected = [(DAY, at("2026-11-21 10:00:00"), "xpublic", "wx.ca", "alice", 6, 4, 1, 1, 1, 1, 2, 600, 404)]
-    assert_df_equality(hourly(*rows), spark.createDataFrame(expected, HOURLY), ignore_nullable=True)
+    assert_df_equality(hourly(*rows), frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
 def test_hours_exchanges_topics_and_publishers_are_counted_apart_and_days_and_what_has_no_topic_not_at_all(
@@ -76,7 +77,7 @@ def test_hours_exchanges_topics_and_publishers_are_counted_apart_and_days_and_wh
         (DAY, eleven, "xpublic", "wx.ca", "alice", 1, 1, 0, 0, 0, 0, 0, 100, 100),
     ]
     actual = hourly(*rows).orderBy("hour", "exchange", "topic")
-    assert_df_equality(actual, spark.createDataFrame(expected, HOURLY), ignore_nullable=True)
+    assert_df_equality(actual, frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
 def test_a_summary_has_the_total_each_hour_each_exchange_and_the_first_of_the_rest(hourly, event, at):
