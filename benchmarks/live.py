@@ -181,8 +181,9 @@ def _calls(calls: Sequence[Calls]) -> Table:
     note = (
         "What the function `route` asks of AWS for an acknowledged publication alone in its batch, with one subscriber "
         "that matches beside so many that do not: calls, and KB that all of them answer. A warm function reads the "
-        "newest changes of the realm's patterns, of which 16 to 31 are kept. A cold one reads all patterns, once; so "
-        f"does one that has missed more than are kept (here {live_calls.MANY_CHANGES}, of one connection that went)."
+        "newest changes of the realm's patterns, 16 to 31 in one item. A cold one reads all patterns, once. One that "
+        f"has missed more changes (here {live_calls.MANY_CHANGES}, of one connection that went) reads those too, or "
+        "all patterns where they are fewer."
     )
     return Table("What a publication asks of AWS", columns, rows, note)
 

@@ -41,7 +41,7 @@ SIZES = (10, 100, 1_000, 10_000)
 CONNECTIONS = 10
 PUBLICATIONS = 5
 MANY_CHANGES = 40
-"""More than stand in the version of a realm's patterns: whoever missed so many reads all of them again."""
+"""More than stand in the version of a realm's patterns: whoever missed so many reads those before from beside it."""
 REGION, ROLE = "us-east-1", "AROASESSION"
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.other.log")
 NAMES = StageNames("signalbox", "stage-")

@@ -50,6 +50,9 @@ class _Subscribers:
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
         return {bucket: self.changed[bucket] for bucket in buckets if bucket in self.changed}
 
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:  # noqa: ARG002 - a Protocol's
+        return {}  # so it reads all rows when it has missed many, while subscriptions are made
+
     def rows(self, bucket: Bucket) -> Iterable[Row]:
         return list(self.stored.get(bucket, {}).values())
 

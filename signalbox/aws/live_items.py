@@ -11,7 +11,7 @@ from signalbox.sarracenia.names import ExchangeName, UserName
 
 # Neither exchanges nor users have a `#` in their names, so no two partitions meet; a topic is the rest of a key.
 SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
-SUBSCRIBER = "at#"
+SUBSCRIBER, CHUNK = "at#", "changes#"
 ALL_PATTERNS = "*"
 
 
@@ -78,6 +78,16 @@ def pattern_bucket(realm: ExchangeName) -> str:
 def bucket_version_key(partition: str) -> Item:
     """Return the key of the version of a partition of subscribers, which each change of them raises."""
     return {"pk": partition, "sk": VERSION}
+
+
+def chunk_key(partition: str, *, first: int, last: int) -> Item:
+    """Return the key of changes of a partition of subscribers that its version has no more, by their numbers."""
+    return {"pk": partition, "sk": f"{CHUNK}{number_key(last)}#{number_key(first)}"}
+
+
+def chunks_between(numbers: range) -> tuple[str, str]:
+    """Return the sort keys between which those chunks are whose last change has one of these numbers."""
+    return f"{CHUNK}{number_key(numbers.start)}", f"{CHUNK}{number_key(numbers.stop)}"
 
 
 def subscriber_key(realm: ExchangeName, pattern: TopicPattern, connection: ConnectionId) -> Item:

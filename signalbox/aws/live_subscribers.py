@@ -1,18 +1,19 @@
 """Subscribers in the table `Live`: a row for each, and a version for each partition that a router reads at once.
 
-The version's item has the newest changes, so that a router that knows what was there before needs nothing else. A row
-is written first and the version raised then: whoever reads the new version finds the row, and who reads the old one
-has put its events into the log before.
+The version's item has the newest changes, so that a router that knows what was there before needs nothing else; those
+before are beside it for a while (`live_changes.py`). A row is written first and the version raised then: whoever reads
+the new version finds the row, and who reads the old one has put its events into the log before.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment, succeeds
+from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment
+from signalbox.aws.live_changes import DynamoChanges
 from signalbox.aws.live_items import (
     SUBSCRIBER,
     bucket,
@@ -36,11 +37,6 @@ from signalbox.sarracenia.names import ExchangeName
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-KEPT_CHANGES = 16  # a version's item stays within a read unit or two
-TRIMMED_FROM = 32
-# Longer than any row of the partition lives; afterwards versions begin where the clock is, so that none comes twice.
-VERSIONS_KEPT_FOR = timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True)
 class DynamoSubscribers:
@@ -56,7 +52,7 @@ class DynamoSubscribers:
         """
         row = _row_item(subscriber, at=at, expires_at=expires_at)
         self.table.put_item(Item=subscriber_key(realm, subscriber.pattern, subscriber.connection) | row)
-        self._raise_version(bucket(realm, subscriber.pattern), [row], at=at)
+        self._changes.add(bucket(realm, subscriber.pattern), [row], at=at)
 
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
         """Take subscribers of one connection away; one that is gone already is fine.
@@ -70,7 +66,7 @@ class DynamoSubscribers:
                 change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
                 gone.setdefault(bucket(realm, pattern), []).append(change)
         now = datetime.now(UTC)
-        for _ in self.side_by_side(lambda partition: self._raise_version(partition, gone[partition], at=now), gone):
+        for _ in self.side_by_side(lambda partition: self._changes.add(partition, gone[partition], at=now), gone):
             pass
 
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
@@ -78,6 +74,11 @@ class DynamoSubscribers:
         by_partition = {_partition(one): one for one in buckets}
         items = every_key(self.table, [bucket_version_key(partition) for partition in by_partition])
         return {by_partition[item["pk"]]: _version(item) for item in items}
+
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+        """Return changes that a version has no more, by their numbers: those asked for that are kept, and others."""
+        kept = self._changes.kept(_partition(bucket), numbers)
+        return {number: _change(item) for number, item in kept.items()}
 
     def rows(self, bucket: Bucket) -> Iterable[Row]:
         """Return the subscribers of a bucket, none older than the last version that was read."""
@@ -97,44 +98,13 @@ class DynamoSubscribers:
         there = [item for item in items if (item["match"], item["uri"]) == (pattern.match.value, pattern.uri)]
         return [Attached(SessionId(int(item["session"])), moment(item["created_at"])) for item in there]
 
+    @property
+    def _changes(self) -> DynamoChanges:
+        return DynamoChanges(self.table)
+
     def _items(self, partition: str) -> Iterator[Item]:
         condition = Key("pk").eq(partition) & Key("sk").begins_with(SUBSCRIBER)
         return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
-
-    def _raise_version(self, partition: str, changes: Sequence[Item], *, at: datetime) -> None:
-        # The client and not the table: only the former may be shared by threads.
-        raised = self.table.meta.client.update_item(
-            TableName=self.table.name,
-            Key=bucket_version_key(partition),
-            UpdateExpression=(
-                "SET #version = if_not_exists(#version, :base) + :count, expires_at = :expires_at, "
-                "changes = list_append(if_not_exists(changes, :none), :changes)"
-            ),
-            ExpressionAttributeNames={"#version": "version"},
-            ExpressionAttributeValues={
-                ":base": milliseconds(at),
-                ":count": len(changes),
-                ":expires_at": round((at + VERSIONS_KEPT_FOR).timestamp()),
-                ":none": [],
-                ":changes": list(changes[-TRIMMED_FROM:]),  # with more, routers read all rows again anyway
-            },
-            ReturnValues="UPDATED_NEW",
-        )["Attributes"]
-        length = len(raised["changes"])
-        if length >= TRIMMED_FROM:
-            self._trim(partition, length)
-
-    def _trim(self, partition: str, length: int) -> None:
-        """Forget the oldest changes, unless somebody else just did."""
-        succeeds(
-            lambda: self.table.meta.client.update_item(
-                TableName=self.table.name,
-                Key=bucket_version_key(partition),
-                UpdateExpression="REMOVE " + ", ".join(f"changes[{place}]" for place in range(length - KEPT_CHANGES)),
-                ConditionExpression="size(changes) >= :length",
-                ExpressionAttributeValues={":length": length},
-            )
-        )
 
 
 def _partition(found: Bucket) -> str:
@@ -162,11 +132,11 @@ def _row(item: Item) -> Row:
 
 
 def _version(item: Item) -> Version:
-    changes = (
-        Change(ConnectionId(one["connection"]), _pattern(one), _row(one) if "session" in one else None)
-        for one in item["changes"]
-    )
-    return Version(int(item["version"]), tuple(changes))
+    return Version(int(item["version"]), tuple(map(_change, item["changes"])))
+
+
+def _change(item: Item) -> Change:
+    return Change(ConnectionId(item["connection"]), _pattern(item), _row(item) if "session" in item else None)
 
 
 def _pattern(item: Item) -> TopicPattern:

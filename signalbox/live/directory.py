@@ -57,6 +57,10 @@ class SubscriberTable(Protocol):
         """Return the versions of those of the buckets that were ever changed, in one read."""
         ...
 
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+        """Return earlier changes of a bucket by their numbers: all of these that are still kept, and perhaps others."""
+        ...
+
     def rows(self, bucket: Bucket) -> Iterable[Row]:
         """Return the subscribers of a bucket, none older than the last version that was read."""
         ...
@@ -94,9 +98,10 @@ class _Known:
 
 @dataclass(slots=True)
 class Directory:
-    """Finds subscribers. A look costs one read, and what has changed since the last; what does not match costs nothing.
+    """Finds subscribers. A look costs one read, and what has changed since the last.
 
-    Use it from one thread only.
+    All patterns of a realm are read by its first look, and again when more has changed than there are of them, or the
+    changes are kept no longer. Beside that, what does not match costs nothing. Use it from one thread only.
     """
 
     table: SubscriberTable
@@ -123,16 +128,30 @@ class Directory:
 
     def _bring_up_to_date(self, bucket: Bucket, version: Version) -> None:
         known = self._known.get(bucket)
-        missing = None if known is None else version.number - known.number
-        if known is None or missing is None or not 0 <= missing <= len(version.changes):
-            known = self._known[bucket] = _Known(version.number)
+        changes = None if known is None else self._missed(bucket, known, version)
+        if known is None or changes is None:
+            known = _Known(version.number)
             for row in self.table.rows(bucket) if version.number else ():
                 known.put(row)
+            self._known[bucket] = known  # not before all rows are there: reading may fail
         else:
-            for change in version.changes[len(version.changes) - missing :]:
+            for change in changes:
                 known.apply(change)
             known.number = version.number
         self._known.move_to_end(bucket)
+
+    def _missed(self, bucket: Bucket, known: _Known, version: Version) -> Sequence[Change] | None:
+        """Return the changes since a bucket was read, or None if not all are kept, or its rows are fewer."""
+        missing, listed = version.number - known.number, len(version.changes)
+        if 0 <= missing <= listed:
+            return version.changes[listed - missing :]
+        if not 0 <= missing <= len(known.rows):
+            return None
+        earlier = range(known.number + 1, version.number - listed + 1)
+        kept = self.table.changes(bucket, earlier)
+        if any(number not in kept for number in earlier):
+            return None
+        return [*(kept[number] for number in earlier), *version.changes]
 
     def _forget_oldest(self, *, at_least: int) -> None:
         while len(self._known) > max(self.kept, at_least):

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.live_items import bucket_version_key, pattern_bucket
-from signalbox.aws.live_subscribers import KEPT_CHANGES, TRIMMED_FROM, DynamoSubscribers
+from signalbox.aws.live_changes import TRIMMED_FROM
+from signalbox.aws.live_subscribers import DynamoSubscribers
 from signalbox.exchange.topics import RoutingKey
 from signalbox.live.audience import Listener
 from signalbox.live.directory import Bucket, Directory
@@ -97,25 +97,6 @@ def test_many_that_leave_at_once_are_found_no_more(subscribers, directory, live_
     assert found(directory) == [("c", "exact"), ("d", "exact"), ("d", "wildcard")]
     assert found(Directory(subscribers, lambda: NOW)) == found(directory)
     assert len(list(subscribers.rows(Bucket(REALM, exact[0].uri)))) == 0
-
-
-def test_a_router_that_has_missed_too_much_reads_all_rows_again(subscribers, directory, live_table) -> None:
-    attach(subscribers, PREFIX)
-    found(directory)
-    for number in range(TRIMMED_FROM + KEPT_CHANGES):
-        attach(subscribers, PREFIX, connection=f"c{number}")
-
-    assert len(found(directory)) == 1 + TRIMMED_FROM + KEPT_CHANGES
-    item = live_table.get_item(Key=bucket_version_key(pattern_bucket(REALM)))["Item"]
-    assert KEPT_CHANGES <= len(item["changes"]) < TRIMMED_FROM
-
-
-def test_who_trims_changes_that_somebody_else_has_trimmed_does_nothing(subscribers, live_table) -> None:
-    attach(subscribers, PREFIX)
-
-    subscribers._trim(pattern_bucket(REALM), TRIMMED_FROM)
-
-    assert len(live_table.get_item(Key=bucket_version_key(pattern_bucket(REALM)))["Item"]["changes"]) == 1
 
 
 def test_who_may_be_forgotten_is_not_found(subscribers, live_table) -> None:

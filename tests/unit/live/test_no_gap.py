@@ -79,16 +79,24 @@ class Log(MemoryTopicLog):
 
 @dataclass
 class Table:
-    """Subscribers, as the adapter keeps them: the row first, and then the version with the newest changes."""
+    """Subscribers, as the adapter keeps them: the row first, and then the version with the newest changes.
+
+    Those before are put beside it, and only then taken out of the version.
+    """
 
     step: Callable[[], None]
     kept_changes: int
     stored: dict[Bucket, dict[ConnectionId, Row]] = field(default_factory=lambda: defaultdict(dict))
     numbers: dict[Bucket, Version] = field(default_factory=dict)
+    beside: dict[Bucket, dict[int, Change]] = field(default_factory=lambda: defaultdict(dict))
 
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
         self.step()
         return {one: self.numbers[one] for one in buckets if one in self.numbers}
+
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+        self.step()
+        return {number: change for number, change in self.beside[bucket].items() if number in numbers}
 
     def rows(self, bucket: Bucket) -> Iterable[Row]:
         self.step()
@@ -102,7 +110,17 @@ class Table:
         self.step()
         found = self.numbers.get(bucket, Version())
         changes = (*found.changes, Change(subscriber.connection, pattern, row))
-        self.numbers[bucket] = Version(found.number + 1, changes[len(changes) - self.kept_changes :])
+        version = self.numbers[bucket] = Version(found.number + 1, changes)
+        self._trim(bucket, version)
+
+    def _trim(self, bucket: Bucket, version: Version) -> None:
+        first, taken = version.number - len(version.changes) + 1, len(version.changes) - self.kept_changes
+        self.step()
+        self.beside[bucket].update(enumerate(version.changes[: max(taken, 0)], start=first))
+        self.step()
+        found = self.numbers[bucket]
+        if taken > 0 and found.number - len(found.changes) + 1 == first:
+            self.numbers[bucket] = Version(found.number, found.changes[taken:])
 
 
 @dataclass
@@ -199,6 +217,16 @@ class World:
 
         return act
 
+    def come(self, pattern: TopicPattern, count: int) -> Callable[[], None]:
+        """Return others who subscribe, one after the other."""
+
+        def act() -> None:
+            for number in range(count):
+                self.table.attach(Subscriber(ConnectionId(f"other-{number}"), pattern, LISTENER))
+            self.finished += 1
+
+        return act
+
     def write(self, actors: int) -> Callable[[], None]:
         """Return the writer, which has batches of ten; a batch in which it dies comes again."""
 
@@ -246,10 +274,11 @@ def run(
     *,
     history: Past | None = None,
     get_retained: bool = False,
+    others: Sequence[Callable[[], None]] = (),
 ) -> None:
-    routers = [world.route(topic, sizes) for topic, sizes in batches.items()]
-    subscribing = world.subscribe(pattern, get_retained=get_retained, history=history)
-    world.turns.run(*routers, subscribing, world.write(len(routers) + 1))
+    actors = [world.route(topic, sizes) for topic, sizes in batches.items()]
+    actors += [world.subscribe(pattern, get_retained=get_retained, history=history), *others]
+    world.turns.run(*actors, world.write(len(actors)))
 
 
 turns = st.lists(st.tuples(st.integers(0, 3), st.just(value=False)), max_size=150)
@@ -286,6 +315,20 @@ def test_whoever_dies_and_whatever_is_refused_nothing_is_missed(choices, refusal
     run(world, pattern, batches, history=history)
 
     if not world.is_cut:  # nobody knew whether SUBSCRIBED was posted: the client comes back and asks again
+        seen = {topic: list(dict.fromkeys(numbers)) for topic, numbers in world.seen().items()}
+        assert seen == expected(pattern, batches)
+
+
+@given(deadly_turns, patterns, topics, histories, st.tuples(st.integers(0, 2), st.integers(1, 6)))
+def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, batches, history, numbers) -> None:
+    kept, count = numbers
+    world = World(choices, kept_changes=kept)
+    for number in range(count):  # whom routers know already: changes are read where rows are not fewer
+        world.table.attach(Subscriber(ConnectionId(f"early-{number}"), pattern, LISTENER))
+
+    run(world, pattern, batches, history=history, others=[world.come(pattern, count)] * 2)
+
+    if not world.is_cut:
         seen = {topic: list(dict.fromkeys(numbers)) for topic, numbers in world.seen().items()}
         assert seen == expected(pattern, batches)
 

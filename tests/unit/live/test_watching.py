@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from signalbox.exchange.topics import RoutingKey
 from signalbox.live.audience import Listener
-from signalbox.live.directory import Bucket, Directory, Row, Version
+from signalbox.live.directory import Bucket, Change, Directory, Row, Version
 from signalbox.live.events import LoggedEvent
 from signalbox.live.glances import Topic
 from signalbox.live.live_ports import Subscriber
@@ -35,6 +35,9 @@ class Buckets:
 
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
         return {one: Version(len(self.found[one])) for one in buckets if one in self.found}
+
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+        return {}
 
     def rows(self, bucket: Bucket) -> Iterable[Row]:
         self.asked += 1
