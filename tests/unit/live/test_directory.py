@@ -13,11 +13,13 @@ from signalbox.live.live_ports import Subscriber
 from signalbox.live.messages import SessionId
 from signalbox.live.patterns import Match, TopicPattern
 from signalbox.live.state import ConnectionId
+from signalbox.sarracenia.names import ExchangeName
 from tests.live_memory import REALM, START
 
 TOPIC = RoutingKey("trial.a")
 PREFIX = TopicPattern.parse("trial.", Match.PREFIX)
 PATTERNS = Bucket(REALM, None)
+OTHER_REALM = ExchangeName("xs_other.fifo")
 LISTED = 2
 JOE = Listener(SessionId(7), "joe", "subscriber")
 
@@ -50,6 +52,8 @@ class Table:
             self.changed.append(Change(name, PREFIX, None))
 
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+        if PATTERNS not in buckets:
+            return {}
         return {PATTERNS: Version(len(self.changed), tuple(self.changed[-LISTED:]))}
 
     def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
@@ -161,3 +165,15 @@ def test_who_could_not_read_what_was_missed_knows_what_it_knew(table: Table, dir
 
     assert found(directory) == set(table.there)
     assert (table.read, table.asked) == (1, [range(11, 12)] * 2)
+
+
+def test_what_was_not_looked_at_for_long_is_forgotten_and_read_again(table: Table) -> None:
+    directory = Directory(table, lambda: START, kept=1)
+    for _ in range(2):
+        found(directory)
+    assert table.read == 1
+
+    directory.look(OTHER_REALM, [])
+    assert found(directory) == set(table.there)
+
+    assert table.read == 2
