@@ -12,7 +12,6 @@ from constructs import Construct
 from stacks import iceberg, packaging
 from stacks.alarms import alarm
 from stacks.config import Config
-from stacks.schedules import SCHEDULED_TIME
 
 SCRIPTS = packaging.ROOT / "glue_jobs"
 # The least that Glue has is a driver and one more; auto scaling adds workers while there is work for them.
@@ -24,8 +23,8 @@ class Times:
     """When a job is started, as cron has it in UTC, and what it is told then; `hour` None is the hour of reports."""
 
     minute: int
+    arguments: dict[str, str]
     hour: str | None = None
-    arguments: dict[str, str] = field(default_factory=lambda: {"--day": SCHEDULED_TIME})
 
 
 @dataclass(frozen=True, slots=True)

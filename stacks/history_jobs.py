@@ -111,7 +111,8 @@ def _report(table: str, name: str, script: str) -> Job:
         reads=(EVENTS, table),
         writes=(table,),
         folders=(DAILY[table][2],),
-        times={name: Times(minute=10)},
+        # The day before, and once more the day before that: events may come up to a day late.
+        times={name: Times(minute=10, arguments={"--day": SCHEDULED_TIME, "--days": "2"})},
         is_flex=True,
         most_workers=MOST_WORKERS,
         timeout=Duration.hours(2),

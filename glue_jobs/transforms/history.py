@@ -46,8 +46,9 @@ def without_copies(events: DataFrame) -> DataFrame:
     named = events.withColumn("event_id", F.coalesce("event_id", own_id))
     # dropDuplicates would keep whichever row arrives first, so two runs could differ.
     copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in copy_order()))
-    numbered = named.withColumn("copy", F.row_number().over(copies.rowsBetween(Window.unboundedPreceding, 0)))
-    return numbered.where(F.col("copy") == 1).select(*events.columns)
+    # Not row_number: Spark would look for first rows before the shuffle, too, and sort for it; there are few copies.
+    ahead = named.withColumn("ahead", F.lag("event_id").over(copies))
+    return ahead.where(F.col("ahead").isNull()).select(*events.columns)
 
 
 def copy_order(row: str | None = None) -> tuple[str, str]:

@@ -26,7 +26,7 @@ def test_a_report_waits_for_spare_capacity_and_is_told_its_day(stage, name):
 
     assert stage.text(job["DefaultArguments"]["--report_path"]) == f"s3://History/reports/{folder}"
     assert job["ExecutionClass"] == "FLEX"
-    assert told(stage, name) == ("cron(10 1 * * ? *)", {"--day": "<aws.scheduler.scheduled-time>"})
+    assert told(stage, name) == ("cron(10 1 * * ? *)", {"--day": "<aws.scheduler.scheduled-time>", "--days": "2"})
 
 
 def test_reports_have_the_names_of_their_scripts(stage):

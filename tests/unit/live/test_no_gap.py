@@ -81,13 +81,14 @@ class Log(MemoryTopicLog):
 class Table:
     """Subscribers, as the adapter keeps them: the row first, and then the version with the newest changes.
 
-    Those before are put beside it, and only then taken out of the version.
+    Those before are put beside it, and only then taken out of the version. Beside it, each so many-th is soon forgotten.
     """
 
     step: Callable[[], None]
     kept_changes: int
     stored: dict[Bucket, dict[ConnectionId, Row]] = field(default_factory=lambda: defaultdict(dict))
     numbers: dict[Bucket, Version] = field(default_factory=dict)
+    forgets_each: int = 0
     beside: dict[Bucket, dict[int, Change]] = field(default_factory=lambda: defaultdict(dict))
 
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
@@ -96,7 +97,9 @@ class Table:
 
     def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
         self.step()
-        return {number: change for number, change in self.beside[bucket].items() if number in numbers}
+        beside = self.beside[bucket]
+        there = [number for number in numbers if not self.forgets_each or number % self.forgets_each]
+        return {number: beside[number] for number in there if number in beside}
 
     def rows(self, bucket: Bucket) -> Iterable[Row]:
         self.step()
@@ -319,10 +322,11 @@ def test_whoever_dies_and_whatever_is_refused_nothing_is_missed(choices, refusal
         assert seen == expected(pattern, batches)
 
 
-@given(deadly_turns, patterns, topics, histories, st.tuples(st.integers(0, 2), st.integers(1, 6)))
+@given(deadly_turns, patterns, topics, histories, st.tuples(*[st.integers(0, 2)] * 2, st.integers(1, 6)))
 def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, batches, history, numbers) -> None:
-    kept, count = numbers
+    kept, forgets_each, count = numbers
     world = World(choices, kept_changes=kept)
+    world.table.forgets_each = forgets_each
     for number in range(count):  # whom routers know already: changes are read where rows are not fewer
         world.table.attach(Subscriber(ConnectionId(f"early-{number}"), pattern, LISTENER))
 
