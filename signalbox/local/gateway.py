@@ -49,6 +49,11 @@ ROWS_PER_INSERT = 100
 CONNECT_STATUS: contextvars.ContextVar[int] = contextvars.ContextVar("connect_status", default=200)
 # After every invocation MiniStack waits so long for a first line on stderr, 50 ms by itself, before it answers.
 LOG_WAIT_SECONDS = 0.005
+# MiniStack looks through all messages of a queue, and all ids that it has seen, at each call: with thousands of them
+# that takes longer than the call. Some of that may as well be done so often.
+UPKEEP_SECONDS = 1.0
+# What a message lacks last that did not come by SendMessage.
+LAST_FIELDS = ("md5_body", "sys", "seq")
 
 
 class Routes:
@@ -178,17 +183,17 @@ def noting_status(invoke: Callable[..., Awaitable[Message | None]]) -> Callable[
     return invoked
 
 
-Stream = dict[str, Any]  # a delivery stream or destination as MiniStack keeps it
+Kept = dict[str, Any]  # a delivery stream, a destination of one, a queue or a message, as MiniStack keeps it
 Record = tuple[str, bytes]  # its id and what it carries
-Deliver = Callable[[Stream, Stream, list[Record]], None]
+Deliver = Callable[[Kept, Kept, list[Record]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """The records for one destination of a delivery stream, with the account and region of the first call."""
 
-    stream: Stream
-    destination: Stream
+    stream: Kept
+    destination: Kept
     context: contextvars.Context
     payloads: list[bytes]
 
@@ -204,7 +209,7 @@ class DeliveryBuffer:
         self._lock = threading.Lock()
         self._parcels: dict[tuple[str, str], Parcel] = {}
 
-    def put(self, stream: Stream, destination: Stream, records: list[Record]) -> None:
+    def put(self, stream: Kept, destination: Kept, records: list[Record]) -> None:
         """Take records, as MiniStack's own delivery does."""
         with self._lock:
             key = (stream["arn"], destination["id"])
@@ -290,6 +295,7 @@ def _ministack(root_access_key_id: str) -> Application:
     _shorten_log_wait()
     _tell_refusals()
     _tell_senders()
+    _quicken_queues()
     application: Application = app
     return application
 
@@ -329,6 +335,39 @@ def _shorten_log_wait() -> None:
 
     drain = Worker._drain_stderr_bounded  # noqa: SLF001 - it has no setting for this
     Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=LOG_WAIT_SECONDS)  # noqa: SLF001
+
+
+def _quicken_queues() -> None:
+    from ministack.services import sqs  # noqa: PLC0415 - only the emulator's environment has it
+
+    sqs._prune_dedup = at_most_every(UPKEEP_SECONDS, sqs._prune_dedup)  # noqa: SLF001 - it has no setting for this
+    sqs._expire_retained = at_most_every(UPKEEP_SECONDS, sqs._expire_retained)  # noqa: SLF001
+    sqs._ensure_msg_fields = unless_whole(sqs._ensure_msg_fields)  # noqa: SLF001
+
+
+def at_most_every(
+    seconds: float, keep_up: Callable[[Kept], None], *, now: Callable[[], float] = time.monotonic
+) -> Callable[[Kept], None]:
+    """Return what keeps a queue up, but for each no more often than that."""
+    last: dict[int, float] = {}
+
+    def kept_up(queue: Kept) -> None:
+        moment = now()
+        if moment - last.get(id(queue), -seconds) >= seconds:
+            last[id(queue)] = moment
+            keep_up(queue)
+
+    return kept_up
+
+
+def unless_whole(ensure_fields: Callable[[Kept], None]) -> Callable[[Kept], None]:
+    """Return what adds the fields that a message lacks, and passes over messages that lack none."""
+
+    def ensured(message: Kept) -> None:
+        if not all(name in message for name in LAST_FIELDS):
+            ensure_fields(message)
+
+    return ensured
 
 
 def _tell_refusals() -> None:

@@ -14,8 +14,10 @@ from signalbox.local.gateway import (
     QuickInserts,
     Routes,
     as_aws_asks,
+    at_most_every,
     noting_status,
     passing_senders,
+    unless_whole,
     with_senders,
 )
 from signalbox.local.state import write_json
@@ -321,3 +323,25 @@ def test_a_function_is_told_which_user_sent_a_message():
 
     assert [record["attributes"]["SenderId"] for record in told["Records"]] == ["AIDA1", "000000000000"]
     assert queue == "queue"
+
+
+def test_a_queue_is_kept_up_no_more_often_than_said_and_each_for_itself():
+    moments, kept_up = iter([0.0, 0.4, 0.5, 1.0, 1.9]), list[str]()
+    keep_up = at_most_every(1.0, lambda queue: kept_up.append(queue["name"]), now=lambda: next(moments))
+    orders, memes = {"name": "orders"}, {"name": "memes"}
+
+    for queue in (orders, orders, memes, orders, orders):
+        keep_up(queue)
+
+    assert kept_up == ["orders", "memes", "orders"]
+
+
+def test_fields_are_added_to_messages_that_lack_some_alone():
+    completed = list[dict[str, object]]()
+    ensure = unless_whole(completed.append)
+    from_topic = {"body": "as SNS hands it over", "md5_body": "0"}
+
+    for message in ({"md5_body": "0", "sys": {}, "seq": None}, from_topic):
+        ensure(message)
+
+    assert completed == [from_topic]
