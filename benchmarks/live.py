@@ -7,22 +7,33 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarks import crossbar_side, live_calls, live_latency, live_publishing, live_routing
+from benchmarks import (
+    crossbar_side,
+    live_calls,
+    live_latency,
+    live_order,
+    live_order_batches,
+    live_order_report,
+    live_publishing,
+    live_routing,
+)
 from benchmarks.command import parser, status
 from benchmarks.live_calls import Calls
 from benchmarks.live_costs import Load, Prices, Work, costs, needs
 from benchmarks.live_latency import Latency, Router
+from benchmarks.live_order import Ordered
+from benchmarks.live_order_batches import Batch
 from benchmarks.live_publishing import CROSSBAR, OURS, Publishing
 from benchmarks.live_routing import SIZES, Routing
 from benchmarks.machine import Machine, this_machine
 from benchmarks.report import Table, show
-from benchmarks.stage import running_stage
+from benchmarks.stage import Stage, running_stage
 from signalbox.cli.output import print_json
 from signalbox.live.talking import Login
 from signalbox.local.progress import step
 from tests import live_router
 
-PARTS = ("routing", "publishing", "calls", "latency", "costs")
+PARTS = ("routing", "publishing", "calls", "order", "latency", "costs")
 GROWTH_LIMIT = 2.0
 STAGE = "Signalbox, on the emulator"
 
@@ -35,6 +46,8 @@ class Results:
     routing: Sequence[Routing] = ()
     publishing: Sequence[Publishing] = ()
     calls: Sequence[Calls] = ()
+    ordered: Sequence[Ordered] = ()
+    batches: Sequence[Batch] = ()
     latency: Sequence[Latency] = ()
     load: Load | None = None
 
@@ -59,15 +72,24 @@ def _measured(options: argparse.Namespace) -> Results:
     if "calls" in parts:
         with step("calls") as say:
             results = replace(results, calls=live_calls.measure(say))
-    if "latency" in parts:
-        results = replace(results, latency=_latencies(options.port))
+    if parts & {"order", "latency"}:
+        with running_stage(port=options.port) as stage:
+            if "latency" in parts:
+                results = replace(results, latency=_latencies(stage))
+            if "order" in parts:  # the last, since it counts the stage's calls, which takes time
+                results = _with_order(results, stage)
     return results
 
 
-def _latencies(port: int) -> list[Latency]:
+def _with_order(results: Results, stage: Stage) -> Results:
+    with step("order") as say, live_order.trial_on(stage) as trial:
+        ordered = live_order.measure(trial, say)
+        return replace(results, ordered=ordered, batches=live_order_batches.count(stage, trial, say))
+
+
+def _latencies(emulated: Stage) -> list[Latency]:
     """Measure all routers in one run, each while all of them are there."""
     with ExitStack() as stack:
-        emulated = stack.enter_context(running_stage(port=port))
         routers = [_stage(emulated.local), _rules(stack)]
         with step("latency") as say:
             routers += _crossbar(stack, say)
@@ -100,6 +122,9 @@ def tables(results: Results) -> Iterator[Table]:
     """Yield the tables of what was measured and calculated."""
     if results.latency:
         yield _latency(results.latency)
+    if results.ordered:
+        yield live_order_report.throughput(results.ordered)
+        yield live_order_report.calculated(results.batches)
     if results.routing:
         yield _routing(results.routing)
     if results.publishing:
@@ -234,6 +259,8 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
         yield from _asked(results.calls[0], results.calls[-1])
     if results.latency:
         yield "no event is missing", not any(one.missing for one in results.latency if one.router != CROSSBAR)
+    if results.ordered:
+        yield from live_order_report.promises(results.ordered)
 
 
 def _asked(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
