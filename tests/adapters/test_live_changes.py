@@ -28,7 +28,8 @@ NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a")
 PREFIX = TopicPattern.parse("trial.", Match.PREFIX)
 PARTITION = pattern_bucket(REALM)
-EARLY = 320  # as many as lists have changes here: where there are fewer rows than changes, those are read
+EARLY = 100  # more than are changed in a test: where there are fewer rows than changes, those are read
+MANY = 320  # and as many as lists have changes
 LEAVER = ConnectionId("leaver")
 LISTENER = Listener(SessionId(7), "joe", "subscriber")
 WRITES = ("UpdateItem", "PutItem")
@@ -55,12 +56,13 @@ def subscribers(live_table) -> Reading:
 
 
 @pytest.fixture
-def directory(subscribers: Reading) -> Directory:
+def directory(subscribers: Reading, request: pytest.FixtureRequest) -> Directory:
     """A directory that knows many subscribers of a realm."""
-    put_rows(subscribers.table, *(f"early-{number}" for number in range(EARLY)))
+    early = getattr(request, "param", EARLY)
+    put_rows(subscribers.table, *(f"early-{number}" for number in range(early)))
     attach(subscribers, "first")
     directory = Directory(subscribers, lambda: NOW)
-    assert len(found(directory)) == EARLY + 1
+    assert len(found(directory)) == early + 1
     subscribers.read.clear()
     return directory
 
@@ -163,6 +165,7 @@ def test_chunks_are_no_subscribers(subscribers, live_table) -> None:
     assert len(subscribers.attached(REALM, PREFIX)) == TRIMMED_FROM
 
 
+@pytest.mark.parametrize("directory", [MANY], indirect=True)
 def test_many_patterns_of_a_connection_that_ends_are_told_in_six_writes(subscribers, directory, live_table) -> None:
     attach(subscribers, LEAVER)
     patterns = [PREFIX, *prefixes(2 * MOST_AT_ONCE - 1)]
@@ -267,6 +270,7 @@ def full(table: Any) -> None:
         pass
 
 
+@pytest.mark.parametrize("directory", [MANY], indirect=True)
 def test_a_list_that_nobody_trims_begins_anew_and_all_that_it_had_is_kept(subscribers, directory, live_table) -> None:
     full(live_table)
     length = len(version(live_table)["changes"])
