@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 
 from signalbox.control.client import REPLY_TIMEOUT, ControlClient, SqsClient
 from signalbox.control.protocol import InvalidControlReply
-from signalbox.errors import UnavailableError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.consuming import BEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, beating
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.patterns import Pattern
@@ -178,9 +178,12 @@ class ExchangeClient:
         """Publish messages, ten a call, and yield in their order what became of each.
 
         One that cannot be published does not hold up the others. What a live exchange was declared to order by has to
-        be said. Raises `NotThere` and `NotPermitted`.
+        be said; where that is the publisher, whoever publishes must be a user. Raises `NotThere`, `NotPermitted`, and
+        `RejectedError` for an administrator, whose messages the exchange would put aside.
         """
         name = parse_exchange_name(exchange)
+        if order_by is OrderBy.PUBLISHER and self.user is None:
+            raise RejectedError(f"exchange {name!r} goes by who publishes: publish as a user, not as an administrator")
         url = self._url(self.names.queue(name))
         poster = Poster(self.sqs, url, name.endswith(FIFO_SUFFIX), order_by, sender=self.user or "")
         with using(Place(Kind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):

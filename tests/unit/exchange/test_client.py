@@ -7,6 +7,7 @@ import pytest
 
 from signalbox.control.client import NoControlReply
 from signalbox.control.protocol import CommandRejected, InvalidControlReply
+from signalbox.errors import RejectedError
 from signalbox.exchange.client import ExchangeClient, NotPublished, user_client
 from signalbox.exchange.envelope import InvalidPublication
 from signalbox.exchange.naming import StageNames
@@ -265,6 +266,15 @@ def test_messages_are_in_the_groups_that_the_exchange_was_declared_for(sqs, orde
 
     (call,) = sqs.named("SendMessageBatch")
     assert [entry["MessageGroupId"] for entry in call["Entries"]] == [group]
+
+
+def test_where_order_goes_by_the_publisher_an_administrator_is_told_before_anything_is_sent(sqs):
+    administrator = ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, None)
+
+    with pytest.raises(RejectedError, match=r"'xs_alice\.fifo' .* publish as a user"):
+        administrator.publish("xs_alice.fifo", "a", "1", order_by=OrderBy.PUBLISHER)
+
+    assert sqs.named("SendMessageBatch") == []
 
 
 def test_a_message_of_which_nothing_is_told_may_be_published(sqs):
