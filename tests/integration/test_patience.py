@@ -27,7 +27,7 @@ pytestmark = pytest.mark.emulator
 
 # SQS makes a message visible within a second, and hands it over within another; the rest is for slow machines, on
 # which a function takes its time to start.
-GRACE_SECONDS = 8
+GRACE_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
