@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from benchmarks.figures import Summary, summary
+from benchmarks.live_following import following, wait
 from signalbox.errors import UnavailableError
 from signalbox.live.client import LiveClient
 from signalbox.live.cursor import Cursor
@@ -22,7 +23,7 @@ DELIVERIES = 500  # of as many events as that takes
 LEAST_EVENTS = 20
 IN_FLIGHT = 10  # publications that are not acknowledged yet
 TOPIC = "trial.benchmark"
-READY_SECONDS, END_SECONDS = 300.0, 300.0
+END_SECONDS = 300.0
 LOOK_SECONDS = 0.2
 
 
@@ -88,13 +89,13 @@ def measure(routers: Sequence[Router], say: Callable[[str], None]) -> list[Laten
 def _measured(router: Router, count: int) -> Latency:
     topic = f"{TOPIC}.{time.time_ns()}"
     subscribers = [_Subscriber(router.client(), Cursor(TopicPattern.parse(topic))) for _ in range(count)]
-    with _following(subscribers):
+    with following(subscribers):
         sent, replied = _one_by_one(router, topic, subscribers)
         latencies = [one.came[number] - sent[number] for one in subscribers for number in sent]
         events = max(DELIVERIES // count, LEAST_EVENTS)
         begun = _at_full_rate(router, topic, range(EVENTS, EVENTS + events))
         wanted = count * (EVENTS + events)
-        _wait(lambda: sum(len(one.came) for one in subscribers) >= wanted)
+        wait(lambda: sum(len(one.came) for one in subscribers) >= wanted, seconds=END_SECONDS)
     last = max(max(one.came.values()) for one in subscribers)
     came = sum(len(one.came) for one in subscribers) - count * EVENTS
     return Latency(
@@ -118,9 +119,13 @@ def _one_by_one(
             sent[number] = time.perf_counter()
             publisher.publish(topic, Payload((number,)))
             replied[number] = time.perf_counter()
-            if not _wait(lambda number=number: all(number in one.came for one in subscribers)):  # type: ignore[misc]
+            if not wait(partial(_have, subscribers, number), seconds=END_SECONDS):
                 raise UnavailableError(f"{router.name}: an event has not come within {END_SECONDS:.0f} s")
     return sent, replied
+
+
+def _have(subscribers: Sequence[_Subscriber], number: int) -> bool:
+    return all(number in one.came for one in subscribers)
 
 
 def _at_full_rate(router: Router, topic: str, numbers: range) -> float:
@@ -140,31 +145,6 @@ def _at_full_rate(router: Router, topic: str, numbers: range) -> float:
     finally:
         socket.close()
     return begun
-
-
-@contextmanager
-def _following(subscribers: Sequence[_Subscriber]) -> Iterator[None]:
-    over = threading.Event()
-    threads = [threading.Thread(target=one.follow, args=(over,), daemon=True) for one in subscribers]
-    for thread in threads:
-        thread.start()
-    try:
-        if not _wait(lambda: all(one.cursor.is_caught_up for one in subscribers), seconds=READY_SECONDS):
-            raise UnavailableError(f"not all subscribers were ready within {READY_SECONDS:.0f} s")
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-
-
-def _wait(is_so: Callable[[], bool], *, seconds: float = END_SECONDS) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def _milliseconds(seconds: Sequence[float]) -> Summary:

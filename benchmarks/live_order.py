@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from benchmarks.live_latency import LOOK_SECONDS, READY_SECONDS
+from benchmarks.live_following import following, wait
+from benchmarks.live_latency import LOOK_SECONDS
 from benchmarks.stage import Stage
 from signalbox.aws.credentials import ClientCredentials
 from signalbox.aws.exchange_users import ExchangeUsers
@@ -147,7 +148,7 @@ class Trial:
                 one.result()
         published = time.perf_counter()
         wanted = sum(map(len, posts))
-        _wait(lambda: all(len(one.seen[run]) >= wanted for one in realm.subscribers), seconds=END_SECONDS)
+        wait(lambda: all(len(one.seen[run]) >= wanted for one in realm.subscribers), seconds=END_SECONDS)
         seen = [list(one.seen[run]) for one in realm.subscribers]
         if not all(seen):
             raise UnavailableError(f"no event of exchange {realm.name!r} came within {END_SECONDS:.0f} s")
@@ -187,7 +188,7 @@ def trial_on(stage: Stage) -> Iterator[Trial]:
             name = f"xorder-{order_by}.fifo"
             administrator.declare_exchange(name, live={"live": True, "order_by": order_by.value})
             realms[order_by] = _Realm(name, [_Subscriber(_client(stage, name)) for _ in range(SUBSCRIBERS)])
-        stack.enter_context(_following([one for realm in realms.values() for one in realm.subscribers]))
+        stack.enter_context(following([one for realm in realms.values() for one in realm.subscribers]))
         publishers = [_publisher(stage.deployment, number) for number in range(max(PUBLISHERS))]
         yield Trial(realms, publishers)
 
@@ -195,22 +196,6 @@ def trial_on(stage: Stage) -> Iterator[Trial]:
 def _client(stage: Stage, realm: str) -> LiveClient:
     (user,) = (one for one in stage.local["live_users"] if one["role"] == Role.ADMIN)
     return LiveClient(opening(stage.local["websocket_url"]), Login(realm, user["name"], user["ticket"]))
-
-
-@contextmanager
-def _following(subscribers: Sequence[_Subscriber]) -> Iterator[None]:
-    over = threading.Event()
-    threads = [threading.Thread(target=one.follow, args=(over,), daemon=True) for one in subscribers]
-    for thread in threads:
-        thread.start()
-    try:
-        if not _wait(lambda: all(one.cursor.is_caught_up for one in subscribers), seconds=READY_SECONDS):
-            raise UnavailableError(f"not all subscribers were ready within {READY_SECONDS:.0f} s")
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
 
 
 def _publisher(deployment: Deployment, number: int) -> ExchangeClient:
@@ -266,12 +251,3 @@ def _wrong(line: Sequence[_Seen], other: Sequence[_Seen]) -> int:
         wrong += one.number < newest.get(one.publisher, 0)
         newest[one.publisher] = max(one.number, newest.get(one.publisher, 0))
     return wrong
-
-
-def _wait(is_so: Callable[[], bool], *, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True

@@ -1,0 +1,49 @@
+"""Subscribers in threads of their own, and how long a benchmark waits for what they see."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from signalbox.errors import UnavailableError
+from signalbox.live.cursor import Cursor
+
+READY_SECONDS = 300.0
+
+
+class Subscriber(Protocol):
+    """Somebody who follows topics."""
+
+    cursor: Cursor
+
+    def follow(self, over: threading.Event) -> None:
+        """Follow until it is over."""
+        ...
+
+
+@contextmanager
+def following(subscribers: Sequence[Subscriber]) -> Iterator[None]:
+    """Let subscribers follow, and begin when all have caught up. Raises `UnavailableError`."""
+    over = threading.Event()
+    threads = [threading.Thread(target=one.follow, args=(over,), daemon=True) for one in subscribers]
+    for thread in threads:
+        thread.start()
+    try:
+        if not wait(lambda: all(one.cursor.is_caught_up for one in subscribers), seconds=READY_SECONDS):
+            raise UnavailableError(f"not all subscribers were ready within {READY_SECONDS:.0f} s")
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def wait(is_so: Callable[[], bool], *, seconds: float) -> bool:
+    """Wait until something is so; tell whether it was within these seconds."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
