@@ -7,17 +7,22 @@ instead of the well-known ones.
 
 import contextvars
 import fcntl
+import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partialmethod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TextIO
 
 Scope = MutableMapping[str, Any]  # as ASGI defines it: untyped values
@@ -251,6 +256,37 @@ class QuickInserts:
         return getattr(self._connection, name)
 
 
+class UnpackedOnce(zipfile.ZipFile):
+    """An archive that is unpacked where all can use it, and linked to from where it is wanted.
+
+    MiniStack unpacks a function's code and packages for each process that it starts, some 1,500 files; on AWS they can
+    only be read.
+    """
+
+    def extractall(self, path: Any = None, *others: Any, **named: Any) -> None:  # noqa: ANN401 - as it is there
+        """Make this empty folder a link to what is in the archive."""
+        wanted = Path(path or ".")
+        shared = Path(tempfile.gettempdir()) / "unpacked" / self._content()
+        if not shared.exists():
+            self._unpack(shared, *others, **named)
+        wanted.rmdir()
+        wanted.symlink_to(shared, target_is_directory=True)
+
+    def _content(self) -> str:
+        """Return what tells it from archives of other files."""
+        listed = repr([(file.filename, file.CRC, file.file_size) for file in self.infolist()])
+        return hashlib.sha256(listed.encode()).hexdigest()
+
+    def _unpack(self, shared: Path, *others: Any, **named: Any) -> None:  # noqa: ANN401 - as above
+        shared.parent.mkdir(exist_ok=True)
+        mine = Path(tempfile.mkdtemp(dir=shared.parent))
+        super().extractall(mine, *others, **named)
+        try:
+            mine.rename(shared)
+        except OSError:  # another did it at the same time
+            shutil.rmtree(mine)
+
+
 async def _answer(send: Send, status: int, body: dict[str, str]) -> None:
     headers = [(b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -293,6 +329,7 @@ def _ministack(root_access_key_id: str) -> Application:
 
     _buffer_deliveries()
     _shorten_log_wait()
+    _unpack_once()
     _tell_refusals()
     _tell_senders()
     _quicken_queues()
@@ -335,6 +372,12 @@ def _shorten_log_wait() -> None:
 
     drain = Worker._drain_stderr_bounded  # noqa: SLF001 - it has no setting for this
     Worker._drain_stderr_bounded = partialmethod(drain, first_line_wait=LOG_WAIT_SECONDS)  # noqa: SLF001
+
+
+def _unpack_once() -> None:
+    from ministack.core import lambda_runtime  # noqa: PLC0415 - only the emulator's environment has it
+
+    lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": UnpackedOnce})
 
 
 def _quicken_queues() -> None:

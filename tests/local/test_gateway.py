@@ -3,6 +3,8 @@
 import asyncio
 import contextvars
 import json
+import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from signalbox.local.gateway import (
     Gateway,
     QuickInserts,
     Routes,
+    UnpackedOnce,
     as_aws_asks,
     at_most_every,
     noting_status,
@@ -345,3 +348,39 @@ def test_fields_are_added_to_messages_that_lack_some_alone():
         ensure(message)
 
     assert completed == [from_topic]
+
+
+@pytest.fixture
+def unpack(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def unpacked(name, files):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            for path, text in files.items():
+                archive.writestr(path, text)
+        folder = tmp_path / name
+        folder.mkdir()
+        with UnpackedOnce(tmp_path / f"{name}.zip") as archive:
+            archive.extractall(folder)
+        return folder
+
+    return unpacked
+
+
+def test_the_same_code_is_unpacked_once_and_other_code_by_itself(unpack, tmp_path):
+    first = unpack("first", {"lambdas/offer.py": "1"})
+    second = unpack("second", {"lambdas/offer.py": "1"})
+    third = unpack("third", {"lambdas/offer.py": "2"})
+
+    assert (first / "lambdas" / "offer.py").read_text() == "1"
+    assert first.samefile(second)
+    assert (third / "lambdas" / "offer.py").read_text() == "2"
+    assert len(list((tmp_path / "unpacked").iterdir())) == 2
+
+
+def test_an_archive_that_another_unpacks_meanwhile_is_unpacked_once(unpack, tmp_path, monkeypatch):
+    unpack("first", {"lambdas/offer.py": "1"})
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+
+    assert (unpack("second", {"lambdas/offer.py": "1"}) / "lambdas" / "offer.py").read_text() == "1"
+    assert len(list((tmp_path / "unpacked").iterdir())) == 1
