@@ -29,6 +29,9 @@ SETTINGS = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Without its page nobody reads how a query is carried out, and each time it takes long to write down.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "1000",
     "spark.sql.shuffle.partitions": "2",
     # The emulator writes every record into a file of its own: read many of them in one task, and list them at once.
     "spark.sql.files.openCostInBytes": "65536",

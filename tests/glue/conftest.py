@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
+from signalbox.local.job_runner import look_up_once
 from signalbox.local.spark import ICEBERG_SETTINGS
 from signalbox.local.spark_jars import jars
 from tests.glue.frames import frame as literal
@@ -17,6 +18,12 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
+    # For a few rows it takes longer to compile a query than to answer it, and nobody reads how it is carried out. The
+    # same queries are compiled in the tests of whole jobs.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "100",
     "spark.driver.bindAddress": "127.0.0.1",
     # Small frames: the C1 compiler and the serial collector start and end sooner.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
@@ -38,6 +45,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Java options come too late once the JVM runs, so they go to what starts it.
     options = " ".join(f'--conf "{key}={value}"' for key, value in (SETTINGS | tables).items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
+    look_up_once()
     session = SparkSession.builder.master("local[1]").appName("tests").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

@@ -10,7 +10,7 @@ from glue_jobs.transforms.delivery_text import delivery_text
 from glue_jobs.transforms.order_text import order_text
 from glue_jobs.transforms.report_text import listed
 
-pytestmark = pytest.mark.spark  # not for Spark's sake: what covers the transformations is counted together
+pytestmark = pytest.mark.spark  # not for its sake: what covers the transformations is counted together
 
 DAY = date(2026, 11, 21)
 COUNTED = [{"finding": "audited", "rows": 1, "number": 9}, {"finding": "gap", "rows": 2, "number": 8}]

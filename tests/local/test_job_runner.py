@@ -1,0 +1,18 @@
+"""What lets jobs over few rows run in less time."""
+
+from signalbox.local.job_runner import remembering
+
+
+class Names:
+    def __init__(self, find):
+        self.find = find
+
+    __getattr__ = remembering(lambda names, name: names.find(name))
+
+
+def test_each_name_is_looked_up_once():
+    asked = []
+    names = Names(lambda name: asked.append(name) or f"the {name}")
+
+    assert [names.functions, names.functions, names.org] == ["the functions", "the functions", "the org"]
+    assert asked == ["functions", "org"]
