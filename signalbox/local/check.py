@@ -15,7 +15,11 @@ from signalbox.local.state import CHECKOUT
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
-SLOW = "emulator or spark or browser"
+ON_A_STAGE = "emulator or browser"
+SLOW = f"{ON_A_STAGE} or spark"
+# To count what is tested takes as long again as half the tests do: it is done where it is asked for.
+OF_THE_CORE = ("tests/unit", "tests/adapters")
+OF_THE_JOBS = "tests/glue"
 # Rules: every branch of them is tested without AWS. The jobs' transformations hold themselves to the same in Spark.
 CORE = tuple(
     f"signalbox/{part}"
@@ -25,9 +29,8 @@ CORE = tuple(
     )
 )
 AT_ONCE = 2  # the machine that this is measured on has two cores
-# A file's tests stay together: they share what is dear to make.
-SIDE_BY_SIDE = ("--numprocesses", str(AT_ONCE), "--dist", "loadfile")
-COUNTED = ("--cov", "--cov-report=")
+# Tests on a stage wait for one another's messages a quarter of their time.
+STAGES_AT_ONCE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,12 @@ class Result:
 
 def fast_checks() -> list[Check]:
     """Return the checks of `make check`, the longest first: no emulator, no Spark, no credentials."""
+    core = _pytest("core", *OF_THE_CORE, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})", "--cov")
+    not_core = [f"--ignore={folder}" for folder in OF_THE_CORE]
+    others = _pytest("others", *not_core, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})")
     return [
-        Check("tests", (_pytest("fast", *SIDE_BY_SIDE, "-m", f"not ({SLOW})", *COUNTED), _coverage(*CORE))),
+        Check("tests of the core", (core, _coverage(*CORE))),
+        Check("other tests", (others,)),
         Check("synth, nag and cfn-lint", (*map(_synth, ("aws", "local")), _cfn_lint())),
         Check("types", ((_program("mypy"),),)),
         Check("import contracts", ((_program("lint-imports"), "--no-cache"),)),
@@ -64,8 +71,22 @@ def _program(name: str) -> str:
     return str(PROGRAMS / name)
 
 
-def _pytest(report: str, *options: str) -> tuple[str, ...]:
-    return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / report}.xml", *options)
+def spark_check() -> Check:
+    """Return the check of the jobs' transformations: in one process, since each session warms up anew."""
+    transforms = "glue_jobs/transforms"
+    tests = _pytest("jobs", OF_THE_JOBS, "-m", f"spark and not ({ON_A_STAGE})", f"--cov={transforms}")
+    return Check("tests of the jobs in Spark", (tests, _coverage(f"{transforms}/*")))
+
+
+def _pytest(name: str, *options: str) -> tuple[str, ...]:
+    """Return the command that runs tests and writes their report under this name."""
+    counted = ["--cov-report="] if any(option.startswith("--cov") for option in options) else []
+    return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / name}.xml", *options, *counted)
+
+
+def _side_by_side(processes: int) -> tuple[str, ...]:
+    """Return the options for so many processes; a file's tests stay together, as they share what is dear to make."""
+    return ("--numprocesses", str(processes), "--dist", "loadfile")
 
 
 def _coverage(*files: str) -> tuple[str, ...]:
@@ -86,6 +107,7 @@ def run(check: Check, environment: Mapping[str, str]) -> Result:
     """Run one check's commands until one fails."""
     started = time.monotonic()
     output = ""
+    environment = {**environment, "COVERAGE_FILE": str(REPORTS / f".coverage of {check.name}")}
     for command in check.commands:
         done = subprocess.run(
             command,
@@ -126,21 +148,16 @@ def _closing_line(result: Result) -> str:
     return f": {counts[-1]}" if counts else ""
 
 
-def run_slow(environment: Mapping[str, str]) -> bool:
-    """Run the tests on the emulator, in Spark and in a browser in the foreground; pytest's closing line is the last.
+def run_on_stages(environment: Mapping[str, str]) -> bool:
+    """Run the tests on the emulator and in a browser in the foreground; pytest's closing line is the last.
 
-    Each worker has a stage of its own.
+    Each process has a stage of its own.
     """
-    # By themselves the workers would begin with the files of many tests, not with those that take long.
-    side_by_side = (*SIDE_BY_SIDE, "--no-loadscope-reorder")
-    counted = ("--cov=glue_jobs/transforms", "--cov-report=")
+    # By themselves the processes would begin with the files of many tests, not with those that take long.
+    side_by_side = (*_side_by_side(STAGES_AT_ONCE), "--no-loadscope-reorder")
     # What is skipped is said with its reason: a machine may lack a browser or Go.
-    command = _pytest("slow", *side_by_side, "-m", SLOW, "-rs", "--durations=5", *counted)
-    passed = subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
-    coverage = run(Check("coverage of the transformations", (_coverage("glue_jobs/transforms/*"),)), environment)
-    if not coverage.passed:
-        _say(coverage.output)
-    return passed and coverage.passed
+    command = _pytest("stages", *side_by_side, "-m", ON_A_STAGE, "-rs", "--durations=5")
+    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -148,10 +165,11 @@ def main(arguments: Sequence[str]) -> int:
     environment = {**tools.hermetic_environment(os.environ), "JAVA_HOME": str(tools.java_home())}
     REPORTS.mkdir(parents=True, exist_ok=True)
     _say("Checking")
-    passed = run_all(fast_checks(), environment)
-    if "all" in arguments:
-        _say("Testing on the emulator, in Spark and in a browser")
-        passed = run_slow(environment) and passed
+    is_whole = "all" in arguments
+    passed = run_all([*([spark_check()] if is_whole else []), *fast_checks()], environment)
+    if is_whole:
+        _say("Testing on the emulator and in a browser")
+        passed = run_on_stages(environment) and passed
     if not passed:
         _say("error: not everything passed; see above")
     return 0 if passed else 1
