@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.live.pages import File, file_name, headers
+from signalbox.live.pages import File, config, file_name, headers, health
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,12 @@ def test_a_connection_is_allowed_to_the_server_of_the_address_alone():
     policy = headers("ws://127.0.0.1:4566/live-ws")["Content-Security-Policy"]
 
     assert "connect-src 'self' ws://127.0.0.1:4566;" in policy
+
+
+def test_the_page_is_told_where_to_connect_and_as_whom_in_a_stable_order():
+    assert config("wss://stage/live", {"b", "a"}) == '{"websocket_url": "wss://stage/live", "realms": ["a", "b"]}'
+
+
+def test_the_stage_is_well_or_its_troubles_are_named():
+    assert health({}) == '{"health": "OK"}'
+    assert health({"inbox": "gone"}) == '{"health": "ERROR", "error": {"inbox": "gone"}}'

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from signalbox.rendezvous.bridges import DEFAULT_BRIDGES, DEFAULT_FINGERPRINT, BridgeList, parse_fingerprint
 from signalbox.rendezvous.nat import Nat
-from signalbox.rendezvous.offer import Offer, OfferRejectedError, is_legacy, offer_body
+from signalbox.rendezvous.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy, offer_body
 
 DESCRIPTION = r'{"type":"offer","sdp":"v=0\r\na=candidate:1 1 udp 1 203.0.113.7 9 typ host\r\n"}'
 UNKNOWN_BRIDGE = "AB" * 20
@@ -93,6 +93,11 @@ def test_a_client_at_fault_is_told_why(given, text):
 def test_of_several_faults_the_client_is_told_the_one_that_the_original_tells(members, text):
     with pytest.raises(OfferRejectedError, match=text):
         Offer.parse(body(**members), DEFAULT_BRIDGES)
+
+
+def test_a_body_that_no_proxy_could_read_whole_is_refused_with_its_size():
+    with pytest.raises(OfferRejectedError, match="100001 bytes are too many; at most 100000 are allowed"):
+        Offer.parse(b"1.0\n".ljust(MAXIMUM_BODY_BYTES + 1), DEFAULT_BRIDGES)
 
 
 def test_an_older_offer_is_the_bare_session_description():
