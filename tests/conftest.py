@@ -1,16 +1,20 @@
 """What all tests share: how properties are tested, and a whole stage for those that need one."""
 
+import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import botocore.session
 import pytest
+from botocore.model import StructureShape
 from hypothesis import settings
+from moto.core.serialize import JSONSerializer
 
 from signalbox.cli.deployment import Deployment, local_deployment
-from signalbox.local import deploy
+from signalbox.local import cdk, deploy
 from signalbox.local.state import State
 
 # No deadline: how long an example takes says more about the machine's neighbours than about the code. In CI the
@@ -22,6 +26,27 @@ settings.load_profile("signalbox")
 # A session of boto3 reads the descriptions of services anew, and moto has a session for each test: that took as long as
 # the test, or longer.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+
+
+def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
+    """Return a `serialize` of moto's structures that does not look for the nine kinds which a value of DynamoDB is not.
+
+    With all ten, and several names for each, a test over many items spends three quarters of its time on that.
+    """
+
+    def serialized(self: JSONSerializer, into: dict[str, Any], value: object, shape: StructureShape, key: str) -> None:
+        if shape.name != "AttributeValue" or not isinstance(value, dict) or len(value) != 1 or not key:
+            serialize(self, into, value, shape, key)
+            return
+        ((kind, content),) = value.items()
+        told: dict[str, Any] = {}
+        self._serialize(told, content, shape.members[kind], kind)
+        self._default_serialize(into, told, shape, key)
+
+    return serialized
+
+
+JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serialize_type_structure)  # type: ignore[method-assign]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,11 +61,24 @@ def stage_folder(tmp_path_factory: pytest.TempPathFactory) -> State:
 
 
 @pytest.fixture(scope="session")
-def deployed(stage_folder: State) -> Iterator[dict[str, Any]]:
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The app as it is synthesized for a local stage, by the first of the processes that run tests side by side."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = shared / "assembly"
+    with (shared / "assembly.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "manifest.json").exists():
+            cdk.synthesize(folder, context=deploy.local_context([]), say=lambda _: None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def deployed(stage_folder: State, assembly: Path) -> Iterator[dict[str, Any]]:
     """What local.json says of a stage that lives as long as the test run, and ends with it however it ends."""
     lifeline, held = os.pipe()
     try:
-        yield deploy.up(stage_folder, port=0, lifeline=lifeline)
+        yield deploy.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
     finally:
         deploy.down(stage_folder)
         os.close(lifeline)

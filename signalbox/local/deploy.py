@@ -48,22 +48,28 @@ def up(
     fresh: bool = False,
     app: Path = CHECKOUT,
     lifeline: int | None = None,
+    assembly: Path | None = None,
 ) -> dict[str, Any]:
-    """Bring the stage up to date with the app and these settings; return what local.json says."""
+    """Bring the stage up to date with the app and these settings; return what local.json says.
+
+    An assembly that was synthesized already is deployed as it is.
+    """
     with _alone(state):
         # Refused before anything starts, so that a wrong setting or a taken port costs no time.
         region = _region(context)
         running = emulator.running(state)
         chosen_port = _chosen_port(state, running, port=port, region=region, fresh=fresh)
         _prepare_tools()
-        with step("synthesize") as say:
-            cdk.synthesize(state.assembly, context=local_context(context), say=say, app_folder=app)
+        if assembly is None:
+            assembly = state.assembly
+            with step("synthesize") as say:
+                cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
         if running is None or fresh:
             with step("start the emulator"):
                 running = emulator.start(state, port=chosen_port, region=region, lifeline=lifeline)
         with step("deploy") as say:
-            cdk.deploy(state.assembly, emulator=running, say=say)
-        local = _record(state, running)
+            cdk.deploy(assembly, emulator=running, say=say)
+        local = _record(state, running, cdk.stacks(assembly))
         with step("wake the functions of live"):
             wake(local["websocket_url"], local["live_users"])
         return local
@@ -123,10 +129,10 @@ def _region(context: Sequence[str]) -> str:
     return settings.get("region", REGION)
 
 
-def _record(state: State, running: Emulator) -> dict[str, Any]:
+def _record(state: State, running: Emulator, stacks: Sequence[str]) -> dict[str, Any]:
     """Write where everything is, for the gateway and for everybody else."""
     session = running.session()
-    outputs = _outputs(session, state)
+    outputs = _outputs(session, stacks)
     write_json(state.routes, api_routes(outputs))
     client = client_credentials(session, outputs)
     with step("users of live"):
@@ -160,9 +166,9 @@ def _record(state: State, running: Emulator) -> dict[str, Any]:
     return local
 
 
-def _outputs(session: boto3.Session, state: State) -> dict[str, str]:
+def _outputs(session: boto3.Session, stacks: Sequence[str]) -> dict[str, str]:
     """Return the outputs of all stacks, but for those by which stacks refer to each other."""
-    found = [stack_outputs(session, stack) for stack in cdk.stacks(state.assembly)]
+    found = [stack_outputs(session, stack) for stack in stacks]
     return {key: value for outputs in found for key, value in outputs.items() if not key.startswith("ExportsOutput")}
 
 
