@@ -50,8 +50,12 @@ JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serializ
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes, so that no worker is left alone with it when the others have ended."""
-    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+    """Begin with what takes minutes and end with a browser's short tests, so that all processes end together."""
+
+    def turn(item: pytest.Item) -> tuple[bool, bool]:
+        return item.get_closest_marker("minutes") is None, item.get_closest_marker("browser") is not None
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")
