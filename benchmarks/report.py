@@ -95,7 +95,14 @@ def _timings(timings: Mapping[str, Timings]) -> Table:
         for what, field in (("client: offer to answer", "client_ms"), ("inside: sent to answer in queue", "inside_ms"))
         for how in ("one after another", f"{AT_ONCE} at once")
     ]
-    return Table("Time to answer", columns, rows, note=_outcome(timings))
+    return Table("Time to answer", columns, [*rows, _work_row(timings)], note=_outcome(timings))
+
+
+def _work_row(timings: Mapping[str, Timings]) -> list[str]:
+    """Return what keeps the answers from coming sooner: with all cores busy, a burst takes its work over the cores."""
+    work = [1000 * sum(one.burst_processor_seconds) / max(1, len(one.at_once)) for one in timings.values()]
+    cells = [f"{milliseconds:.0f}" for milliseconds in work]
+    return [f"processors' time of one of {AT_ONCE} at once", *cells, *([ratio(*work)] if len(work) > 1 else [])]
 
 
 def _exchanges(timings: Timings, how: str) -> list[Exchange]:

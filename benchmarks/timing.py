@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.clients import Clients, Exchange
+from benchmarks.processes import TICKS
 from benchmarks.proxies import polling
 from benchmarks.sides import Side
 
@@ -30,6 +32,8 @@ class Timings:
     sequential: list[Exchange] = field(default_factory=list)
     at_once: list[Exchange] = field(default_factory=list)
     proxy_failures: list[str] = field(default_factory=list)
+    burst_processor_seconds: list[float] = field(default_factory=list)
+    """What all processors of the machine did in each burst, from the first offer to the last answer."""
 
 
 def measure(sides: Sequence[Side], clients: Clients, *, plan: Plan, say: Callable[[str], None]) -> dict[str, Timings]:
@@ -57,5 +61,13 @@ def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
         into.sequential.extend(clients(side, plan.sequential, 1))
         for _ in range(plan.bursts):
             pool.settle()
+            before = _processor_seconds()
             into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
+            into.burst_processor_seconds.append(_processor_seconds() - before)
     into.proxy_failures.extend(pool.failures)
+
+
+def _processor_seconds() -> float:
+    """Return for how long the processors of this machine were busy since it started (Linux, proc(5))."""
+    user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text().split()[1:8]
+    return sum(map(int, (user, nice, system, *interrupts))) / TICKS
