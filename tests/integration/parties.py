@@ -30,7 +30,7 @@ SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
 # More than a machine of two cores that does other things takes for anything that should be there at once.
-SOON_SECONDS = 60
+SOON_SECONDS = 15
 AT_ONCE = 96  # as many parties may wait side by side
 
 DENIED = '{"error":"no snowflake proxies currently available"}'

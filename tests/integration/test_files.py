@@ -66,7 +66,7 @@ def test_two_instances_share_a_queue_and_fetch_each_file_once(desk):
         desk.running("one", *options) as one,
         desk.running("two", *options) as two,
     ):
-        wait_for(lambda: all("v03.data.US.#" in each.said for each in (one, two)), "bound")
+        wait_for(lambda: all("v03.data.US.#" in each.said for each in (one, two)), "bound", seconds=60)
         for times in (1, 2):
             desk.run(*post(web.url, "--block-size", "10000"))
             expected = times * MESSAGES

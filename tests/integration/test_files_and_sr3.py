@@ -79,7 +79,7 @@ def test_the_command_fetches_what_sr3_announces(both):
     here = both.desk.folder / "here"
 
     with both.desk.running("fetching", "subscribe", "--queue", both.queue, *bound, "--download", "here") as fetching:
-        wait_for(lambda: "bulletins.#" in fetching.said, "bound")
+        wait_for(lambda: "bulletins.#" in fetching.said, "bound", seconds=ARRIVAL_SECONDS)
         both.sr3.post(*NAMES, NOT_ROUTED)
         wait_for(lambda: all((here / name).exists() for name in NAMES), "all files", seconds=ARRIVAL_SECONDS)
     both.desk.run("queue", "delete", both.queue, "--user", both.user)
