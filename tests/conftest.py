@@ -2,16 +2,14 @@
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import botocore.session
 import pytest
-from botocore.model import StructureShape
 from hypothesis import settings
-from moto.core.serialize import JSONSerializer
 
 from signalbox.cli.deployment import Deployment, local_deployment
 from signalbox.local import cdk, deploy
@@ -26,27 +24,6 @@ settings.load_profile("signalbox")
 # A session of boto3 reads the descriptions of services anew, and moto has a session for each test: that took as long as
 # the test, or longer.
 botocore.session.create_loader = cache(botocore.session.create_loader)
-
-
-def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
-    """Return a `serialize` of moto's structures that does not look for the nine kinds which a value of DynamoDB is not.
-
-    With all ten, and several names for each, a test over many items spends three quarters of its time on that.
-    """
-
-    def serialized(self: JSONSerializer, into: dict[str, Any], value: object, shape: StructureShape, key: str) -> None:
-        if shape.name != "AttributeValue" or not isinstance(value, dict) or len(value) != 1 or not key:
-            serialize(self, into, value, shape, key)
-            return
-        ((kind, content),) = value.items()
-        told: dict[str, Any] = {}
-        self._serialize(told, content, shape.members[kind], kind)
-        self._default_serialize(into, told, shape, key)
-
-    return serialized
-
-
-JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serialize_type_structure)  # type: ignore[method-assign]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

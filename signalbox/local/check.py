@@ -15,11 +15,11 @@ from signalbox.local.state import CHECKOUT
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
-ON_A_STAGE = "emulator or browser"
-SLOW = f"{ON_A_STAGE} or spark"
+SLOW = "emulator or spark or browser"
 # To count what is tested takes as long again as half the tests do: it is done where it is asked for.
 OF_THE_CORE = ("tests/unit", "tests/adapters")
 OF_THE_JOBS = "tests/glue"
+COUNTED = ("--cov", "--cov-report=")
 # Rules: every branch of them is tested without AWS. The jobs' transformations hold themselves to the same in Spark.
 CORE = tuple(
     f"signalbox/{part}"
@@ -53,7 +53,7 @@ class Result:
 
 def fast_checks() -> list[Check]:
     """Return the checks of `make check`, the longest first: no emulator, no Spark, no credentials."""
-    core = _pytest("core", *OF_THE_CORE, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})", "--cov")
+    core = _pytest("core", *OF_THE_CORE, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})", *COUNTED)
     not_core = [f"--ignore={folder}" for folder in OF_THE_CORE]
     others = _pytest("others", *not_core, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})")
     return [
@@ -73,15 +73,12 @@ def _program(name: str) -> str:
 
 def spark_check() -> Check:
     """Return the check of the jobs' transformations: in one process, since each session warms up anew."""
-    transforms = "glue_jobs/transforms"
-    tests = _pytest("jobs", OF_THE_JOBS, "-m", f"spark and not ({ON_A_STAGE})", f"--cov={transforms}")
-    return Check("tests of the jobs in Spark", (tests, _coverage(f"{transforms}/*")))
+    tests = _pytest("jobs", OF_THE_JOBS, "-m", SLOW, *COUNTED)
+    return Check("tests of the jobs in Spark", (tests, _coverage("glue_jobs/transforms/*")))
 
 
-def _pytest(name: str, *options: str) -> tuple[str, ...]:
-    """Return the command that runs tests and writes their report under this name."""
-    counted = ["--cov-report="] if any(option.startswith("--cov") for option in options) else []
-    return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / name}.xml", *options, *counted)
+def _pytest(report: str, *options: str) -> tuple[str, ...]:
+    return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / report}.xml", *options)
 
 
 def _side_by_side(processes: int) -> tuple[str, ...]:
@@ -156,7 +153,8 @@ def run_on_stages(environment: Mapping[str, str]) -> bool:
     # By themselves the processes would begin with the files of many tests, not with those that take long.
     side_by_side = (*_side_by_side(STAGES_AT_ONCE), "--no-loadscope-reorder")
     # What is skipped is said with its reason: a machine may lack a browser or Go.
-    command = _pytest("stages", *side_by_side, "-m", ON_A_STAGE, "-rs", "--durations=5")
+    others = f"--ignore={OF_THE_JOBS}"
+    command = _pytest("stages", others, *side_by_side, "-m", SLOW, "-rs", "--durations=5")
     return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
 
 
