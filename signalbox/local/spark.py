@@ -25,13 +25,19 @@ ICEBERG_SETTINGS = {
     f"{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
     f"{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
 }
-SETTINGS = {
-    "spark.master": "local[2]",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
+# What makes sessions over few rows quick; the tests of the jobs have it too.
+FOR_FEW_ROWS = {
     # Without its page nobody reads how a query is carried out, and each time it takes long to write down.
+    "spark.ui.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "1000",
+    # The C1 compiler and the serial collector start sooner and leave the second core alone.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+SETTINGS = {
+    **FOR_FEW_ROWS,
+    "spark.master": "local[2]",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     # The emulator writes every record into a file of its own: read many of them in one task, and list them at once.
     "spark.sql.files.openCostInBytes": "65536",
@@ -41,8 +47,6 @@ SETTINGS = {
     "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.EnvironmentVariableCredentialsProvider",
     "spark.hadoop.fs.s3a.attempts.maximum": "2",
     "spark.hadoop.fs.s3a.retry.limit": "2",
-    # Short jobs: the C1 compiler and the serial collector start sooner and leave the second core alone.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 LOGGING = """\
 rootLogger.level = error

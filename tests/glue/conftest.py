@@ -10,23 +10,19 @@ from pyspark.sql import DataFrame, SparkSession
 from glue_jobs.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
 from signalbox.local.job_runner import look_up_once
-from signalbox.local.spark import ICEBERG_SETTINGS
+from signalbox.local.spark import FOR_FEW_ROWS, ICEBERG_SETTINGS
 from signalbox.local.spark_jars import jars
 from tests.glue.frames import frame as literal
 
 SETTINGS = {
+    **FOR_FEW_ROWS,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
-    # For a few rows it takes longer to compile a query than to answer it, and nobody reads how it is carried out. The
-    # same queries are compiled in the tests of whole jobs.
+    # For a few rows it takes longer to compile a query than to answer it. The same queries are compiled in the tests of
+    # whole jobs.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.ui.explainMode": "simple",
-    "spark.sql.maxPlanStringLength": "100",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Small frames: the C1 compiler and the serial collector start and end sooner.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 
 
