@@ -1,19 +1,25 @@
 """Obeying commands: each message of a control queue is answered, or buried with its reason, or comes again."""
 
 import logging
+import random
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from lambdas.received import in_flight
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.errors import Contended, RejectedError, UnavailableError
 
 if TYPE_CHECKING:
     from signalbox.aws.replies import SqsReplies
 
 Record = dict[str, Any]
 Answer = Callable[[Record, Envelope], object]
+
+# As many commands as are obeyed at once may want to change the same record, and each time one of them succeeds.
+TRIES = 10
+LONGEST_PAUSE_SECONDS = 0.1
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +50,7 @@ def _receive(record: Record, answer: Answer, replies: "SqsReplies", reply_prefix
         replies.bury(record["body"], reason=str(error), message_id=record["messageId"])
         return
     try:
-        result = answer(record, envelope)
+        result = _contending(lambda: answer(record, envelope))
     except RejectedError as error:
         _refuse(envelope, str(error), REJECTED, record, replies)
     except UnavailableError as error:
@@ -55,6 +61,16 @@ def _receive(record: Record, answer: Answer, replies: "SqsReplies", reply_prefix
     else:
         if envelope.reply_queue is not None:
             replies.result(envelope.reply_queue, envelope.request_id, result)
+
+
+def _contending(answer: Callable[[], object]) -> object:
+    """Answer again when somebody else's change came in between; a command may come twice anyway."""
+    for _ in range(TRIES - 1):
+        try:
+            return answer()
+        except Contended:
+            time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS))  # noqa: S311 - so that two do not meet again
+    return answer()
 
 
 def _refuse(envelope: Envelope, error: str, code: str, record: Record, replies: "SqsReplies") -> None:

@@ -13,6 +13,10 @@ class UnavailableError(SignalboxError):
     """Raised when the world is not ready: let it propagate, so that the platform tries again."""
 
 
+class Contended(UnavailableError):
+    """Raised when somebody else's change came in between: the same again may well succeed at once."""
+
+
 class EffectRefused(RejectedError):
     """Raised when AWS refuses an effect for good; the text has AWS's code and the name of the thing."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
-from signalbox.errors import UnavailableError
+from signalbox.errors import Contended
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -19,7 +19,7 @@ TRIES = 5  # DynamoDB may answer for some of the keys only
 Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
 
 
-class ItemBusy(UnavailableError):
+class ItemBusy(Contended):
     """Raised when two write to the same records at the same moment, and DynamoDB lets neither wait."""
 
 
@@ -34,24 +34,33 @@ def moment(number: Decimal) -> datetime:
 
 
 def succeeds(write: Callable[[], object]) -> bool:
-    """Carry out a conditional write and say whether its condition held."""
+    """Carry out a conditional write and say whether its condition held. Raises `ItemBusy`."""
     try:
         write()
     except ClientError as error:
-        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-            raise
+        _raise_unless_condition(error)
         return False
     return True
 
 
 def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
-    """Carry out a conditional update and return the new item, or None when its condition did not hold."""
+    """Carry out a conditional update and return the new item, or None when its condition did not hold.
+
+    Raises `ItemBusy`.
+    """
     try:
         return table.update_item(**arguments, ReturnValues="ALL_NEW")["Attributes"]
     except ClientError as error:
-        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-            raise
+        _raise_unless_condition(error)
         return None
+
+
+def _raise_unless_condition(error: ClientError) -> None:
+    code = error.response["Error"]["Code"]
+    if code == "TransactionConflictException":
+        raise ItemBusy("a transaction of somebody else writes to the same record at this moment") from error
+    if code != "ConditionalCheckFailedException":
+        raise error
 
 
 def every_item(query: Callable[..., Mapping[str, Any]], arguments: Mapping[str, Any]) -> Iterator[Item]:

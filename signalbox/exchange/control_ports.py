@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from signalbox.errors import UnavailableError
+from signalbox.errors import Contended
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.ports import (
     Bindings,
@@ -24,7 +24,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
 
 
-class ChangedMeanwhile(UnavailableError):
+class ChangedMeanwhile(Contended):
     """Raised when an exchange or a queue is changed by somebody else at the same time."""
 
     @classmethod

@@ -6,7 +6,7 @@ messages wait, and the router would not know what to do with them before there i
 """
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange import events
@@ -97,7 +97,7 @@ class Declaring:
         return found is None or found.is_leaving
 
     def _stored_exchange(self, command: DeclareExchange, stored: Exchange | None) -> Exchange:
-        exchanges, now = self.ports.store.exchanges, self.ports.now()
+        exchanges, now = self.ports.store.exchanges, self._now()
         if stored is None:
             wished = command.live.over(None) if command.live else None
             new = Exchange(command.exchange, self.asker.name, now, command.alternate, live=wished)
@@ -119,7 +119,7 @@ class Declaring:
     def _stored_queue(
         self, command: DeclareQueue, stored: DeclaredQueue | None, settings: QueueSettings
     ) -> DeclaredQueue:
-        queues, now = self.ports.store.queues, self.ports.now()
+        queues, now = self.ports.store.queues, self._now()
         if stored is None:
             new = DeclaredQueue(command.queue, self.asker.name, created_at=now, declared_at=now, settings=settings)
             saved = new if queues.create(new) else None
@@ -130,6 +130,11 @@ class Declaring:
         if stored is None or stored.settings != settings:
             self.ports.record([events.declared(saved, user=self.asker.name, at=now)])
         return saved
+
+    def _now(self) -> datetime:
+        """Return the moment to the millisecond, as it is kept: who declares first is told what everybody is later."""
+        now = self.ports.now()
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 def wanted_for_exchange(name: ExchangeName, ports: ControlPorts) -> WantedQueue:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.errors import Contended, RejectedError
 from signalbox.exchange.asking import Asker, asker
 from signalbox.exchange.records import Kind, Place
 from signalbox.exchange.refusals import NotPermitted, NotThere
@@ -20,7 +20,7 @@ from signalbox.sarracenia.permissions import Right, Role
 MAXIMUM_GRANTS = 200  # of a user in a realm: all of them are read with every event that is posted
 
 
-class GrantsChanged(UnavailableError):
+class GrantsChanged(Contended):
     """Raised when the grants of a user are changed by somebody else at the same time."""
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import boto3
 import pytest
 
+from lambdas import commands
 from lambdas.exchange import control, control_wiring, wiring
 from lambdas.exchange.control import handler
-from signalbox.aws.exchanges import DynamoUsers
+from signalbox.aws.exchange_queues import SqsExchangeQueues
+from signalbox.aws.exchanges import DynamoQueues, DynamoUsers
 from signalbox.errors import RejectedError
-from signalbox.exchange.records import User
+from signalbox.exchange.records import DeclaredQueue, MadeQueue, User, WantedQueue
 from signalbox.queues import lease_tags
 from signalbox.sarracenia.names import InvalidUserName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
@@ -138,9 +140,9 @@ def test_an_exchange_is_declared_and_connected_to_the_router(stage):
 
 
 def test_declared_twice_an_exchange_is_declared_once(stage):
-    for _ in range(2):
-        stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice")
+    first, second = (stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice") for _ in range(2))
 
+    assert first == second
     assert stage.connected() == ["xs_alice.fifo"]
     (told,) = stage.told("exchanges")
     assert (told["ordered"], told["created_by"]) == (True, "alice")
@@ -286,6 +288,37 @@ def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
     again = batch(stage.command("declare_queue", reply=None, queue="q_alice"))
 
     assert handler(again, None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
+
+
+def test_who_is_second_to_declare_a_queue_gets_it_as_the_first_does(stage, monkeypatch):
+    make, meanwhile = SqsExchangeQueues.make, iter(["somebody else"])
+
+    def made(queues: SqsExchangeQueues, wanted: WantedQueue) -> MadeQueue:
+        if next(meanwhile, None):
+            stage.told("declare_queue", queue="q_alice", user="alice")
+        return make(queues, wanted)
+
+    monkeypatch.setattr(SqsExchangeQueues, "make", made)
+
+    assert stage.told("declare_queue", queue="q_alice", prefetch=7)["prefetch"] == 7
+    (told,) = stage.told("queues")
+    assert (told["queue"], told["prefetch"]) == ("q_alice", 7)
+
+
+def test_who_is_second_each_time_hears_that_it_may_be_asked_again(stage, monkeypatch):
+    tries: list[DeclaredQueue] = []
+
+    def never(_queues: DynamoQueues, queue: DeclaredQueue) -> bool:
+        tries.append(queue)
+        return False
+
+    monkeypatch.setattr(DynamoQueues, "create", never)
+    monkeypatch.setattr(commands, "LONGEST_PAUSE_SECONDS", 0)
+
+    reply = stage.ask("declare_queue", queue="q_alice")
+
+    assert (reply["ok"], reply["code"], len(tries)) == (False, "unavailable", commands.TRIES)
+    assert reply["error"] == "queue 'q_alice' was changed by somebody else meanwhile: ask again"
 
 
 def test_the_schedule_deletes_queues_that_nobody_uses(stage):

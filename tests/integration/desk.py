@@ -47,6 +47,7 @@ class Desk:
             finally:
                 process.kill()
                 process.wait()
+                print(f"{name} said:\n{Running(self.folder / name).said}")  # shown of a test that fails
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from tests.integration.parties import SOON_SECONDS, wait_for
 pytestmark = pytest.mark.emulator
 
 WORKERS = 2
+INSTANCES = 6
 TEXT = "String"
 # A function that starts, on a machine that does other things; and all the tries that a message has.
 LATE_SECONDS = 90
@@ -152,6 +153,26 @@ def test_what_is_declared_twice_is_there_once_and_told_the_same(desk: Desk):
     assert first == second
     assert first["prefetch"] == 7
     assert [one["exchange"] for one in desk.client.exchanges()].count(exchange) == 1
+
+
+def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk: Desk, deployment: Deployment):
+    exchange, queue = f"xs_{desk.mark}", f"q_{desk.mark}"
+    desk.exchanges.append(exchange)
+    desk.queues.append(queue)
+    everybody = Barrier(INSTANCES)
+
+    def start() -> list[Any]:
+        with client_of(deployment) as client:
+            client.whoami()  # from here on its queue for replies is there
+            everybody.wait(LATE_SECONDS)
+            declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
+            return [*declared, *(client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#"))]
+
+    with ThreadPoolExecutor(INSTANCES) as threads:
+        told = [one.result() for one in [threads.submit(start) for _ in range(INSTANCES)]]
+
+    assert told == [told[0]] * INSTANCES
+    assert sorted(one["pattern"] for one in desk.client.bindings(exchange)) == ["a.#", "b.#"]
 
 
 def test_a_name_as_sr3_makes_it_has_another_one_in_sqs(desk: Desk, deployment: Deployment):
