@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
+TRANSACTION_CONFLICT = "TransactionConflictException"
 TRIES = 5  # DynamoDB may answer for some of the keys only
 
 Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
@@ -56,11 +57,14 @@ def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
 
 
 def _raise_unless_condition(error: ClientError) -> None:
-    code = error.response["Error"]["Code"]
-    if code == "TransactionConflictException":
+    if _code(error) == TRANSACTION_CONFLICT:
         raise ItemBusy("a transaction of somebody else writes to the same record at this moment") from error
-    if code != "ConditionalCheckFailedException":
+    if _code(error) != "ConditionalCheckFailedException":
         raise error
+
+
+def _code(error: ClientError) -> str:
+    return error.response["Error"]["Code"]
 
 
 def every_item(query: Callable[..., Mapping[str, Any]], arguments: Mapping[str, Any]) -> Iterator[Item]:
@@ -82,15 +86,20 @@ def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> 
     try:
         table.meta.client.transact_write_items(TransactItems=writes)
     except ClientError as error:
-        # Typed for one call only.
-        reasons = cast("list[dict[str, str]]", error.response.get("CancellationReasons", []))
-        codes = [reason.get("Code", "") for reason in reasons]
-        if "TransactionConflict" in codes:
+        codes = reasons(error)
+        if "TransactionConflict" in codes or _code(error) == TRANSACTION_CONFLICT:
             raise ItemBusy(f"somebody else writes to the same records of {table.name} at this moment") from error
         if "ConditionalCheckFailed" not in codes:
             raise
         return [code != "ConditionalCheckFailed" for code in codes]
     return [True] * len(writes)
+
+
+def reasons(error: ClientError) -> Sequence[str]:
+    """Return the codes of a cancelled transaction's writes, in their order; empty for another error."""
+    # Typed for one call only.
+    found = cast("list[dict[str, str]]", error.response.get("CancellationReasons", []))
+    return [reason.get("Code", "") for reason in found]
 
 
 def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]) -> dict[str, list[Item]]:

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
-from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment, reasons, succeeds, transacted, updated
+from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.records import (
@@ -41,10 +41,6 @@ LOCK_KEPT_FOR = timedelta(days=1)
 
 class SplitTooLarge(RejectedError):
     """Raised when a split's record has no room in the table: too many queues or sessions, or filters too long."""
-
-
-class SplitBusy(UnavailableError):
-    """Raised when two write to a split at the same moment, and DynamoDB lets neither wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +101,9 @@ class DynamoSplits:
     def _write(self, writes: "Sequence[TransactWriteItemTypeDef]", split: Split) -> bool:
         """Carry out all writes or none, and say whether their conditions held."""
         try:
-            self.table.meta.client.transact_write_items(TransactItems=writes)
+            return all(transacted(self.table, writes))
         except ClientError as error:
-            if "ConditionalCheckFailed" in _codes(error):
-                return False
             raise _ours(error, split) from error
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,18 +283,10 @@ def _json(documents: Sequence[object]) -> str:
     return json.dumps(list(documents), separators=(",", ":"))
 
 
-def _codes(error: ClientError) -> set[str]:
-    """Return the code of an error, and of a cancelled transaction those of its writes."""
-    reasons = cast("list[dict[str, str]]", error.response.get("CancellationReasons", []))  # typed for one call only
-    return {error.response["Error"]["Code"], *(reason.get("Code", "") for reason in reasons)}
-
-
 def _ours(error: ClientError, split: Split) -> Exception:
     """Return what an error of a write to a split is to us, or the error itself."""
-    codes, text = _codes(error), error.response["Error"]["Message"]
-    if codes & {"ValidationException", "ValidationError"}:
+    told = error.response["Error"]
+    if {told["Code"], *reasons(error)} & {"ValidationException", "ValidationError"}:
         size = f"{len(split.queues)} queues, {len(split.sessions)} sessions"
-        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {text}")
-    if codes & {"TransactionConflict", "TransactionConflictException"}:
-        return SplitBusy(f"somebody else writes to the split of {split.target} at this moment")
+        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {told['Message']}")
     return error

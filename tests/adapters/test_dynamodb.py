@@ -5,8 +5,9 @@ from unittest.mock import Mock
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from botocore.stub import Stubber
 
-from signalbox.aws.dynamodb import ItemBusy, succeeds, updated
+from signalbox.aws.dynamodb import ItemBusy, succeeds, transacted, updated
 from tests.aws import aws, exchange_table  # noqa: F401 - fixtures
 
 KEY = {"pk": "a", "sk": "b"}
@@ -48,3 +49,11 @@ def test_another_refusal_is_an_error(aws):  # noqa: F811 - a fixture
         succeeds(lambda: nowhere.put_item(Item=KEY))
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         updated(nowhere, {"Key": KEY})
+
+
+def test_a_transaction_that_meets_another_may_be_tried_again(exchange_table):  # noqa: F811 - a fixture
+    with Stubber(exchange_table.meta.client) as stub:
+        stub.add_client_error("transact_write_items", "TransactionConflictException")
+
+        with pytest.raises(ItemBusy, match="the same records of Exchanges"):
+            transacted(exchange_table, [{"Delete": {"TableName": "Exchanges", "Key": KEY}}])

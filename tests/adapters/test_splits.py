@@ -7,6 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
+from signalbox.aws.dynamodb import ItemBusy
 from signalbox.aws.splits import (
     DynamoLedger,
     DynamoLocks,
@@ -14,7 +15,6 @@ from signalbox.aws.splits import (
     DynamoRegistries,
     DynamoSamples,
     DynamoSplits,
-    SplitBusy,
     SplitTooLarge,
 )
 from signalbox.queues import QueueName
@@ -279,7 +279,7 @@ class TestDynamo:
         ids=["create", "save", "forget"],
     )
     @pytest.mark.parametrize(
-        ("code", "expected"), [("TransactionConflictException", SplitBusy), ("InternalServerError", ClientError)]
+        ("code", "expected"), [("TransactionConflictException", ItemBusy), ("InternalServerError", ClientError)]
     )
     def test_who_meets_another_write_or_an_outage_tries_again(self, split_table, operation, write, code, expected):
         with Stubber(split_table.meta.client) as stub:
@@ -295,5 +295,5 @@ class TestDynamo:
                 "transact_write_items", "TransactionCanceledException", modeled_fields={"CancellationReasons": reasons}
             )
 
-            with pytest.raises(SplitBusy, match="lambda/meme-app"):
+            with pytest.raises(ItemBusy, match="Splits"):
                 DynamoSplits(split_table).create(RECORD, documents=[])
