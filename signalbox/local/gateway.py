@@ -355,8 +355,22 @@ def _buffer_deliveries() -> None:
 
     buffer = DeliveryBuffer(firehose._deliver_records_to_s3)  # noqa: SLF001 - it has no setting for this
     firehose._deliver_records_to_s3 = buffer.put  # noqa: SLF001
+    firehose.handle_request = on_the_spot(firehose._handle_request_sync)  # noqa: SLF001
     _quicken_inserts()
     threading.Thread(target=buffer.keep_flushing, args=(DELIVERY_SECONDS,), daemon=True).start()
+
+
+def on_the_spot(handle: Callable[..., object]) -> Callable[..., Awaitable[object]]:
+    """Return a handler that works where it is called.
+
+    MiniStack has a thread for each call to Firehose, since delivering may ask the emulator itself for things. What is
+    only put by asks nobody, and among many calls at once each thread is waited for, 40 ms instead of one.
+    """
+
+    async def handled(*request: object) -> object:
+        return handle(*request)
+
+    return handled
 
 
 def _quicken_inserts() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import json
 import tempfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from signalbox.local.gateway import (
     as_aws_asks,
     at_most_every,
     noting_status,
+    on_the_spot,
     passing_senders,
     unless_whole,
     with_senders,
@@ -348,6 +350,12 @@ def test_fields_are_added_to_messages_that_lack_some_alone():
         ensure(message)
 
     assert completed == [from_topic]
+
+
+def test_what_is_only_put_by_needs_no_thread_of_its_own():
+    handled = asyncio.run(on_the_spot(lambda *request: (request, threading.current_thread()))("POST", "/"))
+
+    assert handled == (("POST", "/"), threading.main_thread())
 
 
 @pytest.fixture
