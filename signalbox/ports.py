@@ -77,8 +77,8 @@ class HeldPolls(Protocol):
         """Show an offer to a held poll; say whether it is still there and was shown none yet."""
         ...
 
-    def leave(self, poll: HeldPoll) -> None:
-        """Free the slot of `poll`."""
+    def leave(self, poll: HeldPoll) -> ClientId | None:
+        """Free the slot of `poll`, which is shown nothing from then on; return the offer that it was shown, if any."""
         ...
 
     def held(self, *, now: datetime) -> list[HeldPoll]:

@@ -136,10 +136,12 @@ class MemoryHeldPolls:
         self.slots[poll.slot] = replace(holder, offer=client_id)
         return True
 
-    def leave(self, poll: HeldPoll) -> None:
+    def leave(self, poll: HeldPoll) -> ClientId | None:
         holder = self.slots.get(poll.slot)
-        if holder is not None and holder.sid == poll.sid:
-            del self.slots[poll.slot]
+        if holder is None or holder.sid != poll.sid:
+            return None
+        del self.slots[poll.slot]
+        return holder.offer
 
     def held(self, *, now: datetime) -> list[HeldPoll]:
         return [poll for poll in self.slots.values() if poll.until > now]

@@ -56,6 +56,18 @@ def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
         return None
 
 
+def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
+    """Carry out a conditional deletion and return the item as it was, or None when its condition did not hold.
+
+    Raises `ItemBusy`.
+    """
+    try:
+        return table.delete_item(**arguments, ReturnValues="ALL_OLD").get("Attributes")
+    except ClientError as error:
+        _raise_unless_condition(error)
+        return None
+
+
 def _raise_unless_condition(error: ClientError) -> None:
     if _code(error) == TRANSACTION_CONFLICT:
         raise ItemBusy("a transaction of somebody else writes to the same record at this moment") from error

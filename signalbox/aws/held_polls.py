@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
 
-from signalbox.aws.dynamodb import Item, every_item, milliseconds, moment, succeeds
+from signalbox.aws.dynamodb import Item, deleted, every_item, milliseconds, moment, succeeds
 from signalbox.rendezvous.broker import ClientId, ProxySessionId
 from signalbox.rendezvous.held import HeldPoll
 from signalbox.rendezvous.nat import Nat
@@ -49,9 +49,10 @@ class DynamoHeldPolls:
             )
         )
 
-    def leave(self, poll: HeldPoll) -> None:
-        """Free the slot of `poll`."""
-        succeeds(lambda: self.table.delete_item(Key=_key(poll.slot), ConditionExpression=Attr("sid").eq(poll.sid)))
+    def leave(self, poll: HeldPoll) -> ClientId | None:
+        """Free the slot of `poll`, which is shown nothing from then on; return the offer that it was shown, if any."""
+        item = deleted(self.table, {"Key": _key(poll.slot), "ConditionExpression": Attr("sid").eq(poll.sid)})
+        return ClientId(str(item["offer"])) if item and "offer" in item else None
 
     def held(self, *, now: datetime) -> list[HeldPoll]:
         """Return all polls that are held now."""

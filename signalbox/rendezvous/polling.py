@@ -54,9 +54,13 @@ class PollDesk:
             return PollResult(self._claim_oldest(poll), was_held=False)
         try:
             match = self._claim_oldest(poll)
-            return PollResult(match or self._wait(poll, held), was_held=match is None)
+            was_held = match is None
+            match = match or self._wait(poll, held)
         finally:
-            self.held_polls.leave(held)
+            shown = self.held_polls.leave(held)
+        if match is None and shown is not None:
+            match = self._claim_late(shown, held)
+        return PollResult(match, was_held)
 
     def _take_slot(self, poll: ProxyPoll) -> HeldPoll | None:
         if not self.policy.poll_hold:
@@ -96,6 +100,15 @@ class PollDesk:
         # that is stored and not to be had went to another proxy: free the slot's mind for the next one.
         if match is None and self.offers.find(client_id) is not None:
             self.held_polls.take(held, now=self.clock.now())
+        return match
+
+    def _claim_late(self, client_id: ClientId, held: HeldPoll) -> Rendezvous | None:
+        """Claim an offer that came after the last look, and that is kept for this poll alone for a second."""
+        claimant = Claimant(held.sid, held.proxy_type)
+        match = self._claim(client_id, claimant)
+        if match is None and self.offers.find(client_id) is None:
+            self.clock.sleep(TICK.total_seconds())  # it was shown before it is stored
+            match = self._claim(client_id, claimant)
         return match
 
     def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:

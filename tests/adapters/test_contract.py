@@ -233,10 +233,18 @@ class TestHeldPolls:
         assert held_polls.take(HELD, now=START)
         assert held_polls.look(HELD) is None
 
+    def test_a_poll_that_leaves_is_told_what_it_was_shown_last(self, held_polls: HeldPolls) -> None:
+        held_polls.take(HELD, now=START)
+        held_polls.lend(HELD, client_id=ClientId("c1"))
+
+        assert held_polls.leave(replace(HELD, sid=P2.sid)) is None
+        assert held_polls.leave(HELD) == "c1"
+        assert held_polls.leave(HELD) is None
+
     def test_a_poll_that_left_sees_and_is_shown_nothing(self, held_polls: HeldPolls) -> None:
         held_polls.take(HELD, now=START)
-        held_polls.leave(HELD)
 
+        assert held_polls.leave(HELD) is None
         assert not held_polls.lend(HELD, client_id=ClientId("c1"))
         assert held_polls.look(HELD) is None
         assert held_polls.held(now=START) == []

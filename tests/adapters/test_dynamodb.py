@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from signalbox.aws.dynamodb import ItemBusy, succeeds, transacted, updated
+from signalbox.aws.dynamodb import ItemBusy, deleted, succeeds, transacted, updated
 from tests.aws import aws, exchange_table  # noqa: F401 - fixtures
 
 KEY = {"pk": "a", "sk": "b"}
@@ -31,6 +31,13 @@ def test_an_update_gives_the_new_item_or_none(exchange_table):  # noqa: F811 - a
     arguments = {**NEW, "ExpressionAttributeValues": {":v": "1"}}
 
     assert [updated(exchange_table, arguments), updated(exchange_table, arguments)] == [{**KEY, "v": "1"}, None]
+
+
+def test_a_deletion_gives_the_item_as_it_was_or_none(exchange_table):  # noqa: F811 - a fixture
+    exchange_table.put_item(Item={**KEY, "v": "1"})
+    arguments = {"Key": KEY, "ConditionExpression": "attribute_exists(pk)"}
+
+    assert [deleted(exchange_table, arguments), deleted(exchange_table, arguments)] == [{**KEY, "v": "1"}, None]
 
 
 def test_a_write_that_meets_a_transaction_may_be_tried_again():

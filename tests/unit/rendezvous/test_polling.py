@@ -1,5 +1,6 @@
 """What happens to a proxy's poll."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -191,6 +192,64 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
 
     assert result.match is not None
     assert world.clock.now() - START < timedelta(seconds=2.5)
+
+
+def leaving(world: World, meanwhile: Callable[[], object]) -> None:
+    """Have something happen after a poll's last look, right before it leaves its slot."""
+    leave = world.held_polls.leave
+
+    def left(poll: HeldPoll) -> ClientId | None:
+        meanwhile()
+        return leave(poll)
+
+    world.held_polls.leave = left
+
+
+def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> None:
+    world = World()
+    world.expect_proxies()
+
+    def show_and_store() -> None:
+        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.receive(delivery())
+
+    leaving(world, show_and_store)
+
+    result = world.poll(proxy())
+
+    assert result.was_held
+    assert result.match is not None
+    assert result.match.client_id == CLIENT
+    assert world.held_polls.slots == {}
+
+
+@pytest.mark.parametrize(("stored_after", "is_taken"), [(0.1, True), (1.0, False)])
+def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after: float, *, is_taken: bool) -> None:
+    world = World()
+    world.expect_proxies()
+
+    def show_before_it_is_stored() -> None:
+        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        seconds = (world.clock.now() - START).total_seconds() + stored_after
+        world.clock.at(seconds, lambda: world.receive(delivery()))
+
+    leaving(world, show_before_it_is_stored)
+
+    assert (world.poll(proxy()).match is not None) is is_taken
+
+
+def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() -> None:
+    world = World()
+
+    def show_and_lose() -> None:
+        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.receive(delivery())
+        world.offers.close(CLIENT, state=State.EXPIRED, reply="")
+
+    leaving(world, show_and_lose)
+
+    assert world.poll(proxy()).match is None
+    assert world.clock.now() - START < timedelta(seconds=10.2)
 
 
 def test_as_many_polls_are_held_as_there_are_slots() -> None:
