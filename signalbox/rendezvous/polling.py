@@ -95,11 +95,15 @@ class PollDesk:
         client_id = self.held_polls.look(held)
         if client_id is None:
             return None
-        match = self._claim(client_id, Claimant(held.sid, held.proxy_type))
-        # An offer is shown before it is stored, so a claim may come too early: look again at the next tick. An offer
-        # that is stored and not to be had went to another proxy: free the slot's mind for the next one.
+        claimant = Claimant(held.sid, held.proxy_type)
+        match = self._claim(client_id, claimant)
+        # An offer is shown before it is stored, so a claim may come too early: look again at the next tick.
         if match is None and self.offers.find(client_id) is not None:
-            self.held_polls.take(held, now=self.clock.now())
+            # It may have been stored since the claim. One that is not to be had now either went to another proxy: free
+            # the slot's mind for the next one.
+            match = self._claim(client_id, claimant)
+            if match is None:
+                self.held_polls.take(held, now=self.clock.now())
         return match
 
     def _claim_late(self, client_id: ClientId, held: HeldPoll) -> Rendezvous | None:

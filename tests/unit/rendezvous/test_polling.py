@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.rendezvous.broker import ClientId, State
+from signalbox.rendezvous.broker import ClientId, Rendezvous, State
 from signalbox.rendezvous.held import HeldPoll, preferred
 from signalbox.rendezvous.nat import Nat
 from tests.memory import START
@@ -192,6 +192,25 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
 
     assert result.match is not None
     assert world.clock.now() - START < timedelta(seconds=2.5)
+
+
+def test_an_offer_that_is_stored_right_after_the_claim_is_claimed_again_at_once() -> None:
+    world = World()
+    world.expect_proxies()
+    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    find = world.offers.find
+
+    def found(client_id: ClientId) -> Rendezvous | None:
+        world.offers.find = find
+        world.receive(delivery())
+        return find(client_id)
+
+    world.offers.find = found
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert world.clock.now() - START < timedelta(seconds=1.5)
 
 
 def leaving(world: World, meanwhile: Callable[[], object]) -> None:
