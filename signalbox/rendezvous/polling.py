@@ -95,25 +95,29 @@ class PollDesk:
         client_id = self.held_polls.look(held)
         if client_id is None:
             return None
-        claimant = Claimant(held.sid, held.proxy_type)
-        match = self._claim(client_id, claimant)
-        # An offer is shown before it is stored, so a claim may come too early: look again at the next tick.
-        if match is None and self.offers.find(client_id) is not None:
-            # It may have been stored since the claim. One that is not to be had now either went to another proxy: free
-            # the slot's mind for the next one.
-            match = self._claim(client_id, claimant)
-            if match is None:
-                self.held_polls.take(held, now=self.clock.now())
+        match, is_stored = self._claim_lent(client_id, held)
+        # One that is stored and not to be had went to another proxy: free the slot's mind for the next one.
+        if match is None and is_stored:
+            self.held_polls.take(held, now=self.clock.now())
         return match
 
     def _claim_late(self, client_id: ClientId, held: HeldPoll) -> Rendezvous | None:
         """Claim an offer that came after the last look, and that is kept for this poll alone for a second."""
+        match, is_stored = self._claim_lent(client_id, held)
+        if not is_stored:
+            self.clock.sleep(TICK.total_seconds())
+            match, _ = self._claim_lent(client_id, held)
+        return match
+
+    def _claim_lent(self, client_id: ClientId, held: HeldPoll) -> tuple[Rendezvous | None, bool]:
+        """Claim an offer that was shown to this poll, and say whether it is stored: it is shown before it is."""
         claimant = Claimant(held.sid, held.proxy_type)
         match = self._claim(client_id, claimant)
-        if match is None and self.offers.find(client_id) is None:
-            self.clock.sleep(TICK.total_seconds())  # it was shown before it is stored
-            match = self._claim(client_id, claimant)
-        return match
+        if match is not None:
+            return match, True
+        if self.offers.find(client_id) is None:
+            return None, False
+        return self._claim(client_id, claimant), True  # it may have been stored since the claim
 
     def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
         now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)

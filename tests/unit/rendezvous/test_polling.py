@@ -194,10 +194,8 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
     assert world.clock.now() - START < timedelta(seconds=2.5)
 
 
-def test_an_offer_that_is_stored_right_after_the_claim_is_claimed_again_at_once() -> None:
-    world = World()
-    world.expect_proxies()
-    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+def storing_at_the_next_look(world: World) -> None:
+    """Have the offer stored right before somebody looks whether it is."""
     find = world.offers.find
 
     def found(client_id: ClientId) -> Rendezvous | None:
@@ -206,6 +204,13 @@ def test_an_offer_that_is_stored_right_after_the_claim_is_claimed_again_at_once(
         return find(client_id)
 
     world.offers.find = found
+
+
+def test_an_offer_that_is_stored_right_after_the_claim_is_claimed_again_at_once() -> None:
+    world = World()
+    world.expect_proxies()
+    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    storing_at_the_next_look(world)
 
     result = world.poll(proxy())
 
@@ -255,6 +260,18 @@ def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after
     leaving(world, show_before_it_is_stored)
 
     assert (world.poll(proxy()).match is not None) is is_taken
+
+
+def test_a_poll_that_leaves_claims_again_what_is_stored_right_after_its_claim() -> None:
+    world = World()
+    world.expect_proxies()
+    leaving(world, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    storing_at_the_next_look(world)
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert world.clock.now() - START < timedelta(seconds=10.2)
 
 
 def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() -> None:
