@@ -22,7 +22,8 @@ export class LogView {
     this.viewport = el("div", {
       class: "log", tabindex: "0", role: "listbox", "aria-label": `Lines of ${model.title}`,
       onscroll: () => this._scrolled(), onkeydown: (event) => this._key(event), onclick: (event) => this._clicked(event),
-      onwheel: (event) => event.deltaY < 0 && this.setFollows(false),
+      // Before the browser scrolls, so that no new line gets in between; a log that fits has nowhere to go.
+      onwheel: (event) => event.deltaY < 0 && this.viewport.scrollTop > 0 && this.setFollows(false),
     });
     this.rows = new Rows(this.viewport, {
       fill: (row, index) => this._fill(row, model.selection.shown[index]),
@@ -168,8 +169,9 @@ export class LogView {
   _scrolled() {
     const { viewport } = this;
     const isAtEnd = viewport.scrollTop + viewport.clientHeight >= this.rows.heights.total - 2;
+    const isOurs = viewport.scrollTop === this.lastTop; // told late: somebody may have turned the wheel since
     if (viewport.scrollTop < this.lastTop - 1 && !isAtEnd) this.follows = false;
-    else if (isAtEnd && this.pausedAt === null && !this.follows && this.active === null) this.follows = true;
+    else if (isAtEnd && !isOurs && this.pausedAt === null && !this.follows && this.active === null) this.follows = true;
     this.lastTop = viewport.scrollTop;
     this.rows.render();
     this._mark(this.active);
