@@ -135,6 +135,7 @@ class Live(Construct):
             inbox_url=self.inbox.queue_url,
             outbox_url=self.outbox.queue_url,
             timers_url=self.timers.queue_url,
+            dead_letter_queue_url=self.dead_letters.queue_url,
             ordered_dead_letter_queue_url=self.ordered_dead_letters.queue_url,
             api_id=self.websocket.api.api_id,
         )

@@ -15,6 +15,7 @@ NEEDS = {
     "session": (
         *("STAGE", "LIVE_TABLE", "EXCHANGE_TABLE", "EXCHANGE_PREFIX", "HISTORY_STREAM", "LIVE_PEPPER_ARN"),
         *("LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_TIMERS_URL"),
+        *("LIVE_DEAD_LETTER_QUEUE_URL", "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL"),
         *("RENDEZVOUS_TABLE", "SPLIT_TABLE", "HISTORY_BUCKET"),
     ),
     "deliver": (
@@ -40,6 +41,7 @@ class Resources:
     inbox_url: str
     outbox_url: str
     timers_url: str
+    dead_letter_queue_url: str
     ordered_dead_letter_queue_url: str
     api_id: str
 
@@ -74,6 +76,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "LIVE_INBOX_URL": resources.inbox_url,
         "LIVE_OUTBOX_URL": resources.outbox_url,
         "LIVE_TIMERS_URL": resources.timers_url,
+        "LIVE_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": resources.ordered_dead_letter_queue_url,
         "LIVE_CONNECTIONS_URL": _connections_url(resources.api_id, config),
         "LIVE_WEBSOCKET_URL": _websocket_url(resources.api_id, config),

@@ -54,6 +54,7 @@ def _grant_session(session: Function, *, live: Live, state: StateStack, config: 
     allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
     # Publishing for clients, replying to them, and waiting for them.
     sent = [live.outbox.queue_arn, live.timers.queue_arn, ordered_exchanges_arn(config)]
+    sent += [live.dead_letters.queue_arn, live.ordered_dead_letters.queue_arn]
     allow(session, ["sqs:SendMessage"], sent)
     allow_items(session, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
     allow_items(session, state.exchange_table, actions=(*READ_ITEMS, BATCHES[0]), index=BY_KIND)

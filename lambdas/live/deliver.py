@@ -9,24 +9,28 @@ from typing import Any
 
 from lambdas.history import writing
 from lambdas.live import deliver_wiring, wiring
-from lambdas.live.unreadable import Unreadable, put_aside
+from lambdas.live.unreadable import put_aside
 from lambdas.received import in_flight, messages_of
 from lambdas.threads import side_by_side
 from signalbox.exchange.publications import sent_at
+from signalbox.history.event import HistoryEvent
 from signalbox.live.delivered import Delivered, End
 from signalbox.live.delivering import Incoming
 from signalbox.live.delivery_events import bundled, last_words
 from signalbox.live.outbox_items import InvalidItem, OutboxItem, parse_item
 from signalbox.live.state import ConnectionId, Lost
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 
 # How a connection ended of which its session has to hear.
 LOST = frozenset({End.GONE, End.TOO_SLOW, End.DOUBTFUL})
 # What is left is there again after this; of what failed otherwise nobody knows why, and it waits for its visibility.
 PAUSES = {End.LATER: timedelta(0), End.STUCK: timedelta(seconds=2)}
+# While a message that could not be put aside is in flight, its connection gets nothing that was put behind it later.
+UNREADABLE_PAUSE = timedelta(seconds=2)
 SHARE_OF_TIME = 0.6  # for posting; the rest is for what is under way then
 
 _Read = tuple[Message, OutboxItem]
+_Unreadable = tuple[Message, InvalidItem]
 
 logger = logging.getLogger(__name__)
 
@@ -37,16 +41,16 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     deliver_wiring.deliverer(), deliver_wiring.queue(), wiring.inbox()  # clients are not to be made by several threads
     outcomes = list(side_by_side(partial(_delivered, until), by_connection.items()))
-    buried, unburied = put_aside(unreadable)
+    buried, unburied = _put_aside(unreadable)
     delivered = [one for one in outcomes if isinstance(one, Delivered)]
     writing.record([*(told for one in delivered for told in bundled(one, now=wiring.CLOCK.now())), *buried])
     failed = (one.not_done if isinstance(one, Delivered) else one for one in outcomes)
     return in_flight(message_id for ids in (*failed, unburied) for message_id in ids)
 
 
-def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list[_Read]], list[Unreadable]]:
+def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list[_Read]], list[_Unreadable]]:
     read: dict[ConnectionId, list[_Read]] = {}
-    unreadable: list[Unreadable] = []
+    unreadable: list[_Unreadable] = []
     for message in messages:
         try:
             item = parse_item(message.body)
@@ -55,6 +59,16 @@ def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list
         else:
             read.setdefault(ConnectionId(message.group_id or ""), []).append((message, item))
     return read, unreadable
+
+
+def _put_aside(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent], list[MessageId]]:
+    """Make dead letters of messages; return what happened, and those that come again, since that failed."""
+    letters = wiring.ordered_dead_letters()
+    tried = [(message, put_aside(message, problem, letters, holder="an outbox")) for message, problem in unreadable]
+    left = [message for message, buried in tried if buried is None]
+    if left:
+        deliver_wiring.queue().show_again(left, after=UNREADABLE_PAUSE)
+    return [buried for _, buried in tried if buried is not None], [message.message_id for message in left]
 
 
 def _delivered(until: datetime, arrived: tuple[ConnectionId, list[_Read]]) -> Delivered | list[str]:

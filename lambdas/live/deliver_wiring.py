@@ -28,10 +28,7 @@ def deliverer() -> Deliverer:
 @cache
 def queue() -> SqsOutboxQueue:
     """Return the queue of outboxes."""
-    settings = wiring.settings()
-    return SqsOutboxQueue(
-        wiring.sqs(), settings.text("LIVE_OUTBOX_URL"), settings.text("LIVE_ORDERED_DEAD_LETTER_QUEUE_URL")
-    )
+    return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
 
 
 @cache

@@ -7,11 +7,14 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import session_wiring, wiring
-from lambdas.received import in_flight
+from lambdas.live.unreadable import put_aside
+from lambdas.received import in_flight, messages_of
 from lambdas.threads import side_by_side
-from signalbox.aws.live_inbox import timed_connection
+from signalbox.aws.dead_letters import SqsDeadLetters
+from signalbox.aws.live_inbox import InvalidTimer, timed_connection
 from signalbox.errors import RejectedError
 from signalbox.live.conversing import Arrival, Conversation
+from signalbox.live.inbox import InvalidTold
 from signalbox.live.session_ports import SessionPorts
 from signalbox.live.state import ConnectionId, Elapsed, FrameId, Lost
 
@@ -52,13 +55,26 @@ def _conversed(ports: SessionPorts, arrived: tuple[ConnectionId, list[Record]]) 
     """Return the messages of a connection that must come again: the first that failed, and all behind it."""
     connection, records = arrived
     done = 0
-    try:
-        for _ in Conversation(ports, connection).hear(map(_arrival, records)):
+    while done < len(records):
+        try:
+            for _ in Conversation(ports, connection).hear(map(_arrival, records[done:])):
+                done += 1
+        except InvalidTold as problem:
+            if not _is_put_aside(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
+                break
             done += 1
-    except Exception:
-        logger.exception("message %s of an inbox was not handled", records[done]["messageId"])
-        return [record["messageId"] for record in records[done:]]  # one connection must not take others along
-    return []
+        except Exception:
+            logger.exception("message %s of an inbox was not handled", records[done]["messageId"])
+            break  # one connection must not take others along
+    return [record["messageId"] for record in records[done:]]
+
+
+def _is_put_aside(record: Record, problem: RejectedError, letters: SqsDeadLetters, *, holder: str) -> bool:
+    (message,) = messages_of([record])
+    buried = put_aside(message, problem, letters, holder=holder)
+    if buried is not None:
+        session_wiring.happened(buried)
+    return buried is not None
 
 
 def _arrival(record: Record) -> Arrival:
@@ -68,9 +84,21 @@ def _arrival(record: Record) -> Arrival:
 
 
 def _timed(records: Iterable[Record]) -> list[str]:
-    for record in records:
-        wiring.inbox().tell(timed_connection(record["body"]), Elapsed(), request=record["messageId"])
-    return []  # who failed has failed all of them, and they come again: being told twice is fine
+    try:
+        # One that fails has failed all of them, and they come again: being told twice is fine.
+        return [record["messageId"] for record in records if not _is_told(record)]
+    finally:
+        session_wiring.write_down()
+
+
+def _is_told(record: Record) -> bool:
+    try:
+        connection = timed_connection(record["body"])
+    except InvalidTimer as problem:
+        letters = session_wiring.timer_dead_letters()
+        return _is_put_aside(record, problem, letters, holder="the queue of timers")
+    wiring.inbox().tell(connection, Elapsed(), request=record["messageId"])
+    return True
 
 
 def _sweep() -> int:

@@ -9,6 +9,7 @@ import boto3
 
 from lambdas.history import writing
 from lambdas.live import wiring
+from signalbox.aws.dead_letters import SqsDeadLetters
 from signalbox.aws.exchange_sender import SqsExchangeSender
 from signalbox.aws.live_accounts import DynamoAccounts
 from signalbox.aws.live_glances import S3Pictures, Sources
@@ -57,6 +58,16 @@ def ports() -> SessionPorts:
         nonce=lambda: secrets.token_hex(NONCE_BYTES),
         record=_happened().extend,
     )
+
+
+def timer_dead_letters() -> SqsDeadLetters:
+    """Return where what stood among the timers is put aside."""
+    return SqsDeadLetters(wiring.sqs(), wiring.settings().text("LIVE_DEAD_LETTER_QUEUE_URL"))
+
+
+def happened(event: HistoryEvent) -> None:
+    """Keep what happened until it is written down."""
+    _happened().append(event)
 
 
 def write_down() -> None:

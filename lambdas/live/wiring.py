@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
+from signalbox.aws.dead_letters import SqsDeadLetters
 from signalbox.aws.live_inbox import SqsInbox, SqsTimers
 from signalbox.aws.live_sessions import DynamoSessions
 from signalbox.aws.settings import Settings, SystemClock
@@ -51,3 +52,9 @@ def inbox() -> SqsInbox:
 def timers() -> SqsTimers:
     """Return what brings connections back to mind."""
     return SqsTimers(sqs(), settings().text("LIVE_TIMERS_URL"))
+
+
+@cache
+def ordered_dead_letters() -> SqsDeadLetters:
+    """Return where what stood in inboxes and outboxes is put aside."""
+    return SqsDeadLetters(sqs(), settings().text("LIVE_ORDERED_DEAD_LETTER_QUEUE_URL"))

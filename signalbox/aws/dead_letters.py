@@ -1,10 +1,15 @@
 """Dead letters: messages that cannot be handled, put aside with the reason."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from signalbox.aws.effects import look
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+
+    from signalbox.messages import Message
 
 # SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
 DEAD_LETTER_CHARACTERS = 100_000
@@ -33,3 +38,26 @@ def bury(
         MessageAttributes={name: {"DataType": "String", "StringValue": text} for name, text in attributes.items()},
         **ordered,  # type: ignore[arg-type]  # texts
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SqsDeadLetters:
+    """A dead-letter queue, as whoever puts aside what came out of a queue of the same kind has it."""
+
+    sqs: "SQSClient"
+    queue_url: str
+
+    def bury(self, message: "Message", *, reason: str) -> None:
+        """Put a message aside, with its reason. Raises `EffectFailed`.
+
+        One of a FIFO queue that is put aside again soon, since a function was killed before its answer, is there once.
+        """
+        with look(f"the dead-letter queue {self.queue_url.rpartition('/')[2]!r}"):
+            bury(
+                self.sqs,
+                self.queue_url,
+                message.body,
+                reason=reason,
+                message_id=message.message_id,
+                group_id=message.group_id,
+            )

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.aws.effects import look
+from signalbox.errors import RejectedError
 from signalbox.live.inbox import frame_body, told_body
 from signalbox.live.state import JOIN_TIMEOUT, ConnectionId, Elapsed, Killed, Lost, RightsChanged
 
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 DELAY_SECONDS = round(JOIN_TIMEOUT.total_seconds()) + 1
+# Of what a message group's name may be, which a connection's id is.
+CONNECTION = re.compile("[!-~]{1,128}")
+
+
+class InvalidTimer(RejectedError):
+    """Raised when a message of the queue of timers is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +64,11 @@ class SqsTimers:
 
 
 def timed_connection(body: str) -> ConnectionId:
-    """Return the connection of a timer that has run out."""
-    return ConnectionId(json.loads(body)["connection"])
+    """Return the connection of a timer that has run out. Raises `InvalidTimer`."""
+    try:
+        connection = json.loads(body)["connection"]
+        if CONNECTION.fullmatch(connection):
+            return ConnectionId(connection)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InvalidTimer(f"a message of {len(body)} characters is no timer: {error!r}") from error
+    raise InvalidTimer(f"connection: expected up to 128 characters that a message group may have, not {connection!r}")

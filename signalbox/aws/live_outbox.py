@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.dead_letters import bury
 from signalbox.aws.effects import look
 from signalbox.exchange.routing_ports import SideBySide, one_by_one
 from signalbox.live.codec import size_bytes
@@ -65,22 +64,6 @@ class SqsOutboxQueue:
 
     sqs: "SQSClient"
     queue_url: str
-    dead_letter_queue_url: str
-
-    def bury(self, message: Message, *, reason: str) -> None:
-        """Put a message that nobody can read into the dead-letter queue, with its reason. Raises `EffectFailed`.
-
-        One that is put there again soon, since this function was killed before its answer, is there once.
-        """
-        with look("the dead-letter queue of outboxes"):
-            bury(
-                self.sqs,
-                self.dead_letter_queue_url,
-                message.body,
-                reason=reason,
-                message_id=message.message_id,
-                group_id=message.group_id,
-            )
 
     def show_again(self, messages: Sequence[Message], *, after: timedelta) -> None:
         """Have received messages received again soon, and not when their visibility ends; ten at most."""

@@ -26,8 +26,8 @@ def bundled(delivered: Delivered, *, now: datetime) -> Iterator[HistoryEvent]:
         yield _event(delivered, OUTCOMES[delivered.end], now=now, reason=REASONS[delivered.end])
 
 
-def dead_letter(message_id: MessageId, *, at: datetime) -> HistoryEvent:
-    """Return the event of a message that is put aside, since it is nothing that an outbox has.
+def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
+    """Return the event of a message that is put aside, since it is nothing that its `holder` has, such as an outbox.
 
     Whose outbox it was in is told by the message, in the dead-letter queue; so is more of the reason.
     """
@@ -37,7 +37,7 @@ def dead_letter(message_id: MessageId, *, at: datetime) -> HistoryEvent:
         capability=CAPABILITY,
         kind="dead_letter",
         outcome="dead",
-        reason="nothing that an outbox has",
+        reason=f"nothing that {holder} has",
         message_id=message_id,
     )
 

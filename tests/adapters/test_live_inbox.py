@@ -1,8 +1,10 @@
 """The queues of inboxes and timers."""
 
+import json
+
 import pytest
 
-from signalbox.aws.live_inbox import DELAY_SECONDS, SqsInbox, SqsTimers, timed_connection
+from signalbox.aws.live_inbox import DELAY_SECONDS, InvalidTimer, SqsInbox, SqsTimers, timed_connection
 from signalbox.errors import EffectFailed
 from signalbox.live.state import ConnectionId, Lost
 
@@ -45,3 +47,15 @@ def test_a_timer_comes_when_what_was_awaited_must_have_come(sqs) -> None:
     waiting = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert (waiting["ApproximateNumberOfMessagesDelayed"], DELAY_SECONDS) == ("1", 11)
     assert timed_connection('{"connection": "c1="}') == C1
+
+
+@pytest.mark.parametrize("body", ["nonsense", "[" * 100_000, "{}", "[]", '{"connection": 1}'])
+def test_what_is_no_timer_is_told_by_its_length_and_not_by_its_text(body) -> None:
+    with pytest.raises(InvalidTimer, match=f"^a message of {len(body)} characters is no timer: "):
+        timed_connection(body)
+
+
+@pytest.mark.parametrize("connection", ["", "c 1", "c" * 129, "é"])
+def test_a_timer_is_of_a_connection_that_an_inbox_can_be_of(connection) -> None:
+    with pytest.raises(InvalidTimer, match=r"^connection: expected up to 128 characters"):
+        timed_connection(json.dumps({"connection": connection}))

@@ -12,7 +12,7 @@ from signalbox.errors import EffectFailed
 from signalbox.live.distributing import Posting
 from signalbox.live.outbox_items import ItemId, Reply, parse_item
 from signalbox.live.state import ConnectionId
-from signalbox.messages import Message, MessageId
+from signalbox.messages import Message
 
 CONNECTION = ConnectionId("L0SM9cOFvHcCIhw=")
 
@@ -94,7 +94,7 @@ def test_a_reply_that_sqs_does_not_take_comes_again(outboxes) -> None:
 
 def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends(outboxes, caplog) -> None:
     outboxes.put(CONNECTION, [Reply(ItemId("1"), "[]")])
-    queue = SqsOutboxQueue(outboxes.sqs, outboxes.queue_url, "")
+    queue = SqsOutboxQueue(outboxes.sqs, outboxes.queue_url)
 
     def received() -> list[Message]:
         page = outboxes.sqs.receive_message(QueueUrl=outboxes.queue_url).get("Messages", [])
@@ -105,33 +105,5 @@ def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends
     queue.show_again([message], after=timedelta(0))
     assert [one.message_id for one in received()] == [message.message_id]
 
-    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x", "").show_again([message], after=timedelta(0))
+    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").show_again([message], after=timedelta(0))
     assert "1 items come again when their visibility ends" in caplog.text
-
-
-def test_what_nobody_can_read_is_put_aside_once_in_its_connections_order(outboxes) -> None:
-    dead = outboxes.sqs.create_queue(QueueName="dead.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
-    queue = SqsOutboxQueue(outboxes.sqs, outboxes.queue_url, dead)
-    outboxes.put(CONNECTION, [Reply(ItemId("1"), "[]")])
-    page = outboxes.sqs.receive_message(QueueUrl=outboxes.queue_url, AttributeNames=["All"])
-    (message,) = map(message_of, page["Messages"])
-
-    for _ in range(2):
-        queue.bury(message, reason="because" * 1_000)
-
-    page = outboxes.sqs.receive_message(
-        QueueUrl=dead, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
-    )
-    (letter,) = map(message_of, page["Messages"])
-    assert (letter.body, letter.group_id) == (message.body, CONNECTION)
-    assert {name: one.text for name, one in letter.attributes.items()} == {
-        "Reason": ("because" * 1_000)[:1_000],
-        "OriginalMessageId": message.message_id,
-    }
-
-
-def test_what_cannot_be_put_aside_now_may_be_later(outboxes) -> None:
-    message = Message(MessageId("m"), "{}", {}, {"MessageGroupId": CONNECTION}, {})
-
-    with pytest.raises(EffectFailed, match="the dead-letter queue of outboxes"):
-        SqsOutboxQueue(outboxes.sqs, outboxes.queue_url, outboxes.queue_url + "x").bury(message, reason="why")

@@ -29,6 +29,7 @@ REALM = ExchangeName("xs_trial.fifo")
 PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)
 INBOX, OUTBOX, TIMERS = "signalbox-live-inbox.fifo", "signalbox-live-outbox.fifo", "signalbox-live-timers"
+DEAD, ORDERED_DEAD = "signalbox-live-dead", "signalbox-live-dead.fifo"
 HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent": "Test/1"}
 CONNECT = {"routeKey": "$connect", "eventType": "CONNECT"}
 
@@ -143,6 +144,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> I
         "LIVE_INBOX_URL": found.make(INBOX),
         "LIVE_OUTBOX_URL": found.make(OUTBOX),
         "LIVE_TIMERS_URL": found.make(TIMERS),
+        "LIVE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
+        "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": found.make(ORDERED_DEAD),
         "LIVE_PEPPER_ARN": pepper,
     }
     for name, value in settings.items():

@@ -1,6 +1,7 @@
 """The functions that begin sessions, take what clients say, and do what they ask for."""
 
 import json
+import uuid
 from datetime import UTC, datetime, timedelta
 
 import boto3
@@ -12,11 +13,19 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.records import User
 from signalbox.live.connecting import MAXIMUM_PER_SECOND
 from signalbox.live.patterns import TopicPattern
-from signalbox.live.state import ConnectionId, opened
+from signalbox.live.state import ConnectionId, State, opened
 from signalbox.sarracenia.names import UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 from tests.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.live_stage import INBOX, NAMES, REALM, TIMERS, stage  # noqa: F401 - fixtures
+from tests.handlers.live_stage import (  # noqa: F401 - fixtures
+    DEAD,
+    INBOX,
+    NAMES,
+    ORDERED_DEAD,
+    REALM,
+    TIMERS,
+    stage,
+)
 
 A = TopicPattern.parse("trial.a")
 
@@ -99,18 +108,78 @@ def test_an_unknown_task_is_refused(stage):  # noqa: F811
 def test_what_cannot_be_handled_holds_up_its_own_connection_only(stage):  # noqa: F811
     for connection in ("c1", "c2"):
         stage.connect(connection)
-    for connection, body in (("c1", "nonsense"), ("c1", "f[6]"), ("c2", "f[6]")):
-        stage.sqs.send_message(
-            QueueUrl=stage.urls[INBOX],
-            MessageBody=body,
-            MessageGroupId=connection,
-            MessageDeduplicationId=connection + body,
-        )
+    stage.live.put_item(Item={"pk": "connection#c1", "sk": "session"})  # a record that nobody can read
+    for connection in ("c1", "c1", "c2"):
+        put(stage, connection, "f[6]")
 
     left = stage.hear()
 
     assert len(left) == 2
     assert [one[2] for one in stage.told("c2") if one != "close"] == ["wamp.error.protocol_violation"]
+
+
+def test_what_nobody_can_read_in_an_inbox_is_put_aside_with_its_reason_and_is_in_nobodys_way(stage):  # noqa: F811
+    stage.connect("c1")
+    for body in ("f[6]", "nonsense", '{"heard": "music"}', '{"heard": "lost"}'):
+        put(stage, "c1", body)
+
+    assert stage.hear() == []
+
+    assert [one[2] for one in stage.told("c1") if one != "close"] == ["wamp.error.protocol_violation"]
+    assert wiring.sessions().find(ConnectionId("c1")).session.state is State.CLOSED  # what came behind was heard
+    letters = stage.taken(ORDERED_DEAD)
+    assert [(letter["Body"], letter["Attributes"]["MessageGroupId"]) for letter in letters] == [
+        ("nonsense", "c1"),
+        ('{"heard": "music"}', "c1"),
+    ]
+    assert list(map(reason_of, letters)) == [
+        "expected 'f' and a frame, or a JSON object",
+        "heard: expected one of killed, lost, elapsed, rights, not 'music'",
+    ]
+    assert stage.history().count(("dead_letter", "dead")) == 2
+
+
+def test_what_cannot_be_put_aside_comes_again_with_what_is_behind_it(stage):  # noqa: F811
+    stage.connect("c1")
+    stage.sqs.delete_queue(QueueUrl=stage.urls[ORDERED_DEAD])
+    for body in ("nonsense", "f[6]"):
+        put(stage, "c1", body)
+
+    assert len(stage.hear()) == 2
+
+    assert stage.told("c1") == []
+    assert ("dead_letter", "dead") not in stage.history()
+
+
+def test_what_is_no_timer_is_put_aside_with_its_reason_and_the_others_are_told(stage):  # noqa: F811
+    long_ago = datetime.now(UTC) - timedelta(seconds=11)
+    stage.connect("c1", requestTimeEpoch=round(long_ago.timestamp() * 1000))
+    for body in ("{}", '{"connection": "c1"}'):
+        stage.sqs.send_message(QueueUrl=stage.urls[TIMERS], MessageBody=body)
+
+    assert stage.hear(TIMERS) == []
+    assert stage.hear() == []
+
+    assert stage.told("c1")[-1] == "close"
+    (letter,) = stage.taken(DEAD)
+    assert (letter["Body"], reason_of(letter)) == (
+        "{}",
+        "a message of 2 characters is no timer: KeyError('connection')",
+    )
+    assert stage.history()[0] == ("dead_letter", "dead")
+
+
+def put(stage, connection, body):  # noqa: F811
+    stage.sqs.send_message(
+        QueueUrl=stage.urls[INBOX],
+        MessageBody=body,
+        MessageGroupId=connection,
+        MessageDeduplicationId=uuid.uuid4().hex,
+    )
+
+
+def reason_of(letter):
+    return letter["MessageAttributes"]["Reason"]["StringValue"]
 
 
 def test_a_glance_is_answered(stage, rendezvous_table, split_table):  # noqa: F811

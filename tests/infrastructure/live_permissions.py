@@ -21,6 +21,8 @@ LIVE = {
         "Live/Inbox": f"{READ_QUEUE} SendMessage",
         "Live/Timers": f"{READ_QUEUE} SendMessage",
         "Live/Outbox": "sqs: SendMessage",
+        "Live/DeadLetters": "sqs: SendMessage",
+        "Live/OrderedDeadLetters": "sqs: SendMessage",
         f"{SQS}:x*.fifo": "sqs: SendMessage",
         "Live": f"{ITEMS} BatchGetItem BatchWriteItem",
         "Exchanges": "dynamodb: BatchGetItem GetItem Query",

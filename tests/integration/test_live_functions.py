@@ -25,6 +25,8 @@ pytestmark = pytest.mark.emulator
 STAGE_QUEUES = {
     "inbox": "LiveInboxUrl",
     "outbox": "LiveOutboxUrl",
+    "dead letters": "LiveDeadLetterQueueUrl",
+    "ordered dead letters": "LiveOrderedDeadLetterQueueUrl",
     "broker queue": "BrokerQueueUrl",
     "commands about splits": "SplitControlQueueUrl",
     "commands about exchanges": "ExchangeControlQueueUrl",
@@ -63,6 +65,8 @@ ALLOWED: dict[str, set[str]] = {
     "session": table_of(
         inbox="look, receive, remove, send",
         outbox="send",
+        dead_letters="send",
+        ordered_dead_letters="send",
         live="get, put, update, delete, query",
         exchanges="get, list",
         splits="list",
@@ -72,6 +76,7 @@ ALLOWED: dict[str, set[str]] = {
     "deliver": table_of(
         inbox="send",
         outbox="look, receive, remove, hold",
+        ordered_dead_letters="send",
         live="put, query",
     )
     | {"write history"},
@@ -83,6 +88,7 @@ ALLOWED: dict[str, set[str]] = {
 def queues(deployment: Deployment) -> Iterator[Place]:
     with place_of(deployment, stage_queues=STAGE_QUEUES, beginnings=BEGINNINGS) as place:
         yield place
+    deployment.session().client("sqs").purge_queue(QueueUrl=deployment.outputs["LiveDeadLetterQueueUrl"])
 
 
 @pytest.mark.parametrize("name", ALLOWED)

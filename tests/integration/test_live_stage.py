@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from signalbox.aws.live_sessions import DynamoRoster
 from signalbox.cli.deployment import Deployment
 from signalbox.cli.exchange_stage import client_of
 from signalbox.exchange.client import ExchangeClient
@@ -25,6 +26,7 @@ from signalbox.local.demo_live import live_rows
 from signalbox.local.state import CHECKOUT
 from signalbox.web_socket import opening
 from tests.integration.live_place import Place, new_topic
+from tests.integration.parties import wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -75,6 +77,50 @@ def test_nothing_published_after_a_right_was_taken_away_reaches_its_user(place: 
         assert seen_until_quiet(client) == []
     with place.client("subscriber") as client, pytest.raises(RequestRefused):
         follow(client, topic)
+
+
+def test_what_nobody_can_read_in_an_inbox_or_outbox_is_put_aside_and_in_nobodys_way(
+    deployment: Deployment, place: Place, administrator: ExchangeClient
+):
+    sqs, topic = deployment.session().client("sqs"), new_topic()
+    live = deployment.session().resource("dynamodb").Table(deployment.outputs["LiveTable"])
+    with place.client("subscriber") as client:
+        follow(client, topic)
+        (connection,) = DynamoRoster(live).of_user(place.realm, place.users["subscriber"][0])
+        for queue in ("LiveInboxUrl", "LiveOutboxUrl"):
+            sqs.send_message(
+                QueueUrl=deployment.outputs[queue],
+                MessageBody=f"nonsense for {queue}",
+                MessageGroupId=connection,
+                MessageDeduplicationId=secrets.token_hex(8),
+            )
+
+        client.follow(Cursor(TopicPattern.parse(f"{topic}.more"), Last(1)))
+        administrator.publish(place.realm, topic, "all the same")
+
+        assert taken(client, 1)[0].payload.arguments == ("all the same",)
+    letters = letters_in(sqs, deployment.outputs["LiveOrderedDeadLetterQueueUrl"], of=connection, number=2)
+    assert letters.keys() == {"nonsense for LiveInboxUrl", "nonsense for LiveOutboxUrl"}
+    assert letters["nonsense for LiveInboxUrl"] == "expected 'f' and a frame, or a JSON object"
+    assert letters["nonsense for LiveOutboxUrl"].startswith("a message of 26 characters is nothing that an outbox has")
+
+
+def letters_in(sqs: Any, url: str, *, of: str, number: int) -> dict[str, str]:
+    """Wait for dead letters of a connection; return their reasons by their bodies."""
+    found: dict[str, str] = {}
+
+    def all_of_them() -> bool:
+        page = sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
+        )
+        for letter in page.get("Messages", []):
+            if letter["Attributes"]["MessageGroupId"] == of:
+                found[letter["Body"]] = letter["MessageAttributes"]["Reason"]["StringValue"]
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=letter["ReceiptHandle"])
+        return len(found) == number
+
+    wait_for(all_of_them, f"{number} dead letters of connection {of}", seconds=SOON_SECONDS)
+    return found
 
 
 def test_connections_and_queues_get_what_was_published_by_sqs_and_by_wamp(place: Place, administrator: ExchangeClient):

@@ -374,7 +374,7 @@ def test_history_has_nothing_of_replies_alone_and_nobodys_name_without_a_session
 
 
 def test_what_is_put_aside_is_told_by_its_message_and_not_by_what_it_says() -> None:
-    told = dead_letter(MessageId("m-1"), at=NOW)
+    told = dead_letter(MessageId("m-1"), holder="an outbox", at=NOW)
 
     assert (told.capability, told.kind, told.outcome, told.message_id) == ("live", "dead_letter", "dead", "m-1")
     assert (told.event_id, told.reason) == ("dead_letter:m-1", "nothing that an outbox has")
