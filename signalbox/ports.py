@@ -6,7 +6,7 @@ from typing import Protocol
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueUrl, StrayQueue
-from signalbox.rendezvous.broker import Claimant, ClientId, Pool, ProxySessionId, Rendezvous, State
+from signalbox.rendezvous.broker import Claim, Claimant, ClientId, Pool, ProxySessionId, Rendezvous, State
 from signalbox.rendezvous.held import HeldPoll
 from signalbox.rendezvous.nat import Nat
 
@@ -41,8 +41,8 @@ class Offers(Protocol):
         """
         ...
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
-        """Match an offer (`is_claimable`) until a moment; return the record, or None when it is not to be had."""
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+        """Match an offer until a moment, if it is to be had (`is_claimable`)."""
         ...
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:

@@ -12,6 +12,7 @@ from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue
 from signalbox.rendezvous.broker import (
     OPEN_STATES,
     TRANSITIONS,
+    Claim,
     Claimant,
     ClientId,
     Pool,
@@ -74,12 +75,12 @@ class MemoryOffers:
         ]
         return sorted(found, key=lambda r: r.created_at)
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
         record = self.records.get(client_id)
         if record is None or not is_claimable(record, sid=proxy.sid, now=now):
-            return None
+            return Claim(None, is_stored=record is not None)
         self.matches[proxy.sid] = client_id
-        return self._move(
+        match = self._move(
             record,
             State.MATCHED,
             sid=proxy.sid,
@@ -87,6 +88,7 @@ class MemoryOffers:
             available_at=until,
             matches=record.matches + 1,
         )
+        return Claim(match, is_stored=True)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         return self.matches.get(sid)

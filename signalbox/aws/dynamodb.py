@@ -56,6 +56,19 @@ def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
         return None
 
 
+def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
+    """Carry out a conditional update; return what `updated` does, and whether there was an item in that moment.
+
+    Raises `ItemBusy`.
+    """
+    try:
+        done = table.update_item(**arguments, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+    except ClientError as error:
+        _raise_unless_condition(error)
+        return None, "Item" in error.response
+    return done["Attributes"], True
+
+
 def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
     """Carry out a conditional deletion and return the item as it was, or None when its condition did not hold.
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, ConditionBase, Key
 
-from signalbox.aws.dynamodb import Item, milliseconds, moment, succeeds, updated
+from signalbox.aws.dynamodb import Item, milliseconds, moment, succeeds, updated, updated_or_there
 from signalbox.queues import QueueUrl
 from signalbox.rendezvous.broker import (
     OPEN_STATES,
+    Claim,
     Claimant,
     ClientId,
     Method,
@@ -71,12 +72,12 @@ class DynamoOffers:
         )
         return [_record(item) for item in page["Items"]]
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Rendezvous | None:
-        """Match an offer (`is_claimable`) until a moment; return the record, or None when it is not to be had."""
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+        """Match an offer until a moment, if it is to be had (`is_claimable`)."""
         is_lent = Attr("state").eq(State.PENDING) & Attr("lent_to").eq(proxy.sid)
         is_free = Attr("available_at").lte(milliseconds(now))
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
-        item = updated(
+        item, is_stored = updated_or_there(
             self.table,
             {
                 "Key": _key(client_id),
@@ -94,9 +95,9 @@ class DynamoOffers:
             },
         )
         if item is None:
-            return None
+            return Claim(None, is_stored)
         self.table.put_item(Item=_match_item(proxy.sid, client_id, expires_at=item["expires_at"]))
-        return _record(item)
+        return Claim(_record(item), is_stored)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         """Return the client that a proxy session was last matched with, or None."""

@@ -117,6 +117,14 @@ class Rendezvous:
     reply: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What came of reaching for an offer: the record of the match, if any, and whether there is a record at all."""
+
+    match: Rendezvous | None
+    is_stored: bool
+
+
 def waiting_pool(client: Nat) -> Pool:
     """Return the pool in which a client's offer waits (broker/ipc.go: only unrestricted clients suit every proxy)."""
     return Pool.ANY_PROXY if client is Nat.UNRESTRICTED else Pool.UNRESTRICTED_PROXY

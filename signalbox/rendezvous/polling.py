@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from signalbox.ports import Clock, HeldPolls, Offers, Presence
 from signalbox.rendezvous.broker import (
+    Claim,
     Claimant,
     ClientId,
     ProxySessionId,
@@ -22,6 +23,9 @@ from signalbox.rendezvous.reply import TIMED_OUT, error_reply
 
 # A held poll looks at its slot, where new offers are shown, this often.
 TICK = timedelta(milliseconds=250)
+# An offer is shown before it is stored: for so many looks, so far apart, it may be on its way.
+STORED_AFTER = timedelta(milliseconds=50)
+STORED_LOOKS = 5
 # And through the pools this often, for offers that another proxy gave back or that were never shown to anybody.
 LOOK_EVERY = timedelta(seconds=2)
 
@@ -59,7 +63,8 @@ class PollDesk:
         finally:
             shown = self.held_polls.leave(held)
         if match is None and shown is not None:
-            match = self._claim_late(shown, held)
+            # It came after the last look, and is kept for this poll alone for a second.
+            match = self._claim_lent(shown, held).match
         return PollResult(match, was_held)
 
     def _take_slot(self, poll: ProxyPoll) -> HeldPoll | None:
@@ -95,29 +100,22 @@ class PollDesk:
         client_id = self.held_polls.look(held)
         if client_id is None:
             return None
-        match, is_stored = self._claim_lent(client_id, held)
+        claim = self._claim_lent(client_id, held)
         # One that is stored and not to be had went to another proxy: free the slot's mind for the next one.
-        if match is None and is_stored:
+        if claim.match is None and claim.is_stored:
             self.held_polls.take(held, now=self.clock.now())
-        return match
+        return claim.match
 
-    def _claim_late(self, client_id: ClientId, held: HeldPoll) -> Rendezvous | None:
-        """Claim an offer that came after the last look, and that is kept for this poll alone for a second."""
-        match, is_stored = self._claim_lent(client_id, held)
-        if not is_stored:
-            self.clock.sleep(TICK.total_seconds())
-            match, _ = self._claim_lent(client_id, held)
-        return match
-
-    def _claim_lent(self, client_id: ClientId, held: HeldPoll) -> tuple[Rendezvous | None, bool]:
-        """Claim an offer that was shown to this poll, and say whether it is stored: it is shown before it is."""
+    def _claim_lent(self, client_id: ClientId, held: HeldPoll) -> Claim:
+        """Claim an offer that was shown to this poll, also if it is stored only now."""
         claimant = Claimant(held.sid, held.proxy_type)
-        match = self._claim(client_id, claimant)
-        if match is not None:
-            return match, True
-        if self.offers.find(client_id) is None:
-            return None, False
-        return self._claim(client_id, claimant), True  # it may have been stored since the claim
+        claim = self._claim(client_id, claimant)
+        for _ in range(STORED_LOOKS):
+            if claim.is_stored:
+                break
+            self.clock.sleep(STORED_AFTER.total_seconds())
+            claim = self._claim(client_id, claimant)
+        return claim
 
     def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
         now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
@@ -125,11 +123,11 @@ class PollDesk:
             if is_abandoned(record, now):
                 self.offers.close(record.client_id, state=State.EXPIRED, reply=error_reply(TIMED_OUT))
             elif is_claimable(record, sid=proxy.sid, now=now):
-                match = self._claim(record.client_id, proxy)
+                match = self._claim(record.client_id, proxy).match
                 if match is not None:
                     return match
         return None
 
-    def _claim(self, client_id: ClientId, proxy: Claimant) -> Rendezvous | None:
+    def _claim(self, client_id: ClientId, proxy: Claimant) -> Claim:
         now = self.clock.now()
         return self.offers.claim(client_id, proxy=proxy, now=now, until=now + self.policy.match_patience)

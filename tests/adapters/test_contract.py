@@ -81,7 +81,7 @@ statistics = made(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> Rendezvous | None:
     now = START + after
-    return offers.claim(RECORD.client_id, proxy=proxy, now=now, until=now + 5 * SECOND)
+    return offers.claim(RECORD.client_id, proxy=proxy, now=now, until=now + 5 * SECOND).match
 
 
 def chosen_by(record: Rendezvous) -> tuple[object, ...]:
@@ -138,6 +138,16 @@ class TestOffers:
         assert claim(offers) is None
         offers.open(RECORD, replacing=None)
         assert claim(offers, after=30 * SECOND) is None
+
+    def test_a_claim_tells_whether_the_offer_is_stored(self, offers: Offers) -> None:
+        def is_stored(sid: Claimant) -> bool:
+            now = START + SECOND
+            return offers.claim(RECORD.client_id, proxy=sid, now=now, until=now + 5 * SECOND).is_stored
+
+        assert not is_stored(P1)
+        offers.open(RECORD, replacing=None)
+        assert is_stored(P1)  # and has it
+        assert is_stored(P2)  # and does not
 
     def test_a_proxy_that_was_never_matched_has_no_client(self, offers: Offers) -> None:
         assert offers.matched_by(P1.sid) is None

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.rendezvous.broker import ClientId, Rendezvous, State
+from signalbox.rendezvous.broker import ClientId, State
 from signalbox.rendezvous.held import HeldPoll, preferred
 from signalbox.rendezvous.nat import Nat
 from tests.memory import START
@@ -194,28 +194,16 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
     assert world.clock.now() - START < timedelta(seconds=2.5)
 
 
-def storing_at_the_next_look(world: World) -> None:
-    """Have the offer stored right before somebody looks whether it is."""
-    find = world.offers.find
-
-    def found(client_id: ClientId) -> Rendezvous | None:
-        world.offers.find = find
-        world.receive(delivery())
-        return find(client_id)
-
-    world.offers.find = found
-
-
-def test_an_offer_that_is_stored_right_after_the_claim_is_claimed_again_at_once() -> None:
+def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_next_look() -> None:
     world = World()
     world.expect_proxies()
-    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
-    storing_at_the_next_look(world)
+    world.clock.at(1.2, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.26, lambda: world.receive(delivery()))  # a look is at 1.25 s
 
     result = world.poll(proxy())
 
     assert result.match is not None
-    assert world.clock.now() - START < timedelta(seconds=1.5)
+    assert world.clock.now() - START == timedelta(seconds=1.3)
 
 
 def leaving(world: World, meanwhile: Callable[[], object]) -> None:
@@ -260,18 +248,6 @@ def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after
     leaving(world, show_before_it_is_stored)
 
     assert (world.poll(proxy()).match is not None) is is_taken
-
-
-def test_a_poll_that_leaves_claims_again_what_is_stored_right_after_its_claim() -> None:
-    world = World()
-    world.expect_proxies()
-    leaving(world, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
-    storing_at_the_next_look(world)
-
-    result = world.poll(proxy())
-
-    assert result.match is not None
-    assert world.clock.now() - START < timedelta(seconds=10.2)
 
 
 def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() -> None:
