@@ -108,9 +108,9 @@ def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, 
 
 
 def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which keeps it
     denied = handler(event("client_legacy"), None)
 
-    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
     stage.expect_proxies()
     with ThreadPoolExecutor() as pool:
         timed_out = pool.submit(handler, event("client_legacy"), None)
