@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from botocore.exceptions import ClientError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TRANSACTION_CONFLICT = "TransactionConflictException"
 TRIES = 5  # DynamoDB may answer for some of the keys only
 
+Answer = TypeVar("Answer")
 Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
 
 
@@ -36,12 +37,7 @@ def moment(number: Decimal) -> datetime:
 
 def succeeds(write: Callable[[], object]) -> bool:
     """Carry out a conditional write and say whether its condition held. Raises `ItemBusy`."""
-    try:
-        write()
-    except ClientError as error:
-        _raise_unless_condition(error)
-        return False
-    return True
+    return not isinstance(_attempt(write), ClientError)
 
 
 def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
@@ -49,11 +45,8 @@ def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
 
     Raises `ItemBusy`.
     """
-    try:
-        return table.update_item(**arguments, ReturnValues="ALL_NEW")["Attributes"]
-    except ClientError as error:
-        _raise_unless_condition(error)
-        return None
+    answer = _attempt(lambda: table.update_item(**arguments, ReturnValues="ALL_NEW"))
+    return None if isinstance(answer, ClientError) else answer["Attributes"]
 
 
 def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
@@ -61,12 +54,10 @@ def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item
 
     Raises `ItemBusy`.
     """
-    try:
-        done = table.update_item(**arguments, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD")
-    except ClientError as error:
-        _raise_unless_condition(error)
-        return None, "Item" in error.response
-    return done["Attributes"], True
+    answer = _attempt(
+        lambda: table.update_item(**arguments, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+    )
+    return (None, "Item" in answer.response) if isinstance(answer, ClientError) else (answer["Attributes"], True)
 
 
 def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
@@ -74,18 +65,20 @@ def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
 
     Raises `ItemBusy`.
     """
+    answer = _attempt(lambda: table.delete_item(**arguments, ReturnValues="ALL_OLD"))
+    return None if isinstance(answer, ClientError) else answer.get("Attributes")
+
+
+def _attempt(write: Callable[[], Answer]) -> Answer | ClientError:
+    """Carry out a conditional write; return its answer, or DynamoDB's refusal when the condition did not hold."""
     try:
-        return table.delete_item(**arguments, ReturnValues="ALL_OLD").get("Attributes")
+        return write()
     except ClientError as error:
-        _raise_unless_condition(error)
-        return None
-
-
-def _raise_unless_condition(error: ClientError) -> None:
-    if _code(error) == TRANSACTION_CONFLICT:
-        raise ItemBusy("a transaction of somebody else writes to the same record at this moment") from error
-    if _code(error) != "ConditionalCheckFailedException":
-        raise error
+        if _code(error) == TRANSACTION_CONFLICT:
+            raise ItemBusy("a transaction of somebody else writes to the same record at this moment") from error
+        if _code(error) != "ConditionalCheckFailedException":
+            raise
+        return error
 
 
 def _code(error: ClientError) -> str:
