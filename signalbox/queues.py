@@ -14,10 +14,16 @@ MAXIMUM_NAME_LENGTH = 80  # SQS, CreateQueue: letters, digits, hyphens and under
 CAPABILITY_TAG = "signalbox:capability"
 STAGE_TAG = "signalbox:stage"
 EXPIRES_TAG = "signalbox:expires-at"
+FIFO_SUFFIX = ".fifo"  # SQS, CreateQueue: the name of a FIFO queue ends so, and no other's
 
 
 class InvalidQueueName(RejectedError):
     """Raised when a name cannot be the name of an SQS queue."""
+
+
+def is_fifo(name: str) -> bool:
+    """Say whether what is named so, a queue by its name or URL or an exchange, keeps the order of its groups."""
+    return name.endswith(FIFO_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _is_put_aside(record: Record, problem: RejectedError, letters: SqsDeadLetter
     (message,) = messages_of([record])
     buried = put_aside(message, problem, letters, holder=holder)
     if buried is not None:
-        session_wiring.happened(buried)
+        session_wiring.ports().record([buried])
     return buried is not None
 
 

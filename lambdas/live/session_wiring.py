@@ -65,11 +65,6 @@ def timer_dead_letters() -> SqsDeadLetters:
     return SqsDeadLetters(wiring.sqs(), wiring.settings().text("LIVE_DEAD_LETTER_QUEUE_URL"))
 
 
-def happened(event: HistoryEvent) -> None:
-    """Keep what happened until it is written down."""
-    _happened().append(event)
-
-
 def write_down() -> None:
     """Write to the lake, and count, what happened since the last time."""
     happened = _happened()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.aws.effects import look
+from signalbox.queues import is_fifo
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -42,15 +43,15 @@ def bury(
 
 @dataclass(frozen=True, slots=True)
 class SqsDeadLetters:
-    """A dead-letter queue, as whoever puts aside what came out of a queue of the same kind has it."""
+    """A dead-letter queue, as whoever puts messages aside has it."""
 
     sqs: "SQSClient"
     queue_url: str
 
-    def bury(self, message: "Message", *, reason: str) -> None:
-        """Put a message aside, with its reason. Raises `EffectFailed`.
+    def bury(self, message: "Message", *, reason: str, others: Mapping[str, str] | None = None) -> None:
+        """Put a message aside, with its reason and other attributes. Raises `EffectFailed`.
 
-        One of a FIFO queue that is put aside again soon, since a function was killed before its answer, is there once.
+        In a FIFO queue, one that is put aside again soon, since a function was killed before its answer, is there once.
         """
         with look(f"the dead-letter queue {self.queue_url.rpartition('/')[2]!r}"):
             bury(
@@ -59,5 +60,6 @@ class SqsDeadLetters:
                 message.body,
                 reason=reason,
                 message_id=message.message_id,
-                group_id=message.group_id,
+                others=others,
+                group_id=message.group_id if is_fifo(self.queue_url) else None,
             )

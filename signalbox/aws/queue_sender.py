@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.dead_letters import bury
-from signalbox.aws.effects import SERVER_ERROR, look, reason
+from signalbox.aws.dead_letters import SqsDeadLetters
+from signalbox.aws.effects import SERVER_ERROR, reason
 from signalbox.aws.messages import batch_entry
 from signalbox.errors import EffectFailed
 from signalbox.messages import Message, outgoing
@@ -56,19 +56,12 @@ class SqsQueueSender:
         return failed
 
     def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        """Put a message into the split's dead-letter queue, with its reason and whence it came.
+        """Put a message into the dead-letter queue, with its reason and whence it came.
 
         Raises `EffectFailed`.
         """
-        with look("the dead-letter queue of splitting"):
-            bury(
-                self.sqs,
-                self.dead_letter_queue_url,
-                message.body,
-                reason=reason,
-                message_id=message.message_id,
-                others={"OriginalQueue": original},
-            )
+        letters = SqsDeadLetters(self.sqs, self.dead_letter_queue_url)
+        letters.bury(message, reason=reason, others={"OriginalQueue": original})
 
     def _failed(self, batch: Batch) -> Iterator[tuple[Delivery, str | None]]:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]

@@ -36,6 +36,11 @@ def written(s3: Any) -> list[dict[str, Any]]:
     return sorted(events, key=lambda event: event.get("occurred_at", ""))  # what is drained may be any lines
 
 
+def reason_of(letter: dict[str, Any]) -> str:
+    """Return why a message was put aside, of a dead letter as SQS's client has it."""
+    return str(letter["MessageAttributes"]["Reason"]["StringValue"])
+
+
 def cool(*modules: ModuleType) -> None:
     """Make functions cold: what is made once for an instance belongs to the AWS of one test."""
     for module in (*modules, writing):

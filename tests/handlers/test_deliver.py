@@ -32,7 +32,7 @@ from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sarracenia.permissions import Ownership, Right, Role
 from tests.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, reason_of, written
 from tests.handlers.test_route import record_of
 from tests.live_memory import MemoryConnections
 
@@ -313,10 +313,6 @@ def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage
     assert stage.deliver() == []  # soon, and not when its visibility ends
     (letter,) = stage.dead_letters()
     assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left
-
-
-def reason_of(letter: dict[str, Any]) -> str:
-    return str(letter["MessageAttributes"]["Reason"]["StringValue"])
 
 
 def test_a_connection_that_cannot_be_read_comes_again(stage: DeliverStage, monkeypatch) -> None:

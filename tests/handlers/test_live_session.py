@@ -26,6 +26,7 @@ from tests.handlers.live_stage import (  # noqa: F401 - fixtures
     TIMERS,
     stage,
 )
+from tests.handlers.surroundings import reason_of
 
 A = TopicPattern.parse("trial.a")
 
@@ -176,10 +177,6 @@ def put(stage, connection, body):  # noqa: F811
         MessageGroupId=connection,
         MessageDeduplicationId=uuid.uuid4().hex,
     )
-
-
-def reason_of(letter):
-    return letter["MessageAttributes"]["Reason"]["StringValue"]
 
 
 def test_a_glance_is_answered(stage, rendezvous_table, split_table):  # noqa: F811

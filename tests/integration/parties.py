@@ -48,6 +48,29 @@ def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_S
     return found
 
 
+def dead_letter_reasons(
+    sqs: Any, url: str, count: int, *, group: str | None = None, seconds: float = SOON_SECONDS
+) -> dict[str, str]:
+    """Wait for dead letters, with `group` for those of a message group; return their reasons by their bodies."""
+    found: dict[str, str] = {}
+
+    def all_of_them() -> bool:
+        page = sqs.receive_message(
+            QueueUrl=url,
+            MaxNumberOfMessages=10,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+            WaitTimeSeconds=1,
+        )
+        for letter in page.get("Messages", ()):
+            if group in (None, letter["Attributes"].get("MessageGroupId")):
+                found[letter["Body"]] = letter["MessageAttributes"]["Reason"]["StringValue"]
+        return len(found) >= count
+
+    wait_for(all_of_them, f"{count} dead letters in {url}", seconds=seconds)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """A response; header names are in lower case."""

@@ -26,7 +26,7 @@ from signalbox.exchange.posting import Post
 from signalbox.exchange.records import Kind, Place
 from signalbox.exchange.refusals import NotThere
 from signalbox.local.state import State
-from tests.integration.parties import SOON_SECONDS, wait_for
+from tests.integration.parties import SOON_SECONDS, dead_letter_reasons, wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -95,18 +95,7 @@ class Desk:
 
     def dead_letters(self, url: str, count: int) -> dict[str, str]:
         """Return the reasons of dead letters by their bodies."""
-        found: dict[str, str] = {}
-
-        def all_of_them() -> bool:
-            received = self.client.sqs.receive_message(
-                QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], WaitTimeSeconds=1
-            )
-            for one in received.get("Messages", ()):
-                found[one["Body"]] = one["MessageAttributes"]["Reason"]["StringValue"]
-            return len(found) >= count
-
-        wait_for(all_of_them, f"{count} dead letters in {url}", seconds=LATE_SECONDS)
-        return found
+        return dead_letter_reasons(self.client.sqs, url, count, seconds=LATE_SECONDS)
 
     def condition(self, name: str) -> dict[str, Any]:
         told = self.client.status()

@@ -26,7 +26,7 @@ from signalbox.local.demo_live import live_rows
 from signalbox.local.state import CHECKOUT
 from signalbox.web_socket import opening
 from tests.integration.live_place import Place, new_topic
-from tests.integration.parties import wait_for
+from tests.integration.parties import dead_letter_reasons
 
 pytestmark = pytest.mark.emulator
 
@@ -99,28 +99,11 @@ def test_what_nobody_can_read_in_an_inbox_or_outbox_is_put_aside_and_in_nobodys_
         administrator.publish(place.realm, topic, "all the same")
 
         assert taken(client, 1)[0].payload.arguments == ("all the same",)
-    letters = letters_in(sqs, deployment.outputs["LiveOrderedDeadLetterQueueUrl"], of=connection, number=2)
+    url = deployment.outputs["LiveOrderedDeadLetterQueueUrl"]
+    letters = dead_letter_reasons(sqs, url, 2, group=connection, seconds=SOON_SECONDS)
     assert letters.keys() == {"nonsense for LiveInboxUrl", "nonsense for LiveOutboxUrl"}
     assert letters["nonsense for LiveInboxUrl"] == "expected 'f' and a frame, or a JSON object"
     assert letters["nonsense for LiveOutboxUrl"].startswith("a message of 26 characters is nothing that an outbox has")
-
-
-def letters_in(sqs: Any, url: str, *, of: str, number: int) -> dict[str, str]:
-    """Wait for dead letters of a connection; return their reasons by their bodies."""
-    found: dict[str, str] = {}
-
-    def all_of_them() -> bool:
-        page = sqs.receive_message(
-            QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
-        )
-        for letter in page.get("Messages", []):
-            if letter["Attributes"]["MessageGroupId"] == of:
-                found[letter["Body"]] = letter["MessageAttributes"]["Reason"]["StringValue"]
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=letter["ReceiptHandle"])
-        return len(found) == number
-
-    wait_for(all_of_them, f"{number} dead letters of connection {of}", seconds=SOON_SECONDS)
-    return found
 
 
 def test_connections_and_queues_get_what_was_published_by_sqs_and_by_wamp(place: Place, administrator: ExchangeClient):
