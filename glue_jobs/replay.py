@@ -31,7 +31,6 @@ from glue_jobs.arguments import resolved
 from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
 from glue_jobs.replay_place import Place, Target
 from signalbox.aws.letters import DeadLetters
-from signalbox.exchange.copies import is_fifo
 from signalbox.exchange.naming import dead_letter_name
 from signalbox.exchange.patterns import Pattern
 from signalbox.exchange.replaying import Original, original_of_letter
@@ -49,6 +48,7 @@ from signalbox.history.replaying import (
     seconds_needed,
 )
 from signalbox.messages import Message
+from signalbox.queues import is_fifo
 from signalbox.sarracenia.names import ExchangeName, parse_exchange_name
 
 STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "region")

@@ -16,12 +16,12 @@ from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.queue_sender import SqsQueueSender
 from signalbox.aws.replay_records import S3Records
 from signalbox.exchange.bindings import DeclaredName
-from signalbox.exchange.copies import is_fifo
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.replaying import Original, replayed_copy, replayed_publication
 from signalbox.exchange.resending import Resender
 from signalbox.history.replaying import LARGEST_CLAIM, InvalidReplay, ReplayId
 from signalbox.messages import Message
+from signalbox.queues import is_fifo
 from signalbox.sarracenia.names import parse_exchange_name, parse_queue_name
 from signalbox.sending import MAXIMUM_ENTRIES
 

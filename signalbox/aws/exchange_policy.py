@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.exchange.naming import StageNames
-from signalbox.sarracenia.names import FIFO_SUFFIX, UserName
+from signalbox.queues import FIFO_SUFFIX
+from signalbox.sarracenia.names import UserName
 from signalbox.sarracenia.permissions import Ownership, Right, Role, permitted_names
 
 ANYTHING = "*"

@@ -9,8 +9,7 @@ from signalbox.aws.effects import effect
 from signalbox.aws.messages import batch_entry
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message, MessageId, outgoing
-from signalbox.queues import QueueName
-from signalbox.sarracenia.names import FIFO_SUFFIX
+from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, batches
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class SqsExchangeSender:
         left: list[Message] = []
         for batch in batches(Delivery(message, queue) for message in messages):
             # Behind one that was not taken, none may be in a queue that keeps their order.
-            if left and queue.endswith(FIFO_SUFFIX):
+            if left and is_fifo(queue):
                 left += [delivery.message for delivery in batch.deliveries]
                 continue
             for failure in self._sent(batch).get("Failed", []):

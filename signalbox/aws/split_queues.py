@@ -12,11 +12,10 @@ from signalbox.aws.effects import effect, is_passing, look, reason
 from signalbox.aws.messages import batch_entry, message_of
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_ours
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.cloning import DeadLetterQueue, cloned
 from signalbox.splitting.forwarding import Forwarding, returned
-from signalbox.splitting.naming import is_fifo
 from signalbox.splitting.split import Session, SplitQueue
 from signalbox.splitting.target import Target
 from signalbox.splitting.world import Sample, TemporaryQueue

@@ -8,6 +8,7 @@ import typer
 from signalbox.cli.exchange_stage import User, exchanges, seconds
 from signalbox.cli.stage import Aws, Stage
 from signalbox.errors import RejectedError
+from signalbox.queues import FIFO_SUFFIX
 from signalbox.sarracenia.content import DEFAULT_LIMIT_BYTES
 from signalbox.sarracenia.formats import Format
 
@@ -85,7 +86,7 @@ def _owner(exchange: str) -> str | None:
     """Return whose exchange it is, as sr3's sourceFromExchange does."""
     if not exchange.startswith(USER_EXCHANGE):
         return None
-    return exchange.removeprefix(USER_EXCHANGE).removesuffix(".fifo").partition("_")[0] or None
+    return exchange.removeprefix(USER_EXCHANGE).removesuffix(FIFO_SUFFIX).partition("_")[0] or None
 
 
 def size_bytes(text: str, option: str) -> int:

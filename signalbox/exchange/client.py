@@ -23,14 +23,8 @@ from signalbox.exchange.posting import Post, Posted, Poster, PosterSqs
 from signalbox.exchange.records import DEFAULT_PREFETCH, Kind, OrderBy, Place
 from signalbox.exchange.refusals import refusals, using
 from signalbox.messages import MessageId
-from signalbox.queues import QueueName, QueueUrl
-from signalbox.sarracenia.names import (
-    FIFO_SUFFIX,
-    UserName,
-    parse_exchange_name,
-    parse_queue_name,
-    parse_user_name,
-)
+from signalbox.queues import QueueName, QueueUrl, is_fifo
+from signalbox.sarracenia.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
 
 CAPABILITY = "exchange"
 SIGNS_PER_EXPIRY = 4  # a queue is not deleted because one sign of life was late
@@ -185,7 +179,7 @@ class ExchangeClient:
         if order_by is OrderBy.PUBLISHER and self.user is None:
             raise RejectedError(f"exchange {name!r} goes by who publishes: publish as a user, not as an administrator")
         url = self._url(self.names.queue(name))
-        poster = Poster(self.sqs, url, name.endswith(FIFO_SUFFIX), order_by, sender=self.user or "")
+        poster = Poster(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
         with using(Place(Kind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
             yield from poster.publish(posts)
 

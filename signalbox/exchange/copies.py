@@ -11,8 +11,8 @@ from signalbox.exchange.envelope import Delivered, InvalidDelivery, group_of
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.topics import RoutingKey
 from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
-from signalbox.queues import QueueName
-from signalbox.sarracenia.names import FIFO_SUFFIX, ExchangeName
+from signalbox.queues import QueueName, is_fifo
+from signalbox.sarracenia.names import ExchangeName
 
 RETRY = "retry"
 
@@ -44,11 +44,6 @@ class Copy:
     def keeps_order(self) -> bool:
         """Say whether no later message of its key may reach the queue before this one."""
         return self.sequence is not None and is_fifo(self.destination)
-
-
-def is_fifo(name: str) -> bool:
-    """Say whether an exchange or a queue keeps the order of its groups."""
-    return name.endswith(FIFO_SUFFIX)
 
 
 def retry_message(copy: Copy) -> Message:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.copies import Copy, is_fifo, retry_message
+from signalbox.exchange.copies import Copy, retry_message
 from signalbox.exchange.envelope import buried
 from signalbox.exchange.naming import dead_letter_name
 from signalbox.exchange.routing_ports import CopySender, DeclaredQueues, SideBySide, one_by_one
 from signalbox.messages import Message, MessageId
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, batches
 
 

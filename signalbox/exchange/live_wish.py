@@ -7,7 +7,8 @@ from datetime import timedelta
 from signalbox.documents import Section, shown
 from signalbox.exchange.records import LiveSettings, OrderBy, Retention
 from signalbox.exchange.topics import short_string_problem
-from signalbox.sarracenia.names import FIFO_SUFFIX, InvalidUserName, UserName, parse_user_name
+from signalbox.queues import FIFO_SUFFIX, is_fifo
+from signalbox.sarracenia.names import InvalidUserName, UserName, parse_user_name
 
 LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules")
 RETENTION_FIELDS = ("count", "age_seconds")
@@ -71,7 +72,7 @@ def live_wish(section: Section, *, exchange: str) -> LiveWish | None:
             if name != "live":
                 section.problem(name, "is said of live exchanges only, and this one is not to be live")
         return LiveWish(ends=True)
-    if not exchange.endswith(FIFO_SUFFIX):
+    if not is_fifo(exchange):
         section.problem(given[0], f"only ordered exchanges, whose names end with {FIFO_SUFFIX!r}, can be live")
     return LiveWish(
         order_by=_order_by(section),

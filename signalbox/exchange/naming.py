@@ -4,9 +4,8 @@ import hashlib
 from dataclasses import dataclass
 
 from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
-from signalbox.queues import MAXIMUM_NAME_LENGTH, QueueName
+from signalbox.queues import FIFO_SUFFIX, MAXIMUM_NAME_LENGTH, QueueName, is_fifo
 from signalbox.sarracenia.names import (
-    FIFO_SUFFIX,
     HASH_LENGTH,
     ExchangeName,
     InvalidExchangeName,
@@ -73,7 +72,7 @@ class StageNames:
 
 def dead_letter_name(name: QueueName) -> QueueName:
     """Return the name of the dead-letter queue beside a queue in SQS."""
-    suffix = FIFO_SUFFIX if name.endswith(FIFO_SUFFIX) else ""
+    suffix = FIFO_SUFFIX if is_fifo(name) else ""
     stem, ending = name.removesuffix(suffix), DEAD_LETTER_MARK + suffix
     room = MAXIMUM_NAME_LENGTH - len(ending)
     if len(stem) > room:

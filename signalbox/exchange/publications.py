@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.bindings import DeclaredName
-from signalbox.exchange.copies import Copy, is_fifo
+from signalbox.exchange.copies import Copy
 from signalbox.exchange.envelope import LIVE, PUBLISHER, TOPIC, Envelope, InvalidPublication
 from signalbox.exchange.graph import Routes
 from signalbox.exchange.naming import StageNames
 from signalbox.exchange.records import OrderBy
 from signalbox.messages import Attribute, Message, size_bytes
+from signalbox.queues import is_fifo
 from signalbox.sarracenia.names import ExchangeName, UserName
 
 NOBODY = "unknown"

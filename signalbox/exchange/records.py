@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from signalbox.exchange.bindings import DeclaredName
 from signalbox.exchange.patterns import Pattern
-from signalbox.queues import QueueName, QueueUrl
-from signalbox.sarracenia.names import FIFO_SUFFIX, ExchangeName, UserName
+from signalbox.queues import QueueName, QueueUrl, is_fifo
+from signalbox.sarracenia.names import ExchangeName, UserName
 from signalbox.sarracenia.permissions import Ownership, Role
 
 DEFAULT_PREFETCH = 25  # sr3's
@@ -35,7 +35,7 @@ class Place:
     @property
     def is_ordered(self) -> bool:
         """Say whether its messages keep their order."""
-        return self.name.endswith(FIFO_SUFFIX)
+        return is_fifo(self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from signalbox.exchange.copies import is_fifo
 from signalbox.exchange.envelope import Delivered, Envelope, InvalidDelivery, InvalidPublication
 from signalbox.exchange.headers import HEADERS, OWN_NAMES
 from signalbox.exchange.records import OrderBy
 from signalbox.messages import Attribute, Message, MessageId
+from signalbox.queues import is_fifo
 from signalbox.sarracenia.names import ExchangeName
 
 REPLAY = "replay"

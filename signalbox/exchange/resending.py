@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.copies import is_fifo
 from signalbox.exchange.routing_ports import SideBySide, one_by_one
 from signalbox.history.replaying import Sent
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, QueueSender
 
 PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each try

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from signalbox.errors import UnavailableError
 from signalbox.exchange.accounts import Account
-from signalbox.exchange.copies import Copy, is_fifo
+from signalbox.exchange.copies import Copy
 from signalbox.exchange.delivering import Carrier, Outcome
 from signalbox.exchange.envelope import Envelope
 from signalbox.exchange.graph import MAXIMUM_BINDINGS, Graph
@@ -30,7 +30,7 @@ from signalbox.exchange.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.exchange.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.names import ExchangeName, UserName
 
 Entry = Publication | Rejection

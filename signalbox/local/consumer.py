@@ -15,8 +15,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from signalbox.errors import UnavailableError
-from signalbox.queues import QueueName
-from signalbox.splitting.naming import is_fifo
+from signalbox.queues import FIFO_SUFFIX, QueueName, is_fifo
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.literals import RuntimeType
@@ -72,7 +71,7 @@ class DeployedConsumer:
     def registry(self) -> dict[str, object]:
         """Return the document that says which queues it consumes: the id of a queue is its name without `.fifo`."""
         queues = {
-            name.removesuffix(".fifo"): {
+            name.removesuffix(FIFO_SUFFIX): {
                 "queueType": "SQS",
                 "nameSource": {"eventSource": name, "envVar": variable_of(name)},
             }
@@ -206,7 +205,7 @@ class LocalConsumer:
 
 def variable_of(queue: QueueName) -> str:
     """Return the variable from which a local command reads the name of its queue."""
-    return queue.removesuffix(".fifo").upper().replace("-", "_") + "_QUEUE"
+    return queue.removesuffix(FIFO_SUFFIX).upper().replace("-", "_") + "_QUEUE"
 
 
 def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECONDS) -> T:

@@ -5,13 +5,12 @@ import string
 from typing import NewType
 
 from signalbox.errors import RejectedError
-from signalbox.queues import MAXIMUM_NAME_LENGTH, InvalidQueueName, QueueName
+from signalbox.queues import FIFO_SUFFIX, MAXIMUM_NAME_LENGTH, InvalidQueueName, QueueName, is_fifo
 
 UserName = NewType("UserName", str)
 ExchangeName = NewType("ExchangeName", str)
 
 PUBLIC_EXCHANGE = ExchangeName("xpublic")
-FIFO_SUFFIX = ".fifo"
 MAXIMUM_NAME_BYTES = 255  # AMQP, short string
 # What is left of a queue's name in SQS always has its whole `q_USER_`, on which permissions rely.
 MAXIMUM_USER_LENGTH = 32
@@ -66,7 +65,7 @@ def subscriber_queue(user: UserName, *, component: str, configuration: str, shar
 
 def sqs_name(name: str, *, prefix: str = "") -> QueueName:
     """Return the name in SQS of an exchange or queue: its own where SQS takes it, else its beginning and a hash."""
-    suffix = FIFO_SUFFIX if name.endswith(FIFO_SUFFIX) else ""
+    suffix = FIFO_SUFFIX if is_fifo(name) else ""
     stem, room = name.removesuffix(suffix), MAXIMUM_NAME_LENGTH - len(prefix) - len(suffix)
     readable = readable_name(stem)
     if readable == stem and len(stem) <= room:

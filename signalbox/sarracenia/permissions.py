@@ -3,7 +3,8 @@
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from signalbox.sarracenia.names import FIFO_SUFFIX, UserName, readable_name
+from signalbox.queues import FIFO_SUFFIX
+from signalbox.sarracenia.names import UserName, readable_name
 
 
 class Role(StrEnum):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
+from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.environment import ARN_PARTS, Reference
-from signalbox.splitting.naming import DEFAULT_PREFIX, FIFO_SUFFIX
+from signalbox.splitting.naming import DEFAULT_PREFIX
 from signalbox.splitting.registry_file import API_VERSIONS, OLD
 from signalbox.splitting.target import Target
 

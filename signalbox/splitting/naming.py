@@ -3,13 +3,12 @@
 import string
 from dataclasses import dataclass
 
-from signalbox.queues import MAXIMUM_NAME_LENGTH, QueueName, parse_queue_name
+from signalbox.queues import FIFO_SUFFIX, MAXIMUM_NAME_LENGTH, QueueName, is_fifo, parse_queue_name
 
 DEFAULT_PREFIX = "mirrord-"
 DEFAULT_TEMPLATE = "mirrord-tmp-{{RANDOM}}{{FALLBACK}}{{ORIGINAL}}"
 RANDOM, FALLBACK, ORIGINAL = "{{RANDOM}}", "{{FALLBACK}}", "{{ORIGINAL}}"
 DEPLOYED_MARK, SESSION_MARK = "-fallback-", "-"
-FIFO_SUFFIX = ".fifo"
 # A deleted queue's name cannot be used again for a minute, and two splits must never meet in one queue.
 RANDOM_LENGTH = 12
 RANDOM_CHARACTERS = string.ascii_lowercase + string.digits
@@ -53,8 +52,3 @@ def template_problem(template: str, *, prefix: str) -> str | None:
     if not set(longest) <= set(string.ascii_letters + string.digits + "-_"):
         return "has characters other than letters, digits, '-' and '_'"
     return None
-
-
-def is_fifo(name: str) -> bool:
-    """Say whether a queue's name is that of a FIFO queue."""
-    return name.endswith(FIFO_SUFFIX)

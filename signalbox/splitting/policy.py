@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
-from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.naming import DEFAULT_PREFIX, FIFO_SUFFIX
+from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
+from signalbox.splitting.naming import DEFAULT_PREFIX
 
 # mirrord's documentation asks for these. It loses what a session leaves behind; returning that needs the others.
 READ_ORIGINALS = (

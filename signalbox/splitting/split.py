@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, is_fifo
 from signalbox.splitting.matching import SessionId
-from signalbox.splitting.naming import is_fifo
 from signalbox.splitting.session_config import QueueId
 from signalbox.splitting.target import Target
 

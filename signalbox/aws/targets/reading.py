@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.effects import effect
 from signalbox.errors import EffectRefused, RejectedError
-from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
+from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.environment import UnresolvedQueue
 from signalbox.splitting.joining import FoundQueue
-from signalbox.splitting.naming import FIFO_SUFFIX
 from signalbox.splitting.registry import RegisteredQueue
 from signalbox.splitting.split import Split, Stage
 from signalbox.splitting.target import Target
