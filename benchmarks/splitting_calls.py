@@ -14,7 +14,7 @@ from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 
 MESSAGES = 1_000
@@ -175,9 +175,9 @@ def route_of(sessions: int) -> Route:
     return Route.of(stored, split.queues[0], compiler=Languages(), read_at=NOW, settle=settle, known={})
 
 
-def _session(number: int) -> Session:
+def _session(number: int) -> SplitSession:
     entry = {"queue_type": "SQS", "message_filter": {"color": pattern_of(number)}}
-    return Session(
+    return SplitSession(
         session_id=SessionId(f"session-{number}"),
         owner="benchmark",
         config=json.dumps({"feature": {"split_queues": {"*": entry}}}),

@@ -7,10 +7,10 @@ from lambdas.shared.commands import obey
 from lambdas.splitting import control_wiring as wiring
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
-from signalbox.splitting.control.command_handlers import ControlDesk
+from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS
 from signalbox.splitting.control.protocol import REPLY_QUEUE_MARK
-from signalbox.splitting.control.reconcile_loop import RoundDesk
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 
 RECONCILE, STRAYS = "reconcile", "strays"
 
@@ -22,22 +22,22 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     if "Records" in event:
         return obey(event["Records"], answer=_answer, replies=wiring.replies(), reply_prefix=lambda _: _reply_prefix())
     if event["task"] == RECONCILE:
-        return {"woken": RoundDesk(wiring.ports()).wake_all()}
+        return {"woken": ReconcileLoop(wiring.ports()).wake_all()}
     if event["task"] == STRAYS:
-        return {"deleted": _delete_strays()}
+        return {"deleted": _delete_orphans()}
     raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}")
 
 
 def _answer(_record: dict[str, Any], envelope: Envelope) -> object:
-    return ControlDesk(wiring.ports()).answer(envelope.command(COMMANDS))
+    return ControlService(wiring.ports()).answer(envelope.command(COMMANDS))
 
 
 def _reply_prefix() -> str:
     return wiring.stage() + REPLY_QUEUE_MARK
 
 
-def _delete_strays() -> int:
-    deleted = [*wiring.sweep().delete_strays(prefix=wiring.prefix())]
+def _delete_orphans() -> int:
+    deleted = [*wiring.sweep().delete_orphans(prefix=wiring.prefix())]
     deleted += wiring.sweep().delete_reply_queues(prefix=_reply_prefix())
     for name in deleted:
         logger.warning("stray queue %s is deleted", name)

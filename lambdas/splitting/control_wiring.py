@@ -13,25 +13,25 @@ from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.shared.replies import SqsControlQueue, SqsReplies
 from signalbox.aws.shared.sqs import SqsTemporaryQueues
-from signalbox.aws.splitting.audits import AthenaAudits
+from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
 from signalbox.aws.splitting.discovery import AwsDiscovery
 from signalbox.aws.splitting.forwarders import LambdaForwarders
-from signalbox.aws.splitting.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
+from signalbox.aws.splitting.splits import DynamoAnnotations, DynamoLocks, DynamoRegistries, DynamoSamples
 from signalbox.aws.splitting.targets.ecs import EcsTargets
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import SsmTargets
 from signalbox.filters.languages import Languages
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.splitting.consumers.environment import Resolver
+from signalbox.splitting.control.ports import ControlPorts, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
-from signalbox.splitting.model.control_ports import ControlPorts, Store
 from signalbox.splitting.model.events import CAPABILITY
-from signalbox.splitting.model.naming import RANDOM_CHARACTERS, RANDOM_LENGTH
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.ports import Targets
 from signalbox.splitting.model.target import TargetKind
-from signalbox.splitting.model.world import Patience
-from signalbox.splitting.queues.orphan_queues import SplitSweep
+from signalbox.splitting.queues.names import RANDOM_CHARACTERS, RANDOM_LENGTH
+from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
@@ -51,10 +51,10 @@ def prefix() -> str:
 
 
 @cache
-def patience() -> Patience:
+def timings() -> Timings:
     """Return how long what is waited for."""
     settings = wiring.settings()
-    return Patience(
+    return Timings(
         settle=settings.seconds("SPLIT_TIMEOUT_SECONDS") + RECORD_AGE,
         empty_for=settings.seconds("SPLIT_EMPTY_SECONDS"),
         heartbeat=settings.seconds("SPLIT_HEARTBEAT_SECONDS"),
@@ -73,9 +73,9 @@ def replies() -> SqsReplies:
 
 
 @cache
-def sweep() -> SplitSweep:
+def sweep() -> OrphanQueueSweeper:
     """Return what deletes strays."""
-    return SplitSweep(
+    return OrphanQueueSweeper(
         splits=wiring.splits(),
         temporary_queues=SqsTemporaryQueues(wiring.sqs()),
         split_queues=wiring.queues(),
@@ -101,14 +101,14 @@ def ports() -> ControlPorts:
         ),
         targets=_targets(Resolver(compiler)),
         discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix()),
-        audits=_audits(),
+        audit_trail=_audit_trail(),
         control_queue=SqsControlQueue(wiring.sqs(), wiring.settings().text("CONTROL_QUEUE_URL")),
         compiler=compiler,
         clock=wiring.CLOCK,
-        fresh=_random_parts(),
+        random_parts=_random_parts(),
         queue_url=replies().url,
         record=writing.record,
-        patience=patience(),
+        timings=timings(),
         prefix=prefix(),
     )
 
@@ -119,27 +119,27 @@ def _store() -> Store:
         splits=wiring.splits(),
         locks=DynamoLocks(table),
         registries=DynamoRegistries(table),
-        samples=DynamoSamples(table, patience()),
-        notes=DynamoNotes(table),
+        samples=DynamoSamples(table, timings()),
+        annotations=DynamoAnnotations(table),
         ledger=wiring.ledger(),
     )
 
 
-def _audits() -> AthenaAudits:
+def _audit_trail() -> AthenaAuditTrail:
     settings = wiring.settings()
     lake = Athena(
         boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
     )
-    return AthenaAudits(lake, settings.text("HISTORY_TABLE"))
+    return AthenaAuditTrail(lake, settings.text("HISTORY_TABLE"))
 
 
 def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:
-    originals, notes = Originals(wiring.sqs()), DynamoNotes(wiring.table())
+    originals, annotations = OriginalQueues(wiring.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
-        TargetKind.LAMBDA: LambdaTargets(_functions(), originals, notes, resolver, _queue_arn_prefix(), tags),
+        TargetKind.LAMBDA: LambdaTargets(_functions(), originals, annotations, resolver, _queue_arn_prefix(), tags),
         TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
-        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, notes, wiring.CLOCK.now),
+        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, annotations, wiring.CLOCK.now),
     }
 
 

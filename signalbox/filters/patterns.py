@@ -55,7 +55,7 @@ def compile_pattern(text: str, *, case_sensitive: bool, time_limit: timedelta = 
     return _bounded(text, case_sensitive=case_sensitive, time_limit=time_limit)
 
 
-def compile_start(text: str) -> Pattern:
+def compile_anchored(text: str) -> Pattern:
     """Return a pattern that must match from the start of a text on, as with Python's `re.match`.
 
     Raises `InvalidExpression`.

@@ -12,13 +12,12 @@ from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
-from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -87,14 +86,14 @@ class MemorySplits:
 class MemoryLocks:
     held: dict[Target, tuple[str, datetime]] = field(default_factory=dict)
 
-    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+    def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
         found = self.held.get(target)
         if found is not None and found[0] != holder and found[1] > now:
             return False
         self.held[target] = (holder, until)
         return True
 
-    def leave(self, target: Target, *, holder: str) -> None:
+    def release(self, target: Target, *, holder: str) -> None:
         if self.held.get(target, ("",))[0] == holder:
             del self.held[target]
 
@@ -119,7 +118,7 @@ class MemorySamples:
 
     samples: dict[Target, dict[QueueName, tuple[Sample, ...]]] = field(default_factory=dict)
 
-    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
         known = self.samples.setdefault(target, {})
         for name, sample in samples.items():
             known[name] = (*known.get(name, ()), sample)
@@ -129,18 +128,18 @@ class MemorySamples:
 
 
 @dataclass
-class MemoryNotes:
-    notes: dict[Target, dict[str, str]] = field(default_factory=dict)
+class MemoryAnnotations:
+    annotations: dict[Target, dict[str, str]] = field(default_factory=dict)
 
     def of(self, target: Target) -> Mapping[str, str]:
-        return dict(self.notes.get(target, {}))
+        return dict(self.annotations.get(target, {}))
 
     def put(self, target: Target, name: str, text: str) -> None:
-        self.notes.setdefault(target, {}).setdefault(name, text)
+        self.annotations.setdefault(target, {}).setdefault(name, text)
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         for name in names:
-            self.notes.get(target, {}).pop(name, None)
+            self.annotations.get(target, {}).pop(name, None)
 
 
 @dataclass
@@ -221,7 +220,9 @@ class MemorySplitQueues:
     notes: Sequence[str] = ()
     handles: Iterator[int] = field(default_factory=itertools.count)
 
-    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
+    def create(
+        self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
+    ) -> Sequence[str]:
         if name in self.refused:
             raise EffectRefused(self.refused[name])
         if name in self.failing:
@@ -312,7 +313,7 @@ class MemoryTargets:
     `found` are the queues of a target that there is; `switches` has each call's name and target.
     """
 
-    found: dict[Target, Sequence[FoundQueue]] = field(default_factory=dict)
+    found: dict[Target, Sequence[ConsumedQueue]] = field(default_factory=dict)
     states: dict[Target, TargetState] = field(default_factory=dict)
     variables: dict[Target, Mapping[str, QueueName]] = field(default_factory=dict)
     switches: list[tuple[str, Target]] = field(default_factory=list)
@@ -321,7 +322,7 @@ class MemoryTargets:
     is_slow: bool = False
     due: dict[Target, TargetState] = field(default_factory=dict)
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         if registry.target not in self.found:
             raise EffectRefused(f"there is no target {registry.target}")
         return self.found[registry.target]
@@ -360,13 +361,13 @@ class MemoryTargets:
 
 
 @dataclass
-class MemoryAudits:
+class MemoryAuditTrail:
     """History by message id; what happened before the day in question is not told."""
 
-    events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    by_message: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
-    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
-        return [event for event in self.events.get(message_id, []) if event["occurred_at"] >= since.isoformat()]
+    def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        return [event for event in self.by_message.get(message_id, []) if event["occurred_at"] >= since.isoformat()]
 
 
 @dataclass
@@ -377,8 +378,8 @@ class MemoryStore:
     locks: MemoryLocks = field(default_factory=MemoryLocks)
     registries: MemoryRegistries = field(default_factory=MemoryRegistries)
     samples: MemorySamples = field(default_factory=MemorySamples)
-    notes: MemoryNotes = field(default_factory=MemoryNotes)
+    annotations: MemoryAnnotations = field(default_factory=MemoryAnnotations)
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
 
     def __post_init__(self) -> None:
-        self.splits.beside = [self.samples.samples, self.notes.notes]
+        self.splits.beside = [self.samples.samples, self.annotations.annotations]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.splitting.queues import CAPABILITY
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
-from signalbox.splitting.model.world import Forwarder, ForwardingState
+from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient

@@ -15,9 +15,9 @@ from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.forwarding.forwarding import Forwarding, returned
-from signalbox.splitting.model.split import Session, SplitQueue
+from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
+from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Sample, TemporaryQueue
 from signalbox.splitting.queues.queue_attributes import DeadLetterQueue, cloned
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class SqsSplitQueues:
     url_prefix: str
     stage: str
 
-    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
+    def create(
+        self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
+    ) -> Sequence[str]:
         """Make a queue like the original; return notes on what it could not take over. Its tags say whose it is."""
         attributes, tags = self._described(queue.original)
         clone = cloned(
@@ -183,7 +185,7 @@ class SqsSplitQueues:
             yield batch.deliveries[int(failure["Id"])], why
 
 
-def own_tags(*, stage: str, target: Target, session: Session | None) -> dict[str, str]:
+def own_tags(*, stage: str, target: Target, session: SplitSession | None) -> dict[str, str]:
     """Return the tags by which a temporary queue says what it is for; the deployed consumer's has no session."""
     whose = {SESSION_TAG: session.session_id, OWNER_TAG: session.owner} if session else {}
     told = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY, TARGET_TAG: str(target), **whose}

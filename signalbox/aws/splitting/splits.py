@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, reasons, succeeds, transacted, updated
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
+from signalbox.splitting.model.observed_state import Sample, Timings
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import (
     UnreadableRecord,
@@ -23,7 +24,6 @@ from signalbox.splitting.model.records import (
 )
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Patience, Sample
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -112,7 +112,7 @@ class DynamoLocks:
 
     table: "Table"
 
-    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+    def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
         """Take the lock of a target, or keep it; say whether it is ours."""
         item = _key(target, "lock") | {
             "holder": holder,
@@ -122,7 +122,7 @@ class DynamoLocks:
         is_free = Attr("pk").not_exists() | Attr("until").lte(milliseconds(now)) | Attr("holder").eq(holder)
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_free))
 
-    def leave(self, target: Target, *, holder: str) -> None:
+    def release(self, target: Target, *, holder: str) -> None:
         """Give the lock back."""
         is_ours = Attr("holder").eq(holder)
         succeeds(lambda: self.table.delete_item(Key=_key(target, "lock"), ConditionExpression=is_ours))
@@ -159,11 +159,11 @@ class DynamoSamples:
     """`Samples` over the table `Splits`; only who has the lock of a target notes any."""
 
     table: "Table"
-    patience: Patience = field(default_factory=Patience)
+    timings: Timings = field(default_factory=Timings)
 
-    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
         """Add a sample for each queue; the oldest are forgotten, but never one that emptiness is judged by."""
-        kept = with_samples(self.of(target), samples, patience=self.patience)
+        kept = with_samples(self.of(target), samples, timings=self.timings)
         self.table.put_item(Item=_key(target, "samples") | {"samples": samples_text(kept)})
 
     def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
@@ -173,8 +173,8 @@ class DynamoSamples:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoNotes:
-    """`Notes` over the table `Splits`: an attribute for each note, so that one write keeps the older text."""
+class DynamoAnnotations:
+    """`Annotations` over the table `Splits`: an attribute for each note, so that one write keeps the older text."""
 
     table: "Table"
 

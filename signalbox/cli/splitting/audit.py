@@ -11,7 +11,7 @@ from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.forwarding.matching import DEPLOYED
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 QUERY_PREFIX = "queries/"
 ANY = "*"
@@ -30,7 +30,7 @@ def audit(
 ) -> None:
     """Tell who got a message, when, and by which filter; from the history, which is about a minute behind."""
     from signalbox.aws.history.athena import Athena
-    from signalbox.aws.splitting.audits import AthenaAudits
+    from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
     from signalbox.cli.shared.deployment import find_deployment
 
     deployment = find_deployment(aws=aws, stage=stage)
@@ -38,7 +38,7 @@ def audit(
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(client, output(deployment, "HistoryDatabase"), results)
     since = (datetime.now(UTC) - timedelta(days=days)).date()
-    rows = AthenaAudits(athena, output(deployment, "HistoryTable")).trail(message_id, since=since)
+    rows = AthenaAuditTrail(athena, output(deployment, "HistoryTable")).events(message_id, since=since)
     if not rows:
         say(f"nothing is written of {message_id!r} since {since}; the newest events come after about a minute")
     if as_json:

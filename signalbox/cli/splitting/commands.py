@@ -14,7 +14,7 @@ from signalbox.cli.splitting import audit as splitting_history
 from signalbox.cli.splitting import registry
 from signalbox.cli.splitting import sessions as splitting_sessions
 from signalbox.cli.splitting import status as splitting_status
-from signalbox.cli.splitting.stage import control, say_what_is_not_split
+from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
 
 app = typer.Typer(
@@ -88,7 +88,7 @@ def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool) -> list[D
     described = parse_sessions(read_json(sessions), Languages())
     decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns)
     for session in described:
-        say_what_is_not_split(session.config.other_brokers)
+        warn_not_split(session.config.other_brokers)
     return [as_document(number, decision) for number, decision in enumerate(decisions)]
 
 

@@ -13,34 +13,34 @@ from typing import TYPE_CHECKING
 
 from signalbox.cli.shared.signals import STATUS_OF_SIGNALS, handling
 from signalbox.cli.shared.stage import say
-from signalbox.clients.splitting.sessions import SessionEnded, ending
+from signalbox.clients.splitting.sessions import SessionEnded, end_message
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.splitting.control.protocol import GONE
 
 if TYPE_CHECKING:
     from signalbox.clients.splitting.sessions import SessionClient
-    from signalbox.splitting.control.protocol import SessionState
+    from signalbox.splitting.control.protocol import SessionStatus
 
-SECONDS_BETWEEN_BEATS = 10.0
+SECONDS_BETWEEN_HEARTBEATS = 10.0
 
 
 @dataclass(slots=True)
-class Pulse:
+class HeartbeatThread:
     """The signs of life of a session, from a thread of their own; `ended` is set if it ended without us."""
 
     client: "SessionClient"
     on_end: Callable[[], None] = lambda: None
-    seconds: float = SECONDS_BETWEEN_BEATS
+    seconds: float = SECONDS_BETWEEN_HEARTBEATS
     ended: threading.Event = field(default_factory=threading.Event)
     _reason: str = ""
     _over: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
-    def beating(self) -> Iterator["Pulse"]:
+    def running(self) -> Iterator["HeartbeatThread"]:
         """Give signs of life meanwhile; afterwards nobody but the caller uses the client any more."""
         # A daemon: a stage that does not reply must not keep a command from ending.
-        thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         thread.start()
         try:
             yield self
@@ -48,18 +48,18 @@ class Pulse:
             self._over.set()
             thread.join()
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
 
         while not self._over.wait(self.seconds):
             try:
-                state = self.client.beat()
+                state = self.client.heartbeat()
             except (SignalboxError, BotoCoreError, ClientError) as error:
                 # The next may get through; if none does, the stage ends the session as it should.
                 say(f"no sign of life could be given: {error}")
                 continue
             if state.has_ended:
-                self._reason = ending(state)
+                self._reason = end_message(state)
                 self.ended.set()
                 self.on_end()
                 return
@@ -71,7 +71,7 @@ class Pulse:
 
 
 @contextmanager
-def held(client: "SessionClient", *, timeout: timedelta) -> Iterator["SessionState"]:
+def held_session(client: "SessionClient", *, timeout: timedelta) -> Iterator["SessionStatus"]:
     """Start a session and end it however the block ends; a start that fails or is interrupted ends it too."""
     try:
         state = client.start(timeout=timeout)
@@ -100,7 +100,7 @@ def stop(client: "SessionClient") -> None:
 
 
 @dataclass(slots=True)
-class Command:
+class ChildProcess:
     """A command that runs beside a session; signals go on to it."""
 
     words: Sequence[str]

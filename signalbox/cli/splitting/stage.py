@@ -62,7 +62,7 @@ def _plain(name: str, others: str) -> str:
     return "".join(c if (c.isascii() and c.isalnum()) or c in others else "-" for c in name)[:48]
 
 
-def say_what_is_not_split(names: Iterable[str]) -> None:
+def warn_not_split(names: Iterable[str]) -> None:
     """Tell which queues of a session are not on SQS."""
     if found := ", ".join(names):
         say(f"not on SQS, so not split: {found}")

@@ -19,7 +19,7 @@ LONG_POLL_SECONDS = 2  # what a queue waits while another one may have messages
 EVERYTHING = "true"
 
 
-def asked_for(queue_id: str, message_filter: Sequence[str], jq_filter: str | None) -> object:
+def tail_config(queue_id: str, message_filter: Sequence[str], jq_filter: str | None) -> object:
     """Return a mirrord.json that asks for copies: of all messages, if there is no filter."""
     entry: dict[str, object] = {"queue_type": "SQS", "queue_mode": "mirror"}
     if message_filter:

@@ -9,11 +9,11 @@ from typing import Protocol
 from signalbox.clients.control import NoControlReply
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.splitting.control.protocol import READY, SessionState
+from signalbox.splitting.control.protocol import READY, SessionStatus
 
-SECONDS_BETWEEN_LOOKS = 1.0
+POLL_SECONDS = 1.0
 # Less than half of the time after which a session without a sign of life ends.
-BEAT_TIMEOUT = timedelta(seconds=20)
+HEARTBEAT_TIMEOUT = timedelta(seconds=20)
 
 
 class SessionEnded(RejectedError):
@@ -42,7 +42,7 @@ class SessionRequest:
     config: object
 
 
-def _ignore_state(_state: SessionState) -> None:
+def _ignore_state(_state: SessionStatus) -> None:
     """Show no progress."""
 
 
@@ -56,12 +56,12 @@ class SessionClient:
 
     control: Control
     request: SessionRequest
-    on_progress: Callable[[SessionState], None] = _ignore_state
+    on_progress: Callable[[SessionStatus], None] = _ignore_state
     on_wait: Callable[[str], None] = _ignore_text
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
-    def start(self, *, timeout: timedelta) -> SessionState:
+    def start(self, *, timeout: timedelta) -> SessionStatus:
         """Start the session and return it when it is ready; one of the same name and kind is waited for.
 
         Raises `SessionEnded` when it ended on the way, `SessionNotReady`, and what `Control.ask` raises.
@@ -71,29 +71,29 @@ class SessionClient:
         self.on_progress(state)
         while state.phase != READY:
             if state.has_ended:
-                raise SessionEnded(ending(state))
+                raise SessionEnded(end_message(state))
             if self.clock() >= deadline:
                 raise SessionNotReady(f"session {state.session!r} is still {state.phase} when its time is up")
-            self.sleep(SECONDS_BETWEEN_LOOKS)
-            before, state = state, self._looked(state)
+            self.sleep(POLL_SECONDS)
+            before, state = state, self._poll(state)
             if state.phase != before.phase:
                 self.on_progress(state)
         return state
 
-    def _looked(self, before: SessionState) -> SessionState:
+    def _poll(self, before: SessionStatus) -> SessionStatus:
         """Return how the session is, or was when the stage does not reply: there is time to ask again."""
         try:
-            return self.beat()
+            return self.heartbeat()
         except NoControlReply as error:
             self.on_wait(str(error))
             return before
 
-    def _started(self, deadline: float) -> SessionState:
+    def _started(self, deadline: float) -> SessionStatus:
         request, told = self.request, ""
         fields = self._named | {"owner": request.owner, "config": request.config}
         while True:
             try:
-                return SessionState.parse(self.control.ask("start", fields))
+                return SessionStatus.parse(self.control.ask("start", fields))
             except (CommandUnavailable, NoControlReply) as error:
                 # Such as a split that is just being undone: the same again in a moment is what helps, and harmless.
                 if self.clock() >= deadline:
@@ -101,27 +101,27 @@ class SessionClient:
                 if str(error) != told:
                     told = str(error)
                     self.on_wait(told)
-            self.sleep(SECONDS_BETWEEN_LOOKS)
+            self.sleep(POLL_SECONDS)
 
-    def beat(self) -> SessionState:
+    def heartbeat(self) -> SessionStatus:
         """Give a sign of life and return how the session is."""
-        return SessionState.parse(self.control.ask("heartbeat", self._named, timeout=BEAT_TIMEOUT))
+        return SessionStatus.parse(self.control.ask("heartbeat", self._named, timeout=HEARTBEAT_TIMEOUT))
 
-    def stop(self) -> SessionState:
+    def stop(self) -> SessionStatus:
         """End the session and return how it is; what it did not consume is returned meanwhile."""
-        return SessionState.parse(self.control.ask("stop", self._named))
+        return SessionStatus.parse(self.control.ask("stop", self._named))
 
     @property
     def _named(self) -> dict[str, object]:
         return {"target": self.request.target, "session": self.request.session}
 
 
-def ending(state: SessionState) -> str:
+def end_message(state: SessionStatus) -> str:
     """Return in words that a session ended, and why."""
     return f"session {state.session!r} has ended: {state.reason or 'the stage has no reason any more'}"
 
 
-def mirrored(document: object) -> object:
+def mirror_config(document: object) -> object:
     """Return a mirrord.json whose session gets copies and takes nothing; what is wrong with it stays as it is."""
     feature = document.get("feature") if isinstance(document, Mapping) else None
     if not isinstance(document, Mapping) or not isinstance(feature, Mapping):

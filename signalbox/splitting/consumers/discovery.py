@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.consumers.environment import ARN_PARTS, Reference
+from signalbox.splitting.consumers.environment import ARN_PARTS, QueueReference
 from signalbox.splitting.consumers.registry_file import API_VERSIONS, OLD
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 RECEIVE = "sqs:receivemessage"
 ANY = "*"
@@ -70,7 +70,7 @@ def _queues(
 ) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the queues that were not yet seen, each once: a queue that is described twice could not be split."""
     plain = {
-        name: Reference(value).queue_name for name, value in sorted(variables.items()) if _is_queue(value, allowed)
+        name: QueueReference(value).queue_name for name, value in sorted(variables.items()) if _is_queue(value, allowed)
     }
     for queue in mapped:
         if queue not in seen:
@@ -84,7 +84,7 @@ def _queues(
             yield queue, _entry({"envVar": name})
     for name, value in sorted(variables.items()):
         texts = _in_json_map(value)
-        inside = {Reference(one).queue_name for one in texts}
+        inside = {QueueReference(one).queue_name for one in texts}
         if texts and all(_is_queue(one, allowed) for one in texts) and inside.isdisjoint(seen):
             seen |= inside
             yield name, _entry({"envVar": name}) | {"namesFromJsonMap": True}
@@ -111,7 +111,7 @@ def _name(target: Target, container: str | None) -> str:
 
 def _is_queue(value: str, allowed: Sequence[str] | None) -> bool:
     """Say whether a value is a queue that may be received from; a bare word only if the role names just that."""
-    reference = Reference(value)
+    reference = QueueReference(value)
     name = reference.queue_name
     if not _is_name(name):
         return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.forwarding.filters import Compiler
 
@@ -18,7 +18,7 @@ class UnresolvedQueue(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class QueueReference:
     """A queue as a target refers to it: by name, URL or ARN."""
 
     text: str
@@ -60,7 +60,7 @@ class Resolver:
         if not found and source.fallback is not None:
             found = [Resolution(source.key, source.fallback, (), is_added=True)]
         if not found:
-            kind = "variable like" if source.place is Place.VARIABLES_LIKE else "variable"
+            kind = "variable like" if source.kind is SourceKind.VARIABLES_LIKE else "variable"
             raise UnresolvedQueue(f"the target has no {kind} {source.key!r}, and there is no fallback")
         return tuple(self._with_names(one, source) for one in found)
 
@@ -72,7 +72,7 @@ class Resolver:
         """Return the value with temporary names in the places of the originals, and all else as it was."""
 
         def other(text: str) -> str:
-            reference = Reference(text)
+            reference = QueueReference(text)
             return reference.to(names.get(reference.queue_name, reference.queue_name))
 
         rename = self._inside(source, other)
@@ -87,7 +87,7 @@ class Resolver:
         return json.dumps(changed)
 
     def _variables(self, source: NameSource, environment: Mapping[str, str]) -> Iterator[str]:
-        if source.place is Place.VARIABLES_LIKE:
+        if source.kind is SourceKind.VARIABLES_LIKE:
             pattern = self.compiler.pattern(source.key, case_sensitive=True)
             yield from (name for name in sorted(environment) if pattern.matches(name))
         elif source.key in environment:
@@ -100,7 +100,7 @@ class Resolver:
         found: list[QueueName] = []
 
         def note(text: str) -> str:
-            found.append(Reference(text).queue_name)
+            found.append(QueueReference(text).queue_name)
             return text
 
         visit = self._inside(source, note)

@@ -6,14 +6,15 @@ from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from signalbox.splitting.model.naming import DEFAULT_TEMPLATE
+from signalbox.queues import QueueName
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import DEFAULT_TEMPLATE
 
 DEFAULT_SWITCH_TIMEOUT = timedelta(seconds=120)  # mirrord's workloadRestartTimeout
 
 
-class Place(StrEnum):
+class SourceKind(StrEnum):
     """Where a target has a queue's name from; the values are the words of a registry file."""
 
     VARIABLE = "env"
@@ -33,7 +34,7 @@ class NameSource:
     targets that read none themselves.
     """
 
-    place: Place
+    kind: SourceKind
     key: str = ""
     fallback: str | None = None
     selector: str | None = None
@@ -50,6 +51,17 @@ class RegisteredQueue:
     sources: tuple[NameSource, ...]
     tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     sns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumedQueue:
+    """A queue that a target consumes, as its registry and its variables say."""
+
+    queue_id: QueueId
+    original: QueueName
+    visibility: timedelta
+    sns: bool = False
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_reader import RegistryReader
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 OLD, NEW, PROPERTIES = "MirrordWorkloadQueueRegistry", "MirrordSplitConfig", "MirrordPropertyList"
 API_VERSIONS = {

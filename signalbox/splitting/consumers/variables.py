@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource
-from signalbox.splitting.consumers.switching import combined
-from signalbox.splitting.model.world import TargetState
+from signalbox.splitting.model.observed_state import TargetState, combined_state
 
 Names = Mapping[QueueName, QueueName]
 
@@ -59,7 +58,7 @@ class Variables:
 
     def state(self, environment: Mapping[str, str], names: Names) -> TargetState:
         """Return from where whoever has this environment reads; what names no temporary queue counts as original."""
-        return combined(self._states(environment, frozenset(names.values())))
+        return combined_state(self._states(environment, frozenset(names.values())))
 
     def _states(self, environment: Mapping[str, str], temporary: frozenset[QueueName]) -> Iterator[TargetState]:
         for source in self.sources:

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.observation import note_start
+from signalbox.splitting.control.observation import record_start
+from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.forwarding.returned_messages import Returning
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.model.actions import (
@@ -19,17 +20,16 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.control_ports import ControlPorts
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.split import Split, SplitQueue
 
-QUEUE_NOTE = "queue"
-# Messages are returned by a record as it was read: for no longer than that stays true (`Patience.settle`).
+QUEUE_ANNOTATION = "queue"
+# Messages are returned by a record as it was read: for no longer than that stays true (`Timings.settle`).
 RETURNING_FOR = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class EffectExecutor:
     """Carries out effects by a record as it was just read. Each may be carried out twice."""
 
     ports: ControlPorts
@@ -41,7 +41,7 @@ class Effects:
         """Return the record."""
         return self.stored.split
 
-    def carry_out(self, effect: Effect) -> bool:
+    def execute(self, effect: Effect) -> bool:
         """Carry out one effect; say whether there may be more of it to do at once.
 
         Raises `EffectRefused` and `EffectFailed`.
@@ -57,7 +57,7 @@ class Effects:
             case SwitchTargetBack():
                 targets.switch_back(self.split, self.registry)
             case StartForwarding(original):
-                note_start(self.ports, self.split, original, now=self.ports.now())
+                record_start(self.ports, self.split, original, now=self.ports.now())
                 self.ports.forwarders.start(original)
             case StopForwarding(original):
                 self.ports.forwarders.stop(original)
@@ -72,12 +72,12 @@ class Effects:
         queue = self._queue(effect.original)
         notes = self.ports.queues.create(effect.name, queue, target=self.split.target, session=session)
         if notes:
-            name = queue_note(effect.name)
-            self.ports.store.notes.put(self.split.target, name, "\n".join(notes))
+            name = queue_annotation(effect.name)
+            self.ports.store.annotations.put(self.split.target, name, "\n".join(notes))
 
     def _return(self, effect: ReturnMessages) -> bool:
         now, queue = self.ports.now(), self._queue(effect.original)
-        settle, until = self.ports.patience.settle, now + RETURNING_FOR
+        settle, until = self.ports.timings.settle, now + RETURNING_FOR
         route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
         work = Returning(self.ports, route, effect.name)
         while is_done := work.step(to_original=effect.to_original):
@@ -89,6 +89,6 @@ class Effects:
         return next(queue for queue in self.split.queues if queue.original == original)
 
 
-def queue_note(name: QueueName) -> str:
+def queue_annotation(name: QueueName) -> str:
     """Return under which name the notes on a temporary queue are kept."""
-    return f"{QUEUE_NOTE}:{name}"
+    return f"{QUEUE_ANNOTATION}:{name}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
-from signalbox.splitting.model.actions import ForgetSplit, Record, recorded
+from signalbox.splitting.model.actions import ForgetSplit, Record, apply_change
 from signalbox.splitting.model.ports import Splits, StoredSplit
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
@@ -42,10 +42,10 @@ def written_down(splits: Splits, seen: StoredSplit, action: Record, *, now: date
 
     def as_decided(split: Split) -> Split:
         check(split, seen)
-        return recorded(split, action, now=now) or split
+        return apply_change(split, action, now=now) or split
 
     if isinstance(action, ForgetSplit):
-        recorded(seen.split, action, now=now)  # refuses what may not follow
+        apply_change(seen.split, action, now=now)  # refuses what may not follow
         if not splits.forget(seen):
             raise RecordChanged(f"the split of {seen.split.target} was changed meanwhile")
         return None

@@ -24,7 +24,7 @@ class SessionQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionStatus:
     """A session as the stage tells it; `document` is all that it told. One that ended has the phase `GONE`."""
 
     session: str
@@ -36,7 +36,7 @@ class SessionState:
     document: Mapping[str, object]
 
     @classmethod
-    def parse(cls, value: object) -> "SessionState":
+    def parse(cls, value: object) -> "SessionStatus":
         """Return the state in a result. Raises `InvalidControlReply`."""
         problems = Problems()
         section = Section.of(value, "session", problems)

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import Request, new_split, with_session
+from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
 from signalbox.splitting.control.commands import Start
 from signalbox.splitting.control.optimistic_update import TRIES, RecordBusy
-from signalbox.splitting.control.presentation import Telling
-from signalbox.splitting.control.reconcile_loop import RoundDesk
+from signalbox.splitting.control.ports import ControlPorts, NoRegistry
+from signalbox.splitting.control.presentation import SplitPresenter
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from signalbox.splitting.model import events
-from signalbox.splitting.model.control_ports import ControlPorts, NoRegistry
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import parse_mirrord_file
-from signalbox.splitting.model.split import Session, Split
+from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
 
 MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs stand in one record: DynamoDB takes 400 KB
@@ -32,7 +32,7 @@ class QueueTaken(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class JoinableSplit:
     """What a session joins: a split that is there, or a new one."""
 
     split: Split
@@ -41,55 +41,57 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Admission:
     """A split with a session more, and what that session's command is to have in its environment."""
 
     split: Split
-    session: Session
+    session: SplitSession
     environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Starting:
+class SessionStarter:
     """Starts sessions. The same one a second time changes nothing, and is told again."""
 
     ports: ControlPorts
 
     def start(self, command: Start) -> dict[str, object]:
         """Write a session down and return it. Raises `RejectedError` and `UnavailableError`."""
-        asks_for = parse_mirrord_file(command.config, self.ports.compiler)
-        request = Request(command.session_id, command.owner, _kept_config(command.config), asks_for)
+        parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
+        request = AdmissionRequest(
+            command.session_id, command.owner, _stored_config_text(command.config), parsed_config
+        )
         now, target = self.ports.now(), command.target
-        stored, joined = self._stored(target, request, now=now)
-        telling = Telling(self.ports)
-        telling.note_environment(target, joined.session, joined.environment)
-        if joined.session.started_at == now:
-            self.ports.record((events.session(joined.session, "started", target=target, at=now),))
-        RoundDesk(self.ports).wake(target)
-        return telling.session(stored.split, command.session_id)
+        stored, admission = self._stored(target, request, now=now)
+        presenter = SplitPresenter(self.ports)
+        presenter.save_environment(target, admission.session, admission.environment)
+        if admission.session.started_at == now:
+            self.ports.record((events.session(admission.session, "started", target=target, at=now),))
+        ReconcileLoop(self.ports).wake(target)
+        return presenter.session(stored.split, command.session_id)
 
-    def _stored(self, target: Target, request: Request, *, now: datetime) -> tuple[StoredSplit, Joined]:
+    def _stored(self, target: Target, request: AdmissionRequest, *, now: datetime) -> tuple[StoredSplit, Admission]:
         """Return the record with the session; of two who start at the same moment the second joins the first."""
         splits = self.ports.store.splits
         for _ in range(TRIES):
             stored = splits.find(target)
-            began = self._began(stored) if stored else self._begins(target, now=now)
-            joined = self._joined(began, request, now=now)
-            if stored is not None and joined.split == stored.split:
-                return stored, joined
+            joinable = self._existing_split(stored) if stored else self._new_split(target, now=now)
+            admission = self._admission(joinable, request, now=now)
+            if stored is not None and admission.split == stored.split:
+                return stored, admission
             if stored is None:
-                saved = splits.create(joined.split, documents=began.documents)
+                saved = splits.create(admission.split, documents=joinable.documents)
             else:
-                saved = splits.save(joined.split, replacing=stored)
+                saved = splits.save(admission.split, replacing=stored)
             if saved is not None:
-                return saved, joined
-            self._refuse_taken(joined.split)
+                return saved, admission
+            self._refuse_taken(admission.split)
         raise RecordBusy(f"the split of {target} is changed by many at the same time")
 
-    def _began(self, stored: StoredSplit) -> Beginning:
-        return Beginning(stored.split, self.ports.registry_of(stored), stored.documents)
+    def _existing_split(self, stored: StoredSplit) -> JoinableSplit:
+        return JoinableSplit(stored.split, self.ports.registry_of(stored), stored.documents)
 
-    def _begins(self, target: Target, *, now: datetime) -> Beginning:
+    def _new_split(self, target: Target, *, now: datetime) -> JoinableSplit:
         known = self.ports.store.registries.find(target)
         if known is None:
             raise NoRegistry(f"nothing is known of the queues of {target}: apply a registry, or discover one, first")
@@ -98,22 +100,22 @@ class Starting:
             target,
             tuple(self.ports.targets_of(target).find(registry)),
             names=self.ports.names(registry),
-            fresh=self.ports.fresh,
+            random_parts=self.ports.random_parts,
             now=now,
             switch_timeout=registry.switch_timeout,
             drain_timeout=registry.drain_timeout,
         )
-        return Beginning(split, registry, known.documents)
+        return JoinableSplit(split, registry, known.documents)
 
-    def _joined(self, began: Beginning, request: Request, *, now: datetime) -> Joined:
-        names = self.ports.names(began.registry)
-        split = with_session(began.split, request, names=names, fresh=self.ports.fresh, now=now)
+    def _admission(self, joinable: JoinableSplit, request: AdmissionRequest, *, now: datetime) -> Admission:
+        names = self.ports.names(joinable.registry)
+        split = with_session(joinable.split, request, names=names, random_parts=self.ports.random_parts, now=now)
         size = sum(len(session.config.encode()) for session in split.sessions)
         if size > MAXIMUM_CONFIGS_BYTES:
             raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes together")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
-        environment = self.ports.targets_of(split.target).environment(began.registry, session.queues)
-        return Joined(split, session, environment)
+        environment = self.ports.targets_of(split.target).environment(joinable.registry, session.queues)
+        return Admission(split, session, environment)
 
     def _refuse_taken(self, split: Split) -> None:
         for queue in split.queues:
@@ -122,7 +124,7 @@ class Starting:
                 raise QueueTaken(f"queue {queue.original!r} is split for {other.split.target} already")
 
 
-def _kept_config(document: object) -> str:
+def _stored_config_text(document: object) -> str:
     """Return the part of a mirrord.json that is kept; the rest of it is none of our business, and may be secret."""
     feature = document.get("feature") if isinstance(document, Mapping) else None
     queues = feature.get("split_queues") if isinstance(feature, Mapping) else None

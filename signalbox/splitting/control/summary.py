@@ -1,12 +1,12 @@
-"""Splits at a glance, from their records alone: who shares which queues, and how far it is."""
+"""Splits at a summary, from their records alone: who shares which queues, and how far it is."""
 
 from collections.abc import Iterable
 
 from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
-from signalbox.splitting.model.split import Session, Split
+from signalbox.splitting.model.split import Split, SplitSession
 
 
-def glance(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:
+def summary(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:
     """Return what is told of each split, in the order of the targets; one that cannot be read says why."""
     return sorted(map(_told, splits), key=lambda told: str(told["target"]))
 
@@ -27,7 +27,7 @@ def _split(split: Split) -> dict[str, object]:
     }
 
 
-def _session(session: Session) -> dict[str, object]:
+def _session(session: SplitSession) -> dict[str, object]:
     return {
         "session": session.session_id,
         "owner": session.owner,

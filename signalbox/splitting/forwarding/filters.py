@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from signalbox.errors import RejectedError
-from signalbox.splitting.model.message import Subject
+from signalbox.splitting.forwarding.filter_input import FilterInput
 
 
 class InvalidExpression(RejectedError):
@@ -63,7 +63,7 @@ class Verdict:
 class Filter(Protocol):
     """Something that claims messages or not."""
 
-    def verdict(self, subject: Subject) -> Verdict:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return whether the message is claimed, and why. Raises `FilterTooSlow`."""
         ...
 
@@ -93,9 +93,9 @@ class AttributePattern:
             not_found=Verdict(matches=False, reason=f"{path}: does not match {text!r}"),
         )
 
-    def verdict(self, subject: Subject) -> Verdict:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return whether an attribute of that name has a value in which the pattern is found."""
-        values = subject.values.get(self.key)
+        values = filter_input.values.get(self.key)
         if not values:
             return self.absent
         for value in values:
@@ -121,9 +121,9 @@ class MetadataPattern:
             not_found=Verdict(matches=False, reason=f"{path}: no attribute matches {text!r}"),
         )
 
-    def verdict(self, subject: Subject) -> Verdict:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return whether the pattern is found in the line of any attribute."""
-        for name, value in subject.lines:
+        for name, value in filter_input.lines:
             if self.pattern.matches(f"{name}: {value}"):
                 return self.found
         return self.not_found
@@ -135,10 +135,10 @@ class ProgramFilter:
 
     program: Program
 
-    def verdict(self, subject: Subject) -> Verdict:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return whether the program says `true` of the SQS `Message` object."""
         try:
-            outputs = self.program.outputs(subject.message.document)
+            outputs = self.program.outputs(filter_input.message.document)
         except ProgramFailed:
             # Without the program's own words, which quote the message.
             return Verdict(matches=False, reason="jq_filter: ends with an error, which is no match")
@@ -154,11 +154,11 @@ class AllOf:
     parts: tuple[Filter, ...]
     without_parts: str
 
-    def verdict(self, subject: Subject) -> Verdict:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return the first refusal, or what all parts say."""
         verdicts = []
         for part in self.parts:
-            verdicts.append(part.verdict(subject))
+            verdicts.append(part.verdict(filter_input))
             if not verdicts[-1].matches:
                 return verdicts[-1]
         reasons = "; ".join(verdict.reason for verdict in verdicts)
@@ -171,11 +171,11 @@ class AnyOf:
 
     parts: tuple[Filter, ...]
 
-    def verdict(self, subject: Subject) -> Verdict:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return the first claim, or all refusals."""
         refusals = []
         for part in self.parts:
-            verdict = part.verdict(subject)
+            verdict = part.verdict(filter_input)
             if verdict.matches:
                 return verdict
             refusals.append(verdict.reason)

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import NewType
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.filters import Filter, FilterTooSlow
-from signalbox.splitting.model.message import Subject
 
 SessionId = NewType("SessionId", str)
 
@@ -69,14 +69,14 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
     The first session that steals it owns it; each session that mirrors it gets a copy, whoever owns it. With `ask_all`
     those are asked too that come too late to own it, and the verdicts have those who do not match.
     """
-    subject = Subject.of(message, sns=sns)
+    filter_input = FilterInput.of(message, sns=sns)
     owner: SessionId | None = None
     copies: list[SessionId] = []
     verdicts: list[SessionVerdict] = []
     for claim in claims:
         if owner is not None and claim.mode is Mode.STEAL and not ask_all:
             continue
-        verdict = _verdict(claim, subject, with_refusal=ask_all)
+        verdict = _verdict(claim, filter_input, with_refusal=ask_all)
         if verdict is None:
             continue
         verdicts.append(verdict)
@@ -88,9 +88,9 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
     return Decision(owner, tuple(copies), tuple(verdicts))
 
 
-def _verdict(claim: Claim, subject: Subject, *, with_refusal: bool) -> SessionVerdict | None:
+def _verdict(claim: Claim, filter_input: FilterInput, *, with_refusal: bool) -> SessionVerdict | None:
     try:
-        verdict = claim.filter.verdict(subject)
+        verdict = claim.filter.verdict(filter_input)
     except FilterTooSlow as error:
         return SessionVerdict(claim.session, claim.mode, Outcome.TOO_SLOW, str(error))
     if verdict.matches:

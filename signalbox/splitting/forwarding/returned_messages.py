@@ -11,12 +11,12 @@ from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
 from signalbox.splitting.control.optimistic_update import changed
+from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.forwarding.forwarding import Forwarding
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
-from signalbox.splitting.model.control_ports import ControlPorts
-from signalbox.splitting.model.split import Session, ended
+from signalbox.splitting.model.split import SplitSession, ended
 
 # Filters may be slow, and what was decided is to be sent while the record still is as it was read.
 DECIDING_FOR = timedelta(seconds=5)
@@ -53,7 +53,7 @@ class Returning:
         self.ports.record(tuple(self._returned(message, None, None) for message in done))
         return undone
 
-    def _forwarded(self, messages: Sequence[Message], left_by: Session) -> Sequence[MessageId]:
+    def _forwarded(self, messages: Sequence[Message], left_by: SplitSession) -> Sequence[MessageId]:
         decisions = self._decisions(messages, left_by)
         self._end_slow(tuple(decisions.values()))
         undecided = [one.message_id for one in messages if one.message_id not in decisions]
@@ -93,7 +93,7 @@ class Returning:
         self.ports.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
         return True
 
-    def _decisions(self, messages: Sequence[Message], left_by: Session) -> dict[MessageId, Decision]:
+    def _decisions(self, messages: Sequence[Message], left_by: SplitSession) -> dict[MessageId, Decision]:
         """Return who gets the messages, as many from the first on as there is time for, and one at least."""
         until = self.ports.now() + DECIDING_FOR
         decisions: dict[MessageId, Decision] = {}
@@ -103,7 +103,7 @@ class Returning:
             decisions[message.message_id] = self._decision(message, left_by)
         return decisions
 
-    def _decision(self, message: Message, left_by: Session) -> Decision:
+    def _decision(self, message: Message, left_by: SplitSession) -> Decision:
         received_at = message.first_received_at or self.ports.now()
         heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
         claims = [self.route.claims[one.session_id] for one in heirs if one.session_id in self.route.claims]
@@ -114,7 +114,7 @@ class Returning:
             cancel = partial(ended, session_id=verdict.session, reason=TOO_SLOW + verdict.reason, now=self.ports.now())
             changed(self.ports.store.splits, self.route.split.target, cancel)
 
-    def _returned(self, message: Message, decision: Decision | None, left_by: Session | None) -> HistoryEvent:
+    def _returned(self, message: Message, decision: Decision | None, left_by: SplitSession | None) -> HistoryEvent:
         return events.returned(
             message,
             decision,

@@ -14,7 +14,7 @@ from signalbox.splitting.forwarding.forwarding import deliveries
 from signalbox.splitting.forwarding.matching import Claim, Decision, SessionId, decide
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import SessionConfig, parse_mirrord_file
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession
 
 TOO_SLOW = "filter too slow: "
 """How the reason begins with which a session is ended whose filter takes too long; `Route` knows it by that."""
@@ -51,7 +51,7 @@ class Route:
         """Return the route of a record; what is `known` of its sessions' filters is not compiled again."""
         sessions = stored.split.sessions
         texts = {session.config for session in sessions}
-        configs = {text: known[text] if text in known else config_of(text, compiler) for text in texts}
+        configs = {text: known[text] if text in known else stored_config(text, compiler) for text in texts}
         claims = {}
         unreadable = {}
         for session in sessions:
@@ -89,7 +89,7 @@ class Route:
         names = {session.session_id: session.queues[self.original] for session in self.split.sessions}
         return deliveries(message, decision, deployed=self.queue.deployed, sessions=names)
 
-    def _is_silent(self, session: Session, received_at: datetime) -> bool:
+    def _is_silent(self, session: SplitSession, received_at: datetime) -> bool:
         """Say whether a session of a FIFO queue, ended because its filter is too slow, is not asked any more.
 
         What was first received before all functions knew is still asked about: another answer than at the first try
@@ -99,7 +99,7 @@ class Route:
         return is_slow and received_at >= session.since + self.settle
 
 
-def config_of(text: str, compiler: Compiler) -> SessionConfig | RejectedError:
+def stored_config(text: str, compiler: Compiler) -> SessionConfig | RejectedError:
     """Return what a session asked for, from the text in its record, or why that cannot be read."""
     try:
         return parse_mirrord_file(json.loads(text), compiler)

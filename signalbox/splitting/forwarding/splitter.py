@@ -18,7 +18,7 @@ from signalbox.splitting.model.ports import Ledger, SplitQueues, Splits
 from signalbox.splitting.model.split import ended
 
 RECORD_AGE = timedelta(seconds=2)
-"""How old a record may be by which messages are forwarded; it is part of `Patience.settle`."""
+"""How old a record may be by which messages are forwarded; it is part of `Timings.settle`."""
 SAVE_TRIES = 10  # others write the record too: heartbeats of each session every few seconds, and the control function
 REASON_CHARACTERS = 500  # of a reason that may quote a filter of any length; the record must stay small
 
@@ -52,7 +52,7 @@ class _Work:
 class Splitter:
     """Forwards batches of messages; keeps the record and its filters between calls. Use it from one thread only.
 
-    `settle` is `Patience.settle`. After `budget` no further message of a batch is decided on, so that a batch of slow
+    `settle` is `Timings.settle`. After `budget` no further message of a batch is decided on, so that a batch of slow
     filters ends before the function's time does: the rest comes again.
     """
 

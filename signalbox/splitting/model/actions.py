@@ -111,7 +111,7 @@ Effect = (
 Action = Record | Effect
 
 
-def recorded(split: Split, action: Record, *, now: datetime) -> Split | None:
+def apply_change(split: Split, action: Record, *, now: datetime) -> Split | None:
     """Return the record after a change to it; None when the split has ended."""
     if isinstance(action, ForgetSplit):
         _check(split, None)

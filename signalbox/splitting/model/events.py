@@ -7,7 +7,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Outcome, SessionId
-from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
 CAPABILITY = "splitting"
@@ -66,7 +66,7 @@ def dead_letter(message: Message, *, target: Target, original: QueueName, reason
     return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
 
 
-def session(found: Session, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
+def session(found: SplitSession, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
     """Return the event of a session that `started`, is `ready` or has `ended`; the latency counts from its start."""
     started = round(found.started_at.timestamp() * 1000)
     return HistoryEvent(

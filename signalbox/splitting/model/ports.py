@@ -7,11 +7,10 @@ from typing import Protocol
 
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
+from signalbox.splitting.model.observed_state import Forwarder, Sample, TargetState, TemporaryQueue
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Forwarder, Sample, TargetState, TemporaryQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +70,11 @@ class Splits(Protocol):
 class Locks(Protocol):
     """Who works on a target: one at a time, and nobody for longer than a function lives."""
 
-    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+    def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
         """Take the lock of a target, or keep it; say whether it is ours."""
         ...
 
-    def leave(self, target: Target, *, holder: str) -> None:
+    def release(self, target: Target, *, holder: str) -> None:
         """Give the lock back."""
         ...
 
@@ -99,7 +98,7 @@ class Registries(Protocol):
 class Samples(Protocol):
     """The newest samples of temporary queues' counters."""
 
-    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
         """Add a sample for each queue; the oldest are forgotten, but never one that emptiness is judged by."""
         ...
 
@@ -108,7 +107,7 @@ class Samples(Protocol):
         ...
 
 
-class Notes(Protocol):
+class Annotations(Protocol):
     """What an adapter must remember of a target from its first switch until the split ends, such as an old value."""
 
     def of(self, target: Target) -> Mapping[str, str]:
@@ -143,7 +142,9 @@ class Ledger(Protocol):
 class SplitQueues(Protocol):
     """The temporary queues."""
 
-    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
+    def create(
+        self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
+    ) -> Sequence[str]:
         """Make a queue like the original; return notes on what it could not take over. Its tags say whose it is.
 
         Raises `EffectRefused` and `EffectFailed`.
@@ -196,7 +197,7 @@ class Forwarders(Protocol):
 class Targets(Protocol):
     """The deployed consumers of one kind; `registry` is the one that the split began with."""
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a target consumes. Raises `RejectedError` with the place that has no queue."""
         ...
 

@@ -8,10 +8,10 @@ from typing import Any
 from signalbox.errors import UnavailableError
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Sample, Timings
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import InvalidTarget, Target
-from signalbox.splitting.model.world import Patience, Sample
 
 VERSION = 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,24 +71,24 @@ def read_samples(text: str) -> dict[QueueName, tuple[Sample, ...]]:
 
 
 def with_samples(
-    known: Mapping[QueueName, Sequence[Sample]], new: Mapping[QueueName, Sample], *, patience: Patience
+    known: Mapping[QueueName, Sequence[Sample]], new: Mapping[QueueName, Sample], *, timings: Timings
 ) -> dict[QueueName, tuple[Sample, ...]]:
     """Return the samples with new ones added, without those that `is_empty` does not ask for, and queues long gone."""
     added = {name: (*known.get(name, ()), *([new[name]] if name in new else [])) for name in {**known, **new}}
     newest = max((found[-1].at for found in added.values() if found), default=EPOCH)
     return {
-        name: _still_asked_for(found, patience)
+        name: _still_asked_for(found, timings)
         for name, found in added.items()
         if found and newest - found[-1].at <= KEPT_FOR
     }
 
 
-def _still_asked_for(samples: Sequence[Sample], patience: Patience) -> tuple[Sample, ...]:
+def _still_asked_for(samples: Sequence[Sample], timings: Timings) -> tuple[Sample, ...]:
     """Return the newest samples: the zeros in a row, as far back as emptiness is judged, else only the newest."""
     newest = samples[-1]
     kept: list[Sample] = []
     for sample in reversed(samples):
-        covers = len(kept) >= patience.empty_samples and newest.at - kept[-1].at >= patience.empty_for
+        covers = len(kept) >= timings.empty_samples and newest.at - kept[-1].at >= timings.empty_for
         if covers or (kept and not (sample.is_zero and newest.is_zero)):
             break
         kept.append(sample)
@@ -106,7 +106,7 @@ def _queue_document(queue: SplitQueue) -> Document:
     }
 
 
-def _session_document(session: Session) -> Document:
+def _session_document(session: SplitSession) -> Document:
     return {
         "session_id": session.session_id,
         "owner": session.owner,
@@ -146,8 +146,8 @@ def _queue(document: Document) -> SplitQueue:
     )
 
 
-def _session(document: Document) -> Session:
-    return Session(
+def _session(document: Document) -> SplitSession:
+    return SplitSession(
         session_id=SessionId(document["session_id"]),
         owner=document["owner"],
         config=document["config"],

@@ -76,7 +76,7 @@ class SplitQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SplitSession:
     """One person's share; `queues` has its temporary queue for each original, also where it claims nothing.
 
     `since` is when its phase began. `config` is what it asked for, as text. Only messages of the originals in `stolen`
@@ -120,7 +120,7 @@ class Split:
 
     target: Target
     queues: tuple[SplitQueue, ...]
-    sessions: tuple[Session, ...]
+    sessions: tuple[SplitSession, ...]
     stage: Stage
     since: datetime
     switch_timeout: timedelta
@@ -128,15 +128,15 @@ class Split:
     was_split: bool = False
 
     @property
-    def live(self) -> tuple[Session, ...]:
+    def live(self) -> tuple[SplitSession, ...]:
         """Return the sessions that are not ending."""
         return tuple(session for session in self.sessions if session.phase is not Phase.ENDING)
 
-    def session(self, session_id: SessionId) -> Session | None:
+    def session(self, session_id: SessionId) -> SplitSession | None:
         """Return a session, or None."""
         return next((session for session in self.sessions if session.session_id == session_id), None)
 
-    def routed(self, original: QueueName, *, received_at: datetime) -> tuple[Session, ...]:
+    def routed(self, original: QueueName, *, received_at: datetime) -> tuple[SplitSession, ...]:
         """Return the sessions that a message of a queue is matched against, in order of start.
 
         `received_at` is when the message was received for the first time. In a FIFO queue the answer stays the same
@@ -147,7 +147,7 @@ class Split:
             return tuple(one for one in self.sessions if one.phase in MATCHING)
         return tuple(one for one in self.sessions if one.counts_for(original, received_at))
 
-    def heirs(self, session: Session, original: QueueName, *, received_at: datetime) -> tuple[Session, ...]:
+    def heirs(self, session: SplitSession, original: QueueName, *, received_at: datetime) -> tuple[SplitSession, ...]:
         """Return the sessions that get what an ending one leaves, if they match it.
 
         Those that end later than it count in FIFO queues, as in `routed`; so returned messages never go in a circle.
@@ -155,7 +155,7 @@ class Split:
         routed = self.routed(original, received_at=received_at)
         return tuple(one for one in routed if one.phase is not Phase.ENDING or self.ends_before(session, one))
 
-    def ends_before(self, session: Session, other: Session) -> bool:
+    def ends_before(self, session: SplitSession, other: SplitSession) -> bool:
         """Say of two sessions that end whether the first began to end before the other."""
         keys = [(one.since, self.sessions.index(one)) for one in (session, other)]
         return keys[0] < keys[1]
@@ -168,7 +168,7 @@ class Split:
         """
         return is_fifo(original) and bool(self.closers(original))
 
-    def closers(self, original: QueueName) -> tuple[Session, ...]:
+    def closers(self, original: QueueName) -> tuple[SplitSession, ...]:
         """Return the ending sessions for which the forwarding of a FIFO queue pauses."""
         used = [one for one in self.sessions if one.phase is Phase.ENDING and one.has_matched]
         return tuple(one for one in used if one.may_own(original) or not self.live)
@@ -182,13 +182,13 @@ def ended(split: Split, session_id: SessionId, *, reason: str, now: datetime) ->
     return moved(split, replace(session, phase=Phase.ENDING, reason=reason), now=now)
 
 
-def alive(split: Split, session_id: SessionId, *, now: datetime) -> Split:
+def with_heartbeat(split: Split, session_id: SessionId, *, now: datetime) -> Split:
     """Return the record after a session gave a sign of life."""
     sessions = (replace(one, heartbeat_at=now) if one.session_id == session_id else one for one in split.sessions)
     return replace(split, sessions=tuple(sessions))
 
 
-def moved(split: Split, session: Session, *, now: datetime) -> Split:
+def moved(split: Split, session: SplitSession, *, now: datetime) -> Split:
     """Return the record with a session in another phase, from now on."""
     before = split.session(session.session_id)
     if before is None or session.phase not in PHASES[before.phase]:

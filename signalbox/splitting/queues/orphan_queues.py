@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.queues import QueueName
-from signalbox.splitting.model.control_ports import Clock, temporary_names
+from signalbox.splitting.control.ports import Clock, temporary_names
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.ports import SplitQueues, Splits, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 
 
 @dataclass(frozen=True, slots=True)
-class SplitSweep:
+class OrphanQueueSweeper:
     """Deletes stray queues; one that does not carry this stage's tags is never touched."""
 
     splits: Splits
@@ -21,7 +21,7 @@ class SplitSweep:
     clock: Clock
     stage: str
 
-    def delete_strays(self, *, prefix: str) -> Iterator[QueueName]:
+    def delete_orphans(self, *, prefix: str) -> Iterator[QueueName]:
         """Delete temporary queues that no split knows, and yield their names; one that holds messages is kept.
 
         Raises `UnreadableRecord`: whose queues are not known may have any.

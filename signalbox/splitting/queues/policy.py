@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 # mirrord's documentation asks for these. It loses what a session leaves behind; returning that needs the others.
 READ_ORIGINALS = (

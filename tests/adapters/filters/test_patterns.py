@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_pattern, compile_start
+from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_anchored, compile_pattern
 from signalbox.splitting.forwarding.filters import FilterTooSlow, InvalidExpression
 
 
@@ -55,17 +55,17 @@ def test_what_neither_engine_takes_is_refused_with_the_pattern(text):
 
 @pytest.mark.parametrize("text", [".*b", "a", "x|a", "(?=a)ab", "(?i)AB", "ab$", ""])
 def test_a_pattern_may_have_to_match_from_the_start_on(text):
-    assert compile_start(text).matches("ab")
+    assert compile_anchored(text).matches("ab")
 
 
 @pytest.mark.parametrize("text", ["b", "^b", "x|b", "(?<=a)b", "AB", "ab.+", "a$"])
 def test_what_matches_further_on_does_not_match_from_the_start_on(text):
-    assert not compile_start(text).matches("ab")
+    assert not compile_anchored(text).matches("ab")
 
 
 def test_brackets_that_would_balance_inside_of_others_are_refused():
     with pytest.raises(InvalidExpression, match=r"'a\)\|\(b': unbalanced parenthesis at position 1"):
-        compile_start("a)|(b")
+        compile_anchored("a)|(b")
 
 
 @pytest.mark.parametrize("text", ["(a{1000}){1000}", "a{100000}", "x" * 10_001], ids=["nested", "large", "long"])

@@ -8,16 +8,16 @@ import pytest
 from moto.ecs.models import ecs_backends
 
 from signalbox.aws.splitting.targets.ecs import EcsTargets, UnsuitableService
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.fakes.aws import REGION
 from tests.fakes.rendezvous import START
 from tests.unit.splitting.forwarding.languages import PlainLanguages
@@ -26,7 +26,7 @@ ACCOUNT = "123456789012"
 TARGET = Target.parse("ecs/main/worker")
 ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
 URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
-VARIABLE = NameSource(Place.VARIABLE, "QUEUE")
+VARIABLE = NameSource(SourceKind.VARIABLE, "QUEUE")
 PLAIN = {"QUEUE": URL + ORDERS, "LEVEL": "info"}
 
 
@@ -118,7 +118,7 @@ def service(ecs) -> Service:
 @pytest.fixture
 def targets(ecs, sqs) -> EcsTargets:
     sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
-    return EcsTargets(ecs, Originals(sqs), Resolver(PlainLanguages()))
+    return EcsTargets(ecs, OriginalQueues(sqs), Resolver(PlainLanguages()))
 
 
 def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service: Service) -> None:
@@ -137,7 +137,7 @@ def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service:
 def test_variables_are_found_by_a_pattern_for_their_names(targets: EcsTargets, service: Service) -> None:
     service.deploy()
 
-    (found,) = targets.find(registry(NameSource(Place.VARIABLES_LIKE, "^QUE")))
+    (found,) = targets.find(registry(NameSource(SourceKind.VARIABLES_LIKE, "^QUE")))
 
     assert found.original == ORDERS
 
@@ -245,7 +245,7 @@ def test_a_variable_that_is_missing_is_added_with_the_fallback(targets: EcsTarge
 
 def test_two_sources_in_one_variable_are_both_replaced(targets: EcsTargets, service: Service) -> None:
     service.deploy(container("app", {"QUEUES": '{"queue": "orders", "queues": ["bills"]}'}))
-    first, second = (NameSource(Place.VARIABLE, "QUEUES", selector=text) for text in (".queue", ".queues[]"))
+    first, second = (NameSource(SourceKind.VARIABLE, "QUEUES", selector=text) for text in (".queue", ".queues[]"))
     both = Registry(TARGET, tuple(RegisteredQueue(QueueId(name), (s,)) for name, s in (("a", first), ("b", second))))
 
     variables = targets.environment(both, {ORDERS: QueueName("one"), QueueName("bills"): QueueName("two")})

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.model.world import Forwarder, ForwardingState
+from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
 from tests.fakes.rendezvous import START
 
 ARNS = "arn:aws:sqs:us-east-1:123456789012:"

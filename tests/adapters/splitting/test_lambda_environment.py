@@ -7,25 +7,25 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, code, function, mapping, mappings, queue
 from tests.adapters.splitting.test_lambda_targets import DEPLOYED, MEMES, SPLIT, TAGS, TARGET
-from tests.fakes.splitting import MemoryNotes
+from tests.fakes.splitting import MemoryAnnotations
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 ALIAS = Target.parse(f"lambda/{NAME}:live")
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 BEFORE = {"QUEUE": URL + MEMES, "COLOUR": "red"}
 SWITCHED = {"QUEUE": URL + DEPLOYED, "COLOUR": "red"}
-REGISTRY = Registry(TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(Place.VARIABLE, "QUEUE"),)),))
+REGISTRY = Registry(TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.VARIABLE, "QUEUE"),)),))
 ALIAS_REGISTRY, ALIAS_SPLIT = replace(REGISTRY, target=ALIAS), replace(SPLIT, target=ALIAS)
 
 
@@ -58,8 +58,8 @@ def functions(aws: None) -> Lambda:
 
 @pytest.fixture
 def targets(functions: Lambda) -> LambdaTargets:
-    originals = Originals(boto3.client("sqs"))
-    return LambdaTargets(functions, originals, MemoryNotes(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
+    originals = OriginalQueues(boto3.client("sqs"))
+    return LambdaTargets(functions, originals, MemoryAnnotations(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_a_local_command_gets_the_original_form_also_while_the_function_is_switc
 
 def test_a_mapping_and_a_variable_of_one_queue_are_switched_together(targets: LambdaTargets) -> None:
     mapping()
-    sources = (NameSource(Place.EVENT_SOURCE, "memes"), NameSource(Place.VARIABLE, "QUEUE"))
+    sources = (NameSource(SourceKind.EVENT_SOURCE, "memes"), NameSource(SourceKind.VARIABLE, "QUEUE"))
     both = replace(REGISTRY, queues=(RegisteredQueue(QueueId("memes"), sources),))
 
     targets.switch(SPLIT, both)

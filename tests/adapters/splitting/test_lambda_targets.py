@@ -8,16 +8,15 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.adapters.splitting.lambda_functions import (
     ACCOUNT_PREFIX,
     NAME,
@@ -29,15 +28,15 @@ from tests.adapters.splitting.lambda_functions import (
     queue,
     tags,
 )
-from tests.fakes.splitting import MemoryNotes
-from tests.unit.splitting.control.worlds import LONG_AGO
+from tests.fakes.splitting import MemoryAnnotations
+from tests.unit.splitting.control.observed_states import LONG_AGO
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 TARGET = Target.parse(f"lambda/{NAME}")
 MEMES, DEPLOYED = QueueName("memes"), QueueName("mirrord-tmp-1-fallback-memes")
 TAGS = {"signalbox:stage": "signalbox"}
 REGISTRY = Registry(
-    TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(Place.EVENT_SOURCE, "memes", variable="QUEUE"),)),)
+    TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.EVENT_SOURCE, "memes", variable="QUEUE"),)),)
 )
 SPLIT = Split(
     TARGET,
@@ -60,8 +59,8 @@ def targets(aws: None) -> LambdaTargets:
 
 
 def made(client: object) -> LambdaTargets:
-    originals = Originals(boto3.client("sqs"))
-    return LambdaTargets(client, originals, MemoryNotes(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
+    originals = OriginalQueues(boto3.client("sqs"))
+    return LambdaTargets(client, originals, MemoryAnnotations(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_the_queue_of_a_mapping_is_found(targets: LambdaTargets, consumer: None)
 
     found = targets.find(REGISTRY)
 
-    assert list(found) == [FoundQueue(QueueId("memes"), MEMES, timedelta(seconds=45))]
+    assert list(found) == [ConsumedQueue(QueueId("memes"), MEMES, timedelta(seconds=45))]
 
 
 def test_a_queue_without_a_mapping_to_the_function_is_not_found(targets: LambdaTargets, consumer: None) -> None:
@@ -277,6 +276,6 @@ def test_a_local_command_reads_the_name_as_the_function_has_it(
 
 
 def test_a_local_command_reads_nothing_of_a_mapping_without_a_variable(targets: LambdaTargets, consumer: None) -> None:
-    without = RegisteredQueue(QueueId("memes"), (NameSource(Place.EVENT_SOURCE, "memes"),))
+    without = RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.EVENT_SOURCE, "memes"),))
 
     assert targets.environment(replace(REGISTRY, queues=(without,)), {MEMES: QueueName("mine")}) == {}

@@ -12,10 +12,10 @@ from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Sample
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, SplitQueue
+from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Sample
 from tests.fakes.rendezvous import START
 
 URLS = "https://sqs.us-east-1.amazonaws.com/123456789012/"
@@ -25,7 +25,7 @@ FIFO, TEMPORARY_FIFO = QueueName("memes.fifo"), QueueName("mirrord-tmp-x-memes.f
 TARGET = Target.parse("lambda/meme-app")
 SPLIT_QUEUE = SplitQueue(QueueId("memes"), ORIGINAL, TEMPORARY, timedelta(seconds=30), tags=(("team", "cats"),))
 SPLIT_FIFO = replace(SPLIT_QUEUE, original=FIFO, deployed=TEMPORARY_FIFO)
-SESSION = Session(
+SESSION = SplitSession(
     session_id=SessionId("me-1"),
     owner="me@laptop",
     config="{}",

@@ -9,22 +9,22 @@ from botocore.stub import Stubber
 
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.aws.splitting.splits import (
+    DynamoAnnotations,
     DynamoLedger,
     DynamoLocks,
-    DynamoNotes,
     DynamoRegistries,
     DynamoSamples,
     DynamoSplits,
     SplitTooLarge,
 )
 from signalbox.queues import QueueName
+from signalbox.splitting.model.observed_state import Sample
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.model.split import Phase, Split, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Sample
 from tests.fakes.splitting import START, MemoryStore
-from tests.unit.splitting.control.worlds import session, split
+from tests.unit.splitting.control.observed_states import session, split
 
 SECOND = timedelta(seconds=1)
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
@@ -40,7 +40,11 @@ class DynamoStore:
     def __init__(self, table) -> None:
         self.table = table
         self.splits, self.locks, self.registries = DynamoSplits(table), DynamoLocks(table), DynamoRegistries(table)
-        self.samples, self.notes, self.ledger = DynamoSamples(table), DynamoNotes(table), DynamoLedger(table)
+        self.samples, self.annotations, self.ledger = (
+            DynamoSamples(table),
+            DynamoAnnotations(table),
+            DynamoLedger(table),
+        )
 
 
 @pytest.fixture(params=["memory", "dynamodb"])
@@ -106,13 +110,13 @@ class TestSplits:
 
     def test_a_forgotten_record_is_gone_with_all_that_was_kept_beside_it_and_its_queues_are_free(self, store):
         stored = store.splits.create(RECORD, documents=DOCUMENTS)
-        store.notes.put(APP, "old", "value")
-        store.samples.note(APP, {MEMES: Sample(START, 0, 0)})
+        store.annotations.put(APP, "old", "value")
+        store.samples.add(APP, {MEMES: Sample(START, 0, 0)})
 
         assert store.splits.forget(stored)
 
         assert store.splits.find(APP) is None
-        assert (dict(store.notes.of(APP)), dict(store.samples.of(APP))) == ({}, {})
+        assert (dict(store.annotations.of(APP)), dict(store.samples.of(APP))) == ({}, {})
         assert store.splits.create(of(OTHER, MEMES), documents=[]) is not None
 
     def test_a_record_is_neither_changed_nor_forgotten_twice_nor_comes_back_when_it_is_gone(self, store):
@@ -132,13 +136,13 @@ class TestSplits:
 
 class TestLocks:
     def take(self, store, holder: str, *, at: int, until: int) -> bool:
-        return store.locks.take(APP, holder=holder, now=START + at * SECOND, until=START + until * SECOND)
+        return store.locks.acquire(APP, holder=holder, now=START + at * SECOND, until=START + until * SECOND)
 
     def test_one_works_on_a_target_at_a_time(self, store):
         assert self.take(store, "a", at=0, until=30)
 
         assert not self.take(store, "b", at=29, until=60)
-        assert store.locks.take(OTHER, holder="b", now=START, until=START + SECOND)
+        assert store.locks.acquire(OTHER, holder="b", now=START, until=START + SECOND)
 
     def test_who_has_the_lock_may_keep_it_for_longer(self, store):
         self.take(store, "a", at=0, until=30)
@@ -154,13 +158,13 @@ class TestLocks:
     def test_only_who_has_the_lock_gives_it_back(self, store):
         self.take(store, "a", at=0, until=30)
 
-        store.locks.leave(APP, holder="b")
+        store.locks.release(APP, holder="b")
         assert not self.take(store, "b", at=1, until=30)
-        store.locks.leave(APP, holder="a")
+        store.locks.release(APP, holder="a")
         assert self.take(store, "b", at=1, until=30)
 
     def test_a_lock_that_nobody_has_can_be_given_back(self, store):
-        store.locks.leave(APP, holder="a")
+        store.locks.release(APP, holder="a")
 
         assert self.take(store, "b", at=0, until=30)
 
@@ -188,8 +192,8 @@ class TestRegistries:
 class TestSamples:
     def test_samples_come_back_oldest_first(self, store):
         first, second = Sample(START, 0, 0), Sample(START + 1.5 * SECOND, 0, 0)
-        store.samples.note(APP, {MEMES: first, ORDERS: first})
-        store.samples.note(APP, {MEMES: second})
+        store.samples.add(APP, {MEMES: first, ORDERS: first})
+        store.samples.add(APP, {MEMES: second})
 
         assert dict(store.samples.of(APP)) == {MEMES: (first, second), ORDERS: (first,)}
         assert dict(store.samples.of(OTHER)) == {}
@@ -197,21 +201,21 @@ class TestSamples:
 
 class TestNotes:
     def test_the_first_text_of_a_name_stays(self, store):
-        store.notes.put(APP, "QUEUE", "memes")
-        store.notes.put(APP, "QUEUE", "mirrord-tmp-memes")
-        store.notes.put(APP, "a name with #, : and spaces", "")
+        store.annotations.put(APP, "QUEUE", "memes")
+        store.annotations.put(APP, "QUEUE", "mirrord-tmp-memes")
+        store.annotations.put(APP, "a name with #, : and spaces", "")
 
-        assert dict(store.notes.of(APP)) == {"QUEUE": "memes", "a name with #, : and spaces": ""}
-        assert dict(store.notes.of(OTHER)) == {}
+        assert dict(store.annotations.of(APP)) == {"QUEUE": "memes", "a name with #, : and spaces": ""}
+        assert dict(store.annotations.of(OTHER)) == {}
 
     def test_notes_are_forgotten_by_name_and_the_others_stay(self, store):
         for name in ("a", "b", "c: d"):
-            store.notes.put(APP, name, "text")
+            store.annotations.put(APP, name, "text")
 
-        store.notes.remove(APP, ["a", "c: d", "never there"])
-        store.notes.remove(OTHER, ["a"])
+        store.annotations.remove(APP, ["a", "c: d", "never there"])
+        store.annotations.remove(OTHER, ["a"])
 
-        assert (dict(store.notes.of(APP)), dict(store.notes.of(OTHER))) == ({"b": "text"}, {})
+        assert (dict(store.annotations.of(APP)), dict(store.annotations.of(OTHER))) == ({"b": "text"}, {})
 
 
 class TestLedger:

@@ -6,25 +6,25 @@ from datetime import timedelta
 import boto3
 import pytest
 
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import NoSuchParameter, SsmTargets
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.fakes.rendezvous import START
-from tests.fakes.splitting import MemoryNotes
+from tests.fakes.splitting import MemoryAnnotations
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NAME = "/shop/orders-queue"
 TARGET = Target.parse(f"ssm/{NAME}")
 ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-VALUE = NameSource(Place.VALUE, variable="QUEUE")
+VALUE = NameSource(SourceKind.VALUE, variable="QUEUE")
 
 
 def registry(source: NameSource = VALUE) -> Registry:
@@ -73,7 +73,9 @@ def parameter(aws: None) -> Parameter:
 @pytest.fixture
 def targets(parameter: Parameter, sqs) -> SsmTargets:
     sqs.create_queue(QueueName=ORDERS)
-    return SsmTargets(parameter.ssm, Originals(sqs), Resolver(PlainLanguages()), MemoryNotes(), parameter.now)
+    return SsmTargets(
+        parameter.ssm, OriginalQueues(sqs), Resolver(PlainLanguages()), MemoryAnnotations(), parameter.now
+    )
 
 
 @pytest.mark.parametrize("value", ["orders", URL + "orders", "arn:aws:sqs:us-east-1:123456789012:orders"])
@@ -136,7 +138,7 @@ def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTarg
     parameter.put(
         value, Type="SecureString", KeyId="alias/mine", Description="whose", AllowedPattern=".*", Tier="Advanced"
     )
-    before, source = parameter.settings, NameSource(Place.VALUE, selector=".queue")
+    before, source = parameter.settings, NameSource(SourceKind.VALUE, selector=".queue")
     told = parameter.overwritten()
 
     targets.switch(split(), registry(source))
@@ -169,13 +171,13 @@ def test_of_the_value_of_before_only_the_version_is_noted(targets: SsmTargets, p
 
     targets.switch(split(), registry())
 
-    assert targets.notes.of(TARGET) == {"version": "2"}
+    assert targets.annotations.of(TARGET) == {"version": "2"}
 
 
 def test_a_parameter_changed_meanwhile_is_switched_again_and_keeps_the_change(
     targets: SsmTargets, parameter: Parameter
 ) -> None:
-    source = NameSource(Place.VALUE, pattern="queue=(.*)")
+    source = NameSource(SourceKind.VALUE, pattern="queue=(.*)")
     parameter.put("level=info queue=orders")
     targets.switch(split(), registry(source))
     parameter.put("level=debug queue=orders")
@@ -209,7 +211,7 @@ def test_a_parameter_that_holds_another_queue_now_is_not_switched(targets: SsmTa
 
 
 def test_a_parameter_that_holds_no_queue_any_more_is_not_ours(targets: SsmTargets, parameter: Parameter) -> None:
-    source = NameSource(Place.VALUE, selector=".queue")
+    source = NameSource(SourceKind.VALUE, selector=".queue")
     parameter.put("none")
 
     assert targets.observe(split(Stage.SPLIT), registry(source)) is TargetState.ORIGINAL
@@ -230,7 +232,7 @@ def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
 def test_a_parameter_without_a_variable_gives_a_local_command_none(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put()
 
-    assert targets.environment(registry(NameSource(Place.VALUE)), {ORDERS: SESSION}) == {}
+    assert targets.environment(registry(NameSource(SourceKind.VALUE)), {ORDERS: SESSION}) == {}
 
 
 def test_a_session_does_not_start_on_a_value_that_the_split_does_not_know(
@@ -246,7 +248,7 @@ def test_a_session_does_not_start_on_a_value_that_the_split_does_not_know(
 def test_a_value_that_would_be_too_long_is_refused_with_the_limit(
     targets: SsmTargets, parameter: Parameter, tier: str, limit: int
 ) -> None:
-    source = NameSource(Place.VALUE, pattern="queue=(.*)")
+    source = NameSource(SourceKind.VALUE, pattern="queue=(.*)")
     parameter.put("queue=orders".rjust(limit, "x"), Tier=tier)
 
     with pytest.raises(EffectRefused, match=rf"has at most {limit}$"):

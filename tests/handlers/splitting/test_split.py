@@ -18,7 +18,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
@@ -38,9 +38,9 @@ def deployed_name(name: QueueName) -> QueueName:
     return QueueName(f"mirrord-deployed-{name}")
 
 
-def session(name: str, color: str, *, mode: str = "steal") -> Session:
+def session(name: str, color: str, *, mode: str = "steal") -> SplitSession:
     entry = {"queue_type": "SQS", "queue_mode": mode, "message_filter": {"color": f"^{color}$"}}
-    return Session(
+    return SplitSession(
         session_id=SessionId(name),
         owner=f"{name}@laptop",
         config=json.dumps({"feature": {"split_queues": {"*": entry}}}),
@@ -85,7 +85,7 @@ class SplitStage:
     s3: Any
     urls: dict[str, str] = field(default_factory=dict)
 
-    def split(self, *sessions: Session) -> StoredSplit:
+    def split(self, *sessions: SplitSession) -> StoredSplit:
         """Store a split with these sessions, and make its queues."""
         queues = (queue_entry(STANDARD), queue_entry(FIFO))
         target = Target.parse("lambda/meme-app")

@@ -20,7 +20,7 @@ from signalbox.control.protocol import CommandRejected
 from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.local.state import State
 from signalbox.queues import QueueName
-from signalbox.splitting.control.protocol import SessionState, split_client
+from signalbox.splitting.control.protocol import SessionStatus, split_client
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.shared.kills import Killer
 
@@ -101,12 +101,12 @@ class Developer:
     received: list[Receipt] = field(default_factory=list)
 
     @contextmanager
-    def session(self, control: ControlClient) -> Iterator[SessionState]:
+    def session(self, control: ControlClient) -> Iterator[SessionStatus]:
         client = SessionClient(control, self.request())
         state = client.start(timeout=START_TIMEOUT)
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
-        with self._beating():
+        with self._runing():
             with reader.reading():
                 yield state
             if self.name == SLEEPS:
@@ -115,16 +115,16 @@ class Developer:
             client.stop()
 
     @contextmanager
-    def _beating(self) -> Iterator[None]:
+    def _runing(self) -> Iterator[None]:
         ended = threading.Event()
 
-        def beat() -> None:
+        def heartbeat() -> None:
             with self.stage.control() as control:
                 while not ended.wait(BEAT_SECONDS):
                     with suppress(NoControlReply):  # the function was killed
-                        SessionClient(control, self.request()).beat()
+                        SessionClient(control, self.request()).heartbeat()
 
-        thread = threading.Thread(target=beat, daemon=True)
+        thread = threading.Thread(target=heartbeat, daemon=True)
         thread.start()
         try:
             yield

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import effect, look
-from signalbox.aws.splitting.targets.sources import (
-    Originals,
+from signalbox.aws.splitting.targets.original_queues import (
+    OriginalQueues,
     deployed_names,
     is_switching,
     original_names,
-    reads_from,
-    switching,
+    switch_errors,
+    target_state,
 )
 from signalbox.aws.splitting.targets.task_definition import (
     REPLACES_TAG,
@@ -23,11 +23,10 @@ from signalbox.aws.splitting.targets.task_definition import (
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs.client import ECSClient
@@ -50,10 +49,10 @@ class EcsTargets:
     """
 
     ecs: "ECSClient"
-    originals: Originals
+    originals: OriginalQueues
     resolver: Resolver
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
         with effect(str(registry.target)):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
@@ -86,7 +85,7 @@ class EcsTargets:
 
     def switch(self, split: Split, registry: Registry) -> None:
         """Give the service a revision that reads the temporary queues."""
-        with switching(split.target):
+        with switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             originals = {queue.original for queue in split.queues}
             changed = current.renamed(registry, deployed_names(split))
@@ -98,7 +97,7 @@ class EcsTargets:
 
     def switch_back(self, split: Split, registry: Registry) -> None:
         """Give the service the revision again that it had, or one like its own with the originals' names."""
-        with switching(split.target):
+        with switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             before = self._definition(current.replaces) if current.replaces else None
             if before is not None and before.is_active:
@@ -150,7 +149,7 @@ class EcsTargets:
     def _reads(self, arn: str, split: Split, registry: Registry) -> TargetState:
         definition = self._definition(arn)
         try:
-            return reads_from(self._names(definition, registry), split)
+            return target_state(self._names(definition, registry), split)
         except UnresolvedQueue:
             return TargetState.ORIGINAL  # deployed anew, without a variable that the registry names: it is not ours
 

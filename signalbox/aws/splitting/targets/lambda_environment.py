@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.shared.errors import effect
-from signalbox.aws.splitting.targets.sources import deployed_names
+from signalbox.aws.splitting.targets.original_queues import deployed_names
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.splitting.consumers.switching import combined
 from signalbox.splitting.consumers.variables import Variables
-from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.model.observed_state import TargetState, combined_state
+from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
     from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as Alias
 
-VARIABLES_NOTE, VERSION_NOTE = "variables", "version"
+VARIABLES_ANNOTATION, VERSION_ANNOTATION = "variables", "version"
 LATEST = "$LATEST"
 # What a version must have in common with the function as it stands, so that a new version differs only in variables.
 IN_COMMON = ("CodeSha256", "Runtime", "Handler", "Role", "Timeout", "MemorySize")
@@ -61,7 +60,7 @@ class LambdaEnvironment:
     """The variables of functions, changed as a whole map and only if nobody else changed the function meanwhile."""
 
     functions: "LambdaClient"
-    notes: Notes
+    annotations: Annotations
 
     def find(self, target: Target) -> Configuration | None:
         """Return what the target runs with, or None when there is no such function or alias."""
@@ -98,7 +97,7 @@ class LambdaEnvironment:
         if state is TargetState.TEMPORARY or not _alias_name(split.target):
             return state
         # An alias on its version of before, while the function has other names: a switch that was broken off.
-        return combined((state, variables.state(latest.variables, names)))
+        return combined_state((state, variables.state(latest.variables, names)))
 
     def switch(self, split: Split, variables: Variables) -> None:
         """Give the target the names of the temporary queues."""
@@ -134,7 +133,7 @@ class LambdaEnvironment:
 
     def _put_back(self, target: Target, alias: "Alias", found: Configuration, wanted: Mapping[str, str]) -> bool:
         """Let the alias point at its version of before, if that differs from its present one only by our names."""
-        version = self.notes.of(target).get(VERSION_NOTE)
+        version = self.annotations.of(target).get(VERSION_ANNOTATION)
         if version is None:
             return False
         with effect(f"version {version} of function {target.name!r}"):
@@ -185,11 +184,11 @@ class LambdaEnvironment:
     def _note(self, target: Target, alias: "Alias | None", before: Mapping[str, str | None]) -> None:
         # The version first: whether the variables were noted says whether both were.
         if alias is not None:
-            self.notes.put(target, VERSION_NOTE, alias["FunctionVersion"])
-        self.notes.put(target, VARIABLES_NOTE, json.dumps(before))
+            self.annotations.put(target, VERSION_ANNOTATION, alias["FunctionVersion"])
+        self.annotations.put(target, VARIABLES_ANNOTATION, json.dumps(before))
 
     def _noted(self, target: Target) -> dict[str, str | None]:
-        noted: dict[str, str | None] = json.loads(self.notes.of(target).get(VARIABLES_NOTE, "{}"))
+        noted: dict[str, str | None] = json.loads(self.annotations.of(target).get(VARIABLES_ANNOTATION, "{}"))
         return noted
 
     def _latest(self, target: Target) -> Configuration:

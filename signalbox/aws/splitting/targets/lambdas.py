@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.splitting.targets.event_source import EventSources
 from signalbox.aws.splitting.targets.lambda_environment import LambdaEnvironment
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Reference, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
-from signalbox.splitting.consumers.switching import combined
+from signalbox.splitting.consumers.environment import QueueReference, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.consumers.variables import Variables
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.model.observed_state import TargetState, combined_state
+from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
@@ -30,13 +28,13 @@ class LambdaTargets:
     """
 
     functions: "LambdaClient"
-    originals: Originals
-    notes: Notes
+    originals: OriginalQueues
+    annotations: Annotations
     resolver: Resolver
     queue_arn_prefix: str
     tags: Mapping[str, str]
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a function consumes. Raises `RejectedError` with the place that has no queue."""
         variables = self._environment.configuration(registry.target).variables
         return [
@@ -69,7 +67,7 @@ class LambdaTargets:
             return TargetState.MIXED if is_to_clean else TargetState.GONE
         if self._variables(registry).sources:
             states.append(self._environment.state(split, self._variables(registry), found))
-        return combined(states)
+        return combined_state(states)
 
     def switch(self, split: Split, registry: Registry) -> None:
         """Let it read `SplitQueue.deployed`. Raises `EffectRefused` and `EffectFailed`."""
@@ -89,22 +87,22 @@ class LambdaTargets:
 
     @property
     def _environment(self) -> LambdaEnvironment:
-        return LambdaEnvironment(self.functions, self.notes)
+        return LambdaEnvironment(self.functions, self.annotations)
 
     @property
     def _event_sources(self) -> EventSources:
-        return EventSources(self.functions, self.notes, self.queue_arn_prefix, self.tags)
+        return EventSources(self.functions, self.annotations, self.queue_arn_prefix, self.tags)
 
     def _variables(self, registry: Registry) -> Variables:
         sources = (source for queue in registry.queues for source in queue.sources)
-        return Variables(self.resolver, tuple(one for one in sources if one.place is not Place.EVENT_SOURCE))
+        return Variables(self.resolver, tuple(one for one in sources if one.kind is not SourceKind.EVENT_SOURCE))
 
     def _names(self, registry: Registry, queue: RegisteredQueue, variables: Mapping[str, str]) -> Iterator[QueueName]:
         for source in queue.sources:
-            if source.place is not Place.EVENT_SOURCE:
+            if source.kind is not SourceKind.EVENT_SOURCE:
                 yield from (name for one in self.resolver.resolve(source, variables) for name in one.queue_names)
                 continue
-            name = Reference(source.key).queue_name
+            name = QueueReference(source.key).queue_name
             if not self._event_sources.of(registry.target, name):
                 raise UnresolvedQueue(f"{registry.target} has no event source mapping from queue {name!r}")
             yield name
@@ -114,13 +112,13 @@ class LambdaTargets:
 
 
 def _mapped_queues(split: Split, registry: Registry) -> list[SplitQueue]:
-    names = {Reference(source.key).queue_name for source in _event_sources(registry)}
+    names = {QueueReference(source.key).queue_name for source in _event_sources(registry)}
     return [queue for queue in split.queues if queue.original in names]
 
 
 def _event_sources(registry: Registry) -> list[NameSource]:
     sources = (source for queue in registry.queues for source in queue.sources)
-    return [source for source in sources if source.place is Place.EVENT_SOURCE]
+    return [source for source in sources if source.kind is SourceKind.EVENT_SOURCE]
 
 
 def _of_event_sources(
@@ -128,9 +126,9 @@ def _of_event_sources(
 ) -> Iterator[tuple[str, str]]:
     """Yield what a local command reads of a mapping, as the function has it, or the queue's name."""
     for source in _event_sources(registry):
-        name = Reference(source.key).queue_name
+        name = QueueReference(source.key).queue_name
         if source.variable is None or name not in names:
             continue
-        known = Reference(before.get(source.variable, name))
+        known = QueueReference(before.get(source.variable, name))
         is_same = known.queue_name == name
         yield source.variable, known.to(names[name]) if is_same else names[name]

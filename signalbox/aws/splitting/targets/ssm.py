@@ -7,30 +7,29 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import effect, look
-from signalbox.aws.splitting.targets.sources import (
-    Originals,
+from signalbox.aws.splitting.targets.original_queues import (
+    OriginalQueues,
     deployed_names,
     is_switching,
     original_names,
-    reads_from,
-    switching,
+    switch_errors,
+    target_state,
 )
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry
+from signalbox.splitting.model.observed_state import TargetState
+from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient
     from mypy_boto3_ssm.type_defs import ParameterHistoryTypeDef, ParameterTypeDef, PutParameterRequestTypeDef
 
 DEFAULT_PROPAGATION = timedelta(seconds=60)
-VERSION_NOTE = "version"
+VERSION_ANNOTATION = "version"
 STANDARD_BYTES, ADVANCED_BYTES = 4096, 8192  # SSM, by tier
 # What PutParameter would set to its default, were it not told again.
 KEPT = ("Description", "KeyId", "AllowedPattern", "Tier", "DataType", "Type")
@@ -49,13 +48,13 @@ class SsmTargets:
     """
 
     ssm: "SSMClient"
-    originals: Originals
+    originals: OriginalQueues
     resolver: Resolver
-    notes: Notes
+    annotations: Annotations
     now: Callable[[], datetime]
     propagation: timedelta = DEFAULT_PROPAGATION
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues whose names a parameter holds. Raises `NoSuchParameter` and `UnresolvedQueue`."""
         with effect(str(registry.target)):
             value = self._parameter(registry.target)["Value"]
@@ -82,7 +81,7 @@ class SsmTargets:
         try:
             with look(str(split.target)):
                 parameter = self._parameter(split.target)
-            state = reads_from(self._names(parameter["Value"], registry), split)
+            state = target_state(self._names(parameter["Value"], registry), split)
         except NoSuchParameter:
             return TargetState.GONE
         except UnresolvedQueue:
@@ -93,17 +92,17 @@ class SsmTargets:
 
     def switch(self, split: Split, registry: Registry) -> None:
         """Write the temporary queues' names into the parameter."""
-        with switching(split.target):
+        with switch_errors(split.target):
             parameter = self._parameter(split.target)
             names = self._names(parameter["Value"], registry)
             if names.isdisjoint(queue.original for queue in split.queues):
                 raise EffectRefused(f"{split.target} does not hold the queues any more that its split began with")
-            self.notes.put(split.target, VERSION_NOTE, str(parameter["Version"]))
+            self.annotations.put(split.target, VERSION_ANNOTATION, str(parameter["Version"]))
             self._write(split.target, self._renamed(parameter["Value"], registry, deployed_names(split)))
 
     def switch_back(self, split: Split, registry: Registry) -> None:
         """Write the value again that was there, or the originals' names into one that was changed meanwhile."""
-        with switching(split.target):
+        with switch_errors(split.target):
             value, before = self._parameter(split.target)["Value"], self._noted_value(split.target)
             if before is None or self._renamed(before, registry, deployed_names(split)) != value:
                 before = self._renamed(value, registry, original_names(split))
@@ -131,7 +130,7 @@ class SsmTargets:
             raise NoSuchParameter(f"{target}: there is no such parameter in this region") from error
 
     def _noted_value(self, target: Target) -> str | None:
-        version = self.notes.of(target).get(VERSION_NOTE)
+        version = self.annotations.of(target).get(VERSION_ANNOTATION)
         try:
             return self._parameter(target, version=f":{version}")["Value"] if version else None
         except (self.ssm.exceptions.ParameterVersionNotFound, NoSuchParameter):

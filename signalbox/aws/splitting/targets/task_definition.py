@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef, DescribeTaskDefinitionResponseTypeDef
@@ -136,7 +136,7 @@ class TaskDefinition:
                 )
 
     def _matching(self, source: NameSource, variables: Iterable[str]) -> list[str]:
-        if source.place is not Place.VARIABLES_LIKE:
+        if source.kind is not SourceKind.VARIABLES_LIKE:
             return [name for name in variables if name == source.key]
         pattern = self.resolver.compiler.pattern(source.key, case_sensitive=True)
         return [name for name in variables if pattern.matches(name)]

@@ -7,9 +7,15 @@ from datetime import timedelta
 import pytest
 
 from signalbox.clients.control import NoControlReply
-from signalbox.clients.splitting.sessions import SessionClient, SessionEnded, SessionNotReady, SessionRequest, mirrored
+from signalbox.clients.splitting.sessions import (
+    SessionClient,
+    SessionEnded,
+    SessionNotReady,
+    SessionRequest,
+    mirror_config,
+)
 from signalbox.control.protocol import CommandRejected, CommandUnavailable
-from signalbox.splitting.control.protocol import SessionState
+from signalbox.splitting.control.protocol import SessionStatus
 
 REQUEST = SessionRequest("lambda/app", "ann-1", "ann@desk", {"feature": {}})
 NAMED = {"target": "lambda/app", "session": "ann-1"}
@@ -32,7 +38,7 @@ class Stage:
             raise answer
         return answer if isinstance(answer, dict) else {"session": "ann-1", "phase": answer}
 
-    def note(self, state: SessionState) -> None:
+    def note(self, state: SessionStatus) -> None:
         self.phases.append(state.phase)
 
     def client(self) -> SessionClient:
@@ -124,12 +130,12 @@ def test_a_file_in_either_form_becomes_one_that_mirrors():
     def file(queues: object) -> object:
         return {"target": "x", "feature": {"split_queues": queues}}
 
-    assert mirrored(file({"memes": entry})) == file({"memes": mirroring})
-    assert mirrored(file([{"queue_id": "memes", **entry}])) == file([{"queue_id": "memes", **mirroring}])
+    assert mirror_config(file({"memes": entry})) == file({"memes": mirroring})
+    assert mirror_config(file([{"queue_id": "memes", **entry}])) == file([{"queue_id": "memes", **mirroring}])
 
 
 @pytest.mark.parametrize(
     "document", [[], {"feature": 1}, {"feature": {"split_queues": "all"}}, {"feature": {"split_queues": {"memes": 1}}}]
 )
 def test_what_is_no_such_file_stays_as_it_is_for_its_reader_to_refuse(document):
-    assert mirrored(document) == document
+    assert mirror_config(document) == document

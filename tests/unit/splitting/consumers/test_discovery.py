@@ -4,7 +4,7 @@ import pytest
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.discovery import NOTE, Evidence, NothingDiscovered, TargetIsSplit, registry_documents
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.model.target import Target
@@ -33,20 +33,20 @@ def in_variables(policies: list[dict[str, object]] | None = None, **variables: s
 
 
 def test_the_queue_of_a_mapping_is_written_down() -> None:
-    assert sources(Evidence((MEMES,))) == {"memes": NameSource(Place.EVENT_SOURCE, "memes")}
+    assert sources(Evidence((MEMES,))) == {"memes": NameSource(SourceKind.EVENT_SOURCE, "memes")}
 
 
 def test_a_local_command_reads_a_mapped_queue_from_the_variable_that_names_it() -> None:
     evidence = Evidence((MEMES,), {None: {"COLOUR": "red", "QUEUE": URL + "memes"}})
 
-    assert sources(evidence) == {"memes": NameSource(Place.EVENT_SOURCE, "memes", variable="QUEUE")}
+    assert sources(evidence) == {"memes": NameSource(SourceKind.EVENT_SOURCE, "memes", variable="QUEUE")}
 
 
 @pytest.mark.parametrize(
     "value", [URL + "orders.fifo", ARN + "orders.fifo", "http://localhost:4566/000000000000/orders.fifo"]
 )
 def test_urls_and_arns_are_known_without_policies(value: str) -> None:
-    assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(Place.VARIABLE, "QUEUE")}
+    assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(SourceKind.VARIABLE, "QUEUE")}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_other_values_are_no_queues_without_policies(value: str) -> None:
 def test_a_bare_name_counts_if_the_role_names_that_queue() -> None:
     evidence = in_variables([receiving(ARN + "memes")], QUEUE="memes", OTHER="notes")
 
-    assert sources(evidence) == {"memes": NameSource(Place.VARIABLE, "QUEUE")}
+    assert sources(evidence) == {"memes": NameSource(SourceKind.VARIABLE, "QUEUE")}
 
 
 def test_a_bare_word_is_no_queue_of_a_role_that_may_receive_from_all() -> None:
@@ -98,7 +98,7 @@ def test_a_url_that_the_role_may_not_receive_from_is_not_consumed(policy: dict[s
 def test_names_in_a_json_map_are_found() -> None:
     evidence = in_variables(QUEUES=f'{{"a": "{URL}memes", "b": "{URL}orders.fifo"}}', LIST=f'["{URL}memes"]')
 
-    assert sources(evidence) == {"QUEUES": NameSource(Place.VARIABLE, "QUEUES", selector=ALL_VALUES)}
+    assert sources(evidence) == {"QUEUES": NameSource(SourceKind.VARIABLE, "QUEUES", selector=ALL_VALUES)}
 
 
 def test_a_json_map_of_other_things_too_is_not_taken_for_queues() -> None:
@@ -120,8 +120,8 @@ def test_each_container_has_its_own_document() -> None:
     found = sources(Evidence(environments=environments), SERVICE)
 
     assert found == {
-        "memes": NameSource(Place.VARIABLE, "A", containers=("app",)),
-        "orders.fifo": NameSource(Place.VARIABLE, "B", containers=("sidecar",)),
+        "memes": NameSource(SourceKind.VARIABLE, "A", containers=("app",)),
+        "orders.fifo": NameSource(SourceKind.VARIABLE, "B", containers=("sidecar",)),
     }
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Reference, Resolution, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.environment import QueueReference, Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 RESOLVER = Resolver(PlainLanguages())
@@ -15,7 +15,7 @@ TEMPORARY = {QueueName("memes"): QueueName("mirrord-1"), QueueName("ads"): Queue
 
 
 def variable(name: str, **options: object) -> NameSource:
-    return NameSource(Place.VARIABLE, name, **options)
+    return NameSource(SourceKind.VARIABLE, name, **options)
 
 
 def replaced(source: NameSource, environment: dict[str, str]) -> dict[str, str]:
@@ -34,8 +34,8 @@ def replaced(source: NameSource, environment: dict[str, str]) -> dict[str, str]:
 )
 def test_a_queue_is_referred_to_by_name_url_or_arn(text, name, other):
     """URLs since operator 3.108.0."""
-    assert Reference(text).queue_name == name
-    assert Reference(text).to(QueueName("x")) == other
+    assert QueueReference(text).queue_name == name
+    assert QueueReference(text).to(QueueName("x")) == other
 
 
 def test_a_variable_keeps_the_kind_of_reference_that_it_had():
@@ -45,7 +45,7 @@ def test_a_variable_keeps_the_kind_of_reference_that_it_had():
 
 def test_a_pattern_finds_all_variables_of_such_names():
     """regexPattern, operator 3.117.0."""
-    source = NameSource(Place.VARIABLES_LIKE, "_QUEUE$")
+    source = NameSource(SourceKind.VARIABLES_LIKE, "_QUEUE$")
 
     found = RESOLVER.resolve(source, {"MEME_QUEUE": "memes", "AD_QUEUE": "ads", "PATH": "/bin"})
 
@@ -93,7 +93,7 @@ def test_a_pattern_finds_the_name_inside_a_longer_text():
 
 
 def test_a_value_that_is_no_variables():
-    found = RESOLVER.in_value(NameSource(Place.VALUE), "QUEUE", "memes")
+    found = RESOLVER.in_value(NameSource(SourceKind.VALUE), "QUEUE", "memes")
 
     assert found == Resolution("QUEUE", "memes", (QueueName("memes"),))
 
@@ -102,7 +102,7 @@ def test_a_value_that_is_no_variables():
     ("source", "environment", "reason"),
     [
         (variable("Q"), {}, "no variable 'Q', and there is no fallback"),
-        (NameSource(Place.VARIABLES_LIKE, "^Q"), {}, "no variable like '\\^Q'"),
+        (NameSource(SourceKind.VARIABLES_LIKE, "^Q"), {}, "no variable like '\\^Q'"),
         (variable("Q"), {"Q": ""}, "'Q' holds no queue's name"),
         (variable("Q"), {"Q": "https://sqs.example/"}, "'Q' holds no queue's name"),
         (variable("Q", selector=".[]"), {"Q": "memes"}, "does not hold JSON"),

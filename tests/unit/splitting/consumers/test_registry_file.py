@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from tests.unit.splitting.consumers.registries import (
     MEME_APP,
     new,
@@ -34,9 +34,12 @@ def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
         MEME_APP,
         (
             RegisteredQueue(
-                "meme-queue", (NameSource(Place.VARIABLE, "MEME", containers=("main",)),), {"tool": "mirrord"}, sns=True
+                "meme-queue",
+                (NameSource(SourceKind.VARIABLE, "MEME", containers=("main",)),),
+                {"tool": "mirrord"},
+                sns=True,
             ),
-            RegisteredQueue("ad-queue", (NameSource(Place.VARIABLE, "AD", containers=("main",)),), {}),
+            RegisteredQueue("ad-queue", (NameSource(SourceKind.VARIABLE, "AD", containers=("main",)),), {}),
         ),
     )
     assert parse(before) == (expected,)
@@ -46,14 +49,14 @@ def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"nameSource": {"regexPattern": "^Q"}}, NameSource(Place.VARIABLES_LIKE, "^Q", containers=("main",))),
-        ({"fallbackName": "memes"}, NameSource(Place.VARIABLE, "Q", fallback="memes", containers=("main",))),
-        ({"namesFromJsonMap": True}, NameSource(Place.VARIABLE, "Q", selector=".[]", containers=("main",))),
-        ({"s3Event": False}, NameSource(Place.VARIABLE, "Q", containers=("main",))),
-        ({"nameSource": {"eventSource": "memes"}}, NameSource(Place.EVENT_SOURCE, "memes", containers=("main",))),
+        ({"nameSource": {"regexPattern": "^Q"}}, NameSource(SourceKind.VARIABLES_LIKE, "^Q", containers=("main",))),
+        ({"fallbackName": "memes"}, NameSource(SourceKind.VARIABLE, "Q", fallback="memes", containers=("main",))),
+        ({"namesFromJsonMap": True}, NameSource(SourceKind.VARIABLE, "Q", selector=".[]", containers=("main",))),
+        ({"s3Event": False}, NameSource(SourceKind.VARIABLE, "Q", containers=("main",))),
+        ({"nameSource": {"eventSource": "memes"}}, NameSource(SourceKind.EVENT_SOURCE, "memes", containers=("main",))),
         (
             {"nameSource": {"eventSource": "memes", "envVar": "Q"}},
-            NameSource(Place.EVENT_SOURCE, "memes", containers=("main",), variable="Q"),
+            NameSource(SourceKind.EVENT_SOURCE, "memes", containers=("main",), variable="Q"),
         ),
     ],
     ids=["regexPattern", "fallbackName", "namesFromJsonMap", "no s3Event", "eventSource", "eventSource and envVar"],
@@ -65,12 +68,12 @@ def test_the_older_form_says_where_names_are(fields, expected):
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ({"envLike": "^Q"}, NameSource(Place.VARIABLES_LIKE, "^Q")),
-        ({"env": "Q", "fallback": "memes"}, NameSource(Place.VARIABLE, "Q", fallback="memes")),
-        ({"env": "Q", "valueSelector": ".[]"}, NameSource(Place.VARIABLE, "Q", selector=".[]")),
-        ({"env": "Q", "valueSelector": ".queue"}, NameSource(Place.VARIABLE, "Q", selector=".queue")),
-        ({"env": "Q", "valuePattern": "q=(.*)"}, NameSource(Place.VARIABLE, "Q", pattern="q=(.*)")),
-        ({"eventSource": "memes"}, NameSource(Place.EVENT_SOURCE, "memes")),
+        ({"envLike": "^Q"}, NameSource(SourceKind.VARIABLES_LIKE, "^Q")),
+        ({"env": "Q", "fallback": "memes"}, NameSource(SourceKind.VARIABLE, "Q", fallback="memes")),
+        ({"env": "Q", "valueSelector": ".[]"}, NameSource(SourceKind.VARIABLE, "Q", selector=".[]")),
+        ({"env": "Q", "valueSelector": ".queue"}, NameSource(SourceKind.VARIABLE, "Q", selector=".queue")),
+        ({"env": "Q", "valuePattern": "q=(.*)"}, NameSource(SourceKind.VARIABLE, "Q", pattern="q=(.*)")),
+        ({"eventSource": "memes"}, NameSource(SourceKind.EVENT_SOURCE, "memes")),
     ],
 )
 def test_the_newer_form_says_where_names_are(written, expected):
@@ -82,7 +85,7 @@ def test_a_parameters_own_value_is_the_name(fields):
     found = source(old({"q": old_queue(**fields)}, kind="SsmParameter", name="/memes/queue"))
 
     variable = "Q" if fields["nameSource"] else None
-    assert found == NameSource(Place.VALUE, containers=("main",), variable=variable)
+    assert found == NameSource(SourceKind.VALUE, containers=("main",), variable=variable)
 
 
 def test_time_limits_and_names_are_read():

@@ -4,18 +4,18 @@ import pytest
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.consumers.variables import Variables
-from signalbox.splitting.model.world import TargetState
+from signalbox.splitting.model.observed_state import TargetState
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NAMES = {QueueName("memes"): QueueName("tmp-memes"), QueueName("orders"): QueueName("tmp-orders")}
 URL = "https://sqs.us-east-1.amazonaws.com/1/"
-MEMES = NameSource(Place.VARIABLE, "MEMES")
-ADDED = NameSource(Place.VARIABLE, "ADDED", fallback="orders")
-MAP = NameSource(Place.VARIABLE, "MAP", selector=ALL_VALUES)
-LIKE = NameSource(Place.VARIABLES_LIKE, "_QUEUE$")
+MEMES = NameSource(SourceKind.VARIABLE, "MEMES")
+ADDED = NameSource(SourceKind.VARIABLE, "ADDED", fallback="orders")
+MAP = NameSource(SourceKind.VARIABLE, "MAP", selector=ALL_VALUES)
+LIKE = NameSource(SourceKind.VARIABLES_LIKE, "_QUEUE$")
 ORIGINAL, MIXED, TEMPORARY = TargetState.ORIGINAL, TargetState.MIXED, TargetState.TEMPORARY
 
 
@@ -42,8 +42,8 @@ def test_what_a_switch_changes_is_noted_as_it_was() -> None:
 
 
 def test_one_source_after_another_changes_the_same_variable() -> None:
-    first = NameSource(Place.VARIABLE, "BOTH", pattern="^(memes)")
-    second = NameSource(Place.VARIABLE, "BOTH", pattern="(orders)$")
+    first = NameSource(SourceKind.VARIABLE, "BOTH", pattern="^(memes)")
+    second = NameSource(SourceKind.VARIABLE, "BOTH", pattern="(orders)$")
 
     assert variables(first, second).switched({"BOTH": "memes,orders"}, NAMES) == {"BOTH": "tmp-memes,tmp-orders"}
 

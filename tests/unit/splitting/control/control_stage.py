@@ -10,16 +10,16 @@ from signalbox.control.envelope import Envelope
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.queues import QueueName, QueueUrl
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.control.command_handlers import ControlDesk
+from signalbox.splitting.consumers.registry import ConsumedQueue
+from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS, Command, Reconcile
-from signalbox.splitting.model.control_ports import ControlPorts, Store
+from signalbox.splitting.control.ports import ControlPorts, Store
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
-from signalbox.splitting.model.world import Patience
 from tests.fakes.splitting import (
-    MemoryAudits,
+    MemoryAuditTrail,
     MemoryForwarders,
     MemoryQueueSender,
     MemorySplitQueues,
@@ -33,7 +33,7 @@ from tests.unit.splitting.forwarding.languages import PlainLanguages
 APP = Target.parse("lambda/meme-app")
 OTHER_APP = Target.parse("lambda/other-app")
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
-PATIENCE = Patience(settle=timedelta(seconds=10), empty_for=timedelta(seconds=10))
+TIMINGS = Timings(settle=timedelta(seconds=10), empty_for=timedelta(seconds=10))
 DISCOVERED = {"kind": "discovered"}
 
 
@@ -65,7 +65,7 @@ class ControlStage:
         self.queues = MemorySplitQueues(self.time)
         self.forwarders = MemoryForwarders(self.time)
         self.targets = MemoryTargets()
-        self.audits = MemoryAudits()
+        self.audit_trail = MemoryAuditTrail()
         self.control_queue = MemoryControlQueue(self.time)
         self.events: list[HistoryEvent] = []
         self.numbers = itertools.count()
@@ -75,7 +75,7 @@ class ControlStage:
                 self.memory.locks,
                 self.memory.registries,
                 self.memory.samples,
-                self.memory.notes,
+                self.memory.annotations,
                 self.memory.ledger,
             ),
             sender=self.sender,
@@ -83,23 +83,23 @@ class ControlStage:
             forwarders=self.forwarders,
             targets={TargetKind.LAMBDA: self.targets},
             discovery=MemoryDiscovery(),
-            audits=self.audits,
+            audit_trail=self.audit_trail,
             control_queue=self.control_queue,
             compiler=PlainLanguages(),
             clock=self.time,
-            fresh=(f"{number:012d}" for number in self.numbers),
+            random_parts=(f"{number:012d}" for number in self.numbers),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
-            patience=PATIENCE,
+            timings=TIMINGS,
         )
-        self.desk = ControlDesk(self.ports)
+        self.desk = ControlService(self.ports)
         self.knows(APP, *(originals or (MEMES,)))
 
     def knows(self, target: Target, *originals: QueueName) -> None:
         """Let there be a target with these queues, and a registry of it."""
         ids = {original: QueueId(original.removesuffix(".fifo")) for original in originals}
         self.targets.found[target] = [
-            FoundQueue(queue_id, original, timedelta(seconds=30)) for original, queue_id in ids.items()
+            ConsumedQueue(queue_id, original, timedelta(seconds=30)) for original, queue_id in ids.items()
         ]
         self.targets.variables[target] = {f"{queue_id.upper()}_QUEUE": name for name, queue_id in ids.items()}
         queues = [new_queue({"env": f"{queue_id.upper()}_QUEUE"}, id=queue_id) for queue_id in ids.values()]
@@ -119,7 +119,7 @@ class ControlStage:
     def stop(self, session: str = "ann", target: Target = APP) -> Any:
         return self.ask("stop", target=str(target), session=session)
 
-    def beat(self, session: str = "ann", target: Target = APP) -> Any:
+    def heartbeat(self, session: str = "ann", target: Target = APP) -> Any:
         return self.ask("heartbeat", target=str(target), session=session)
 
     def pass_time(self, seconds: int, *, alive: Sequence[str] = ()) -> None:
@@ -127,7 +127,7 @@ class ControlStage:
         for _ in range(seconds):
             self.time.moment += timedelta(seconds=1)
             for session in alive:
-                self.beat(session)
+                self.heartbeat(session)
             for command in self.control_queue.due():
                 self.obey(command)
 

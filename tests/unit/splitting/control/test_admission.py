@@ -6,62 +6,62 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.queues import QueueName
+from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.control.admission import (
-    FoundQueue,
-    Request,
+    AdmissionRequest,
     SessionRejected,
     SplitEnding,
     new_split,
     with_session,
 )
 from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, recorded
-from signalbox.splitting.model.naming import QueueNames
+from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, apply_change
 from signalbox.splitting.model.session_config import QueueId, parse_mirrord_file
-from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, alive, ended
+from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import QueueNames
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=5)
 SECONDS_30 = timedelta(seconds=30)
 FOUND = (
-    FoundQueue(QueueId("memes"), QueueName("memes"), SECONDS_30, sns=True, tags=(("tool", "mirrord"),)),
-    FoundQueue(QueueId("orders"), QueueName("orders.fifo"), SECONDS_30),
+    ConsumedQueue(QueueId("memes"), QueueName("memes"), SECONDS_30, sns=True, tags=(("tool", "mirrord"),)),
+    ConsumedQueue(QueueId("orders"), QueueName("orders.fifo"), SECONDS_30),
 )
 
 
-def fresh() -> Iterator[str]:
+def random_parts() -> Iterator[str]:
     return (f"{number:012d}" for number in range(100))
 
 
-def begun(found: tuple[FoundQueue, ...] = FOUND) -> Split:
+def begun(found: tuple[ConsumedQueue, ...] = FOUND) -> Split:
     return new_split(
         Target.parse("lambda/meme-app"),
         found,
         names=QueueNames(),
-        fresh=fresh(),
+        random_parts=random_parts(),
         now=NOW,
         switch_timeout=timedelta(seconds=120),
     )
 
 
-def request(session: str = "ann", *, owner: str = "Ann", queues: object = None) -> Request:
+def request(session: str = "ann", *, owner: str = "Ann", queues: object = None) -> AdmissionRequest:
     queues = queues or {"*": {"queue_type": "SQS", "jq_filter": "true"}}
     config = parse_mirrord_file({"feature": {"split_queues": queues}}, PlainLanguages())
-    return Request(SessionId(session), owner, str(queues), config)
+    return AdmissionRequest(SessionId(session), owner, str(queues), config)
 
 
-def joined(split: Split, *requests: Request, now: datetime = NOW) -> Split:
-    names = fresh()
+def joined(split: Split, *requests: AdmissionRequest, now: datetime = NOW) -> Split:
+    names = random_parts()
     for one in requests:
-        split = with_session(split, one, names=QueueNames(), fresh=names, now=now)
+        split = with_session(split, one, names=QueueNames(), random_parts=names, now=now)
     return split
 
 
 def moved_to(split: Split, *stages: Stage) -> Split:
     for stage in stages:
-        found = recorded(split, MoveSplit(stage), now=LATER)
+        found = apply_change(split, MoveSplit(stage), now=LATER)
         assert found is not None
         split = found
     return split
@@ -135,7 +135,7 @@ def test_a_queue_that_the_target_does_not_have_is_named_with_those_it_has():
 
 
 def test_a_queue_that_is_described_twice_is_refused():
-    twice = (FOUND[0], FoundQueue(QueueId("same"), QueueName("memes"), SECONDS_30))
+    twice = (FOUND[0], ConsumedQueue(QueueId("same"), QueueName("memes"), SECONDS_30))
 
     with pytest.raises(SessionRejected, match="'memes' is described twice in the registry, as 'memes' and 'same'"):
         begun(twice)
@@ -178,7 +178,7 @@ def test_ending_is_written_down_once_with_its_reason():
 
 
 def test_a_sign_of_life_is_of_one_session():
-    split = alive(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
+    split = with_heartbeat(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
 
     assert [session.heartbeat_at for session in split.sessions] == [NOW, LATER]
 
@@ -190,11 +190,11 @@ def test_a_split_moves_only_as_the_table_says(stage, following):
     action = ForgetSplit() if following is None else MoveSplit(following)
 
     if following in STAGES[stage]:
-        found = recorded(split, action, now=LATER)
+        found = apply_change(split, action, now=LATER)
         assert (found is None) if following is None else (found.stage, found.since) == (following, LATER)
     else:
         with pytest.raises(ValueError, match="cannot become"):
-            recorded(split, action, now=LATER)
+            apply_change(split, action, now=LATER)
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.MATCHING, Phase.READY])
@@ -203,24 +203,24 @@ def test_a_session_moves_only_as_the_table_says(phase, following):
     split = joined(begun(), request())
     path = {Phase.STARTING: [], Phase.MATCHING: [Phase.MATCHING], Phase.READY: [Phase.MATCHING, Phase.READY]}[phase]
     for one in path:
-        split = recorded(split, MoveSession(SessionId("ann"), one, effective_at=LATER), now=NOW)
+        split = apply_change(split, MoveSession(SessionId("ann"), one, effective_at=LATER), now=NOW)
     action = MoveSession(SessionId("ann"), following)
 
     if following in PHASES[phase]:
-        found = recorded(split, action, now=LATER).sessions[0]
+        found = apply_change(split, action, now=LATER).sessions[0]
         assert (found.phase, found.since) == (following, LATER)
         assert found.effective_at == (LATER if path else None)
     else:
         with pytest.raises(ValueError, match="cannot become"):
-            recorded(split, action, now=LATER)
+            apply_change(split, action, now=LATER)
 
 
 def test_a_session_that_is_not_there_cannot_move():
     with pytest.raises(ValueError, match="no session 'ann'"):
-        recorded(begun(), MoveSession(SessionId("ann"), Phase.READY), now=NOW)
+        apply_change(begun(), MoveSession(SessionId("ann"), Phase.READY), now=NOW)
 
 
 def test_an_ended_session_is_forgotten():
     split = joined(begun(), request("ann"), request("bob"))
 
-    assert [one.session_id for one in recorded(split, ForgetSession(SessionId("ann")), now=NOW).sessions] == ["bob"]
+    assert [one.session_id for one in apply_change(split, ForgetSession(SessionId("ann")), now=NOW).sessions] == ["bob"]

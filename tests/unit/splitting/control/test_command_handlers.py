@@ -12,8 +12,8 @@ from signalbox.splitting.control.admission import SessionRejected
 from signalbox.splitting.control.command_handlers import NoSplit, RegistryTooLarge, TooManyMessages
 from signalbox.splitting.control.commands import COMMANDS, Reconcile, reconcile_body
 from signalbox.splitting.control.optimistic_update import RecordBusy
+from signalbox.splitting.control.ports import NoRegistry
 from signalbox.splitting.control.session_start import ConfigTooLarge
-from signalbox.splitting.model.control_ports import NoRegistry
 from signalbox.splitting.model.ports import UnreadableSplit
 from tests.unit.splitting.consumers.registries import new, new_queue, old, old_queue, property_list
 from tests.unit.splitting.control.control_stage import APP, DISCOVERED, MEMES, OTHER_APP, ControlStage, config
@@ -271,7 +271,7 @@ def test_an_audit_tells_what_happened_to_a_message_in_the_last_days():
     stage = ControlStage()
     at = [(stage.time.now() - timedelta(days=days)).isoformat() for days in (20, 8, 7, 0)]
     routed = [{"occurred_at": moment, "kind": "routed"} for moment in at]
-    stage.audits.events = {"1": routed}
+    stage.audit_trail.by_message = {"1": routed}
 
     assert stage.ask("audit", message_id="1") == {"events": routed[2:]}
     assert stage.ask("audit", message_id="1", days=1) == {"events": routed[3:]}

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from signalbox.splitting.control.observation import observed
+from signalbox.splitting.control.observation import observe
 from signalbox.splitting.control.optimistic_update import RecordChanged, changed, check, written_down
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit
-from signalbox.splitting.model.split import Phase, Stage, alive, ended
-from signalbox.splitting.model.world import ForwardingState
+from signalbox.splitting.model.observed_state import ForwardingState
+from signalbox.splitting.model.split import Phase, Stage, ended, with_heartbeat
 from tests.fakes.splitting import MemorySplits
 from tests.unit.splitting.control.control_stage import APP, ORDERS, ControlStage
-from tests.unit.splitting.control.worlds import ANN, NOW, session, split
+from tests.unit.splitting.control.observed_states import ANN, NOW, session, split
 
 
 def stored(*sessions, stage=Stage.SPLIT):
@@ -32,7 +32,7 @@ def test_an_action_is_written_down():
 
 def test_an_action_is_written_down_when_only_signs_of_life_came_between():
     splits, seen = stored(session(phase=Phase.MATCHING))
-    splits.save(alive(seen.split, ANN, now=NOW.replace(hour=13)), replacing=seen)
+    splits.save(with_heartbeat(seen.split, ANN, now=NOW.replace(hour=13)), replacing=seen)
 
     saved = written_down(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
 
@@ -73,12 +73,12 @@ def test_nothing_is_unfinished_where_forwarding_never_started():
     stage = ControlStage(ORDERS).ready("ann")
     stage.pass_time(10, alive=["ann"])
     stage.stop("ann")
-    stage.memory.notes.notes.clear()
+    stage.memory.annotations.annotations.clear()
     stage.memory.ledger.begin(ORDERS, "somebody's", now=stage.time.now())
     seen = stage.memory.splits.find(APP)
     assert seen is not None
 
-    world = observed(stage.ports, seen.split, stage.ports.registry_of(seen), now=stage.time.now())
+    world = observe(stage.ports, seen.split, stage.ports.registry_of(seen), now=stage.time.now())
 
     assert world.forwarder(ORDERS).state is ForwardingState.ON
     assert world.forwarder(ORDERS).unfinished == 0

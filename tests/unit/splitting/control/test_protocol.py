@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.control.protocol import InvalidControlReply
-from signalbox.splitting.control.protocol import SessionState, split_client, stage_of
+from signalbox.splitting.control.protocol import SessionStatus, split_client, stage_of
 
 QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
 
@@ -17,7 +17,7 @@ def test_a_session_is_read_with_its_queues_and_environment():
         "notes": ["no dead-letter queue"],
     }
 
-    state = SessionState.parse(document)
+    state = SessionStatus.parse(document)
 
     assert (state.session, state.phase, state.reason, state.has_ended) == ("ann", "ready", None, False)
     assert state.queues[0].url == "https://sqs/1/mirrord-1"
@@ -28,12 +28,12 @@ def test_a_session_is_read_with_its_queues_and_environment():
 
 @pytest.mark.parametrize("phase", ["ending", "gone"])
 def test_an_ending_session_and_one_that_is_gone_have_ended(phase):
-    assert SessionState.parse({"session": "ann", "phase": phase}).has_ended
+    assert SessionStatus.parse({"session": "ann", "phase": phase}).has_ended
 
 
 def test_a_session_that_cannot_be_read_is_refused():
     with pytest.raises(InvalidControlReply, match=r"session\.phase: is missing"):
-        SessionState.parse({"session": "ann"})
+        SessionStatus.parse({"session": "ann"})
 
 
 def test_the_names_of_reply_queues_begin_with_their_stage():

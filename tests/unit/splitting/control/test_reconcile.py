@@ -19,21 +19,21 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.split import Phase, Stage
-from signalbox.splitting.model.world import (
+from signalbox.splitting.model.observed_state import (
     Sample,
     TargetState,
     TemporaryQueue,
     is_empty,
 )
-from tests.unit.splitting.control.worlds import (
+from signalbox.splitting.model.split import Phase, Stage
+from tests.unit.splitting.control.observed_states import (
     ANN,
     BOB,
     LONG_AGO,
     MEMES,
     NOW,
     ORDERS,
-    PATIENCE,
+    TIMINGS,
     actions,
     ago,
     ending,
@@ -88,7 +88,7 @@ def test_with_a_fifo_queue_filters_count_from_when_every_function_knows_of_them(
     starting = session(ANN, Phase.STARTING, ORDERS, since=NOW)
     queues = {"ann_orders_fifo": holding(), "deployed_orders_fifo": holding()}
     record = split(Stage.SPLIT, starting, originals=[ORDERS], since=NOW)
-    effective_at = NOW + PATIENCE.settle
+    effective_at = NOW + TIMINGS.settle
 
     assert actions(record, world(TargetState.TEMPORARY, **queues)) == [
         MoveSession(ANN, Phase.MATCHING, effective_at=effective_at)
@@ -218,5 +218,5 @@ def test_a_queue_is_empty_when_its_newest_samples_say_so_for_long_enough(samples
     """Operator 3.128: three counters zero, repeated over time."""
     taken = tuple(Sample(ago(30 * (len(samples) - 1 - n)), *counts) for n, counts in enumerate(samples))
 
-    assert is_empty(TemporaryQueue(LONG_AGO, taken), since=LONG_AGO, patience=PATIENCE) is expected
-    assert not is_empty(TemporaryQueue(LONG_AGO, taken), since=ago(50), patience=PATIENCE)
+    assert is_empty(TemporaryQueue(LONG_AGO, taken), since=LONG_AGO, timings=TIMINGS) is expected
+    assert not is_empty(TemporaryQueue(LONG_AGO, taken), since=ago(50), timings=TIMINGS)

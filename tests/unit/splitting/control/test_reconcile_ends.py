@@ -18,14 +18,14 @@ from signalbox.splitting.model.actions import (
     StopForwarding,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.split import Phase, Session, Split, Stage
-from signalbox.splitting.model.world import (
+from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,
     TargetState,
     TemporaryQueue,
 )
-from tests.unit.splitting.control.worlds import (
+from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
+from tests.unit.splitting.control.observed_states import (
     ANN,
     BOB,
     LONG_AGO,
@@ -77,7 +77,7 @@ def test_a_session_without_queues_is_forgotten_and_a_queue_of_copies_is_just_del
     ) == [DeleteQueue("ann-memes")]
 
 
-def fifo(*sessions: Session) -> Split:
+def fifo(*sessions: SplitSession) -> Split:
     return split(Stage.SPLIT, *sessions, originals=[ORDERS])
 
 

@@ -9,12 +9,12 @@ from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.control.admission import SessionRejected, SplitEnding
-from signalbox.splitting.control.problems import note_trouble
+from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.reconcile import is_at_rest
-from signalbox.splitting.control.reconcile_loop import RoundDesk
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop
+from signalbox.splitting.model.observed_state import ForwardingState, TargetState
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.split import Phase, Stage
-from signalbox.splitting.model.world import ForwardingState, TargetState
 from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, config, message
 
 
@@ -42,7 +42,7 @@ def test_a_session_becomes_ready_when_all_is_made_and_switched():
 
     stage.pass_time(6, alive=["ann"])
 
-    assert stage.beat()["phase"] == "ready"
+    assert stage.heartbeat()["phase"] == "ready"
     assert stage.targets.switches == [("switch", APP)]
     assert stage.forwarders.states[MEMES].state is ForwardingState.ON
     assert stage.told() == [("session", "started"), ("session", "ready")]
@@ -60,9 +60,9 @@ def test_a_stopped_session_takes_the_split_with_it_and_all_is_as_before():
     assert stage.forwarders.states == {}
     assert stage.targets.states[APP] is TargetState.ORIGINAL
     assert stage.memory.locks.held == {}
-    assert stage.memory.notes.notes == {}
+    assert stage.memory.annotations.annotations == {}
     assert stage.told()[-1] == ("session", "ended")
-    assert stage.beat() == {"session": "ann", "phase": "gone"}
+    assert stage.heartbeat() == {"session": "ann", "phase": "gone"}
     assert stage.stop() == {"session": "ann", "phase": "gone"}
 
 
@@ -70,7 +70,7 @@ def test_a_session_without_signs_of_life_ends():
     stage = ControlStage().ready("ann")
 
     stage.pass_time(61)
-    assert RoundDesk(stage.ports).wake_all() == 1
+    assert ReconcileLoop(stage.ports).wake_all() == 1
     stage.pass_time(1)
 
     split = stage.split()
@@ -119,7 +119,7 @@ def test_two_who_start_at_the_same_moment_share_one_split():
     assert split is not None
     assert [session.session_id for session in split.sessions] == ["bob", "ann"]
     stage.pass_time(6, alive=["ann", "bob"])
-    assert {stage.beat(name)["phase"] for name in ("ann", "bob")} == {"ready"}
+    assert {stage.heartbeat(name)["phase"] for name in ("ann", "bob")} == {"ready"}
     assert stage.targets.switches == [("switch", APP)]
 
 
@@ -164,7 +164,7 @@ def test_a_start_that_is_refused_is_rolled_back_and_says_why():
     stage.queues.refused[name] = f"AccessDenied: queue {name!r}"
 
     stage.pass_time(5, alive=["ann"])
-    heard = stage.beat()
+    heard = stage.heartbeat()
 
     assert (heard["phase"], heard["reason"]) == ("ending", f"AccessDenied: queue {name!r}")
     stage.pass_time(60)
@@ -181,7 +181,7 @@ def test_a_target_that_refuses_ends_all_sessions():
 
     stage.pass_time(6, alive=["ann", "bob"])
 
-    assert {stage.beat(name)["reason"] for name in ("ann", "bob")} == {"ResourceNotFoundException: meme-app"}
+    assert {stage.heartbeat(name)["reason"] for name in ("ann", "bob")} == {"ResourceNotFoundException: meme-app"}
 
 
 def test_what_fails_for_now_is_tried_again_and_told():
@@ -190,12 +190,12 @@ def test_what_fails_for_now_is_tried_again_and_told():
     stage.start()
     stage.pass_time(6, alive=["ann"])
 
-    told = stage.beat()
+    told = stage.heartbeat()
     stage.targets.failing.clear()
     stage.pass_time(12, alive=["ann"])
 
     assert (told["phase"], told["notes"]) == ("starting", ["Throttling: meme-app"])
-    assert stage.beat()["phase"] == "ready"
+    assert stage.heartbeat()["phase"] == "ready"
 
 
 def test_notes_on_a_queue_are_told():
@@ -205,7 +205,7 @@ def test_notes_on_a_queue_are_told():
 
     stage.pass_time(3, alive=["ann"])
 
-    assert stage.beat()["notes"] == ["no dead-letter queue", "no policy"]
+    assert stage.heartbeat()["notes"] == ["no dead-letter queue", "no policy"]
 
 
 def test_a_target_that_cannot_be_looked_at_ends_what_is_starting(monkeypatch):
@@ -215,7 +215,7 @@ def test_a_target_that_cannot_be_looked_at_ends_what_is_starting(monkeypatch):
     monkeypatch.setattr(stage.targets, "observe", refusing("AccessDenied: meme-app"))
     stage.pass_time(1)
 
-    assert stage.beat()["reason"] == "AccessDenied: meme-app"
+    assert stage.heartbeat()["reason"] == "AccessDenied: meme-app"
 
 
 def test_a_target_that_cannot_be_looked_at_later_ends_nothing(monkeypatch):
@@ -224,8 +224,8 @@ def test_a_target_that_cannot_be_looked_at_later_ends_nothing(monkeypatch):
     monkeypatch.setattr(stage.targets, "observe", refusing("AccessDenied: meme-app"))
     stage.ask("reconcile", target=str(APP), holder="schedule")
 
-    assert stage.beat()["phase"] == "ready"
-    assert stage.beat()["notes"] == ["AccessDenied: meme-app"]
+    assert stage.heartbeat()["phase"] == "ready"
+    assert stage.heartbeat()["notes"] == ["AccessDenied: meme-app"]
 
 
 def test_of_many_troubles_the_newest_are_told_each_once_and_the_oldest_first():
@@ -235,9 +235,9 @@ def test_of_many_troubles_the_newest_are_told_each_once_and_the_oldest_first():
 
     for text in [*texts, texts[-1], texts[-2]]:
         stage.time.moment += timedelta(seconds=1)
-        note_trouble(stage.ports, APP, text)
+        record_problem(stage.ports, APP, text)
 
-    assert stage.beat()["notes"] == [text[:1000] for text in texts[-20:]]
+    assert stage.heartbeat()["notes"] == [text[:1000] for text in texts[-20:]]
 
 
 def test_of_a_session_that_is_gone_nothing_stays_noted():
@@ -246,7 +246,7 @@ def test_of_a_session_that_is_gone_nothing_stays_noted():
     stage.stop("bob")
     stage.pass_time(60, alive=["ann"])
 
-    names = stage.memory.notes.of(APP)
+    names = stage.memory.annotations.of(APP)
     assert [name for name in names if name.startswith("environment:")] == [f"environment:{stage.session_queue()}"]
 
 
@@ -288,7 +288,7 @@ def test_signs_of_life_do_not_stop_a_round():
     def alive_meanwhile(name, queue, *, target, session):
         made.append(name)
         stage.time.moment = stage.time.moment.replace(microsecond=len(made))
-        stage.beat()
+        stage.heartbeat()
         return create(name, queue, target=target, session=session)
 
     stage.queues.create = alive_meanwhile
@@ -325,7 +325,7 @@ def test_a_chain_that_broke_is_begun_anew():
     stage.control_queue.asked.clear()
 
     stage.time.moment = stage.time.moment.replace(second=20)
-    stage.beat()
+    stage.heartbeat()
     stage.stop()
 
     assert len(stage.control_queue.asked) == 1
@@ -337,13 +337,13 @@ def test_a_split_that_cannot_be_read_is_let_alone_and_the_others_are_woken():
     stage.memory.locks.held.clear()
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/aaa", "version 2")]
 
-    assert RoundDesk(stage.ports).wake_all() == 1
+    assert ReconcileLoop(stage.ports).wake_all() == 1
 
 
 def test_what_starts_while_the_last_round_ends_is_not_forgotten():
     stage = ControlStage()
     stage.start()
-    leave = stage.memory.locks.leave
+    leave = stage.memory.locks.release
     joined = []
 
     def join_first(target, *, holder):
@@ -351,11 +351,11 @@ def test_what_starts_while_the_last_round_ends_is_not_forgotten():
             joined.append(stage.start("bob", color="blue"))
         leave(target, holder=holder)
 
-    stage.memory.locks.leave = join_first
+    stage.memory.locks.release = join_first
     stage.pass_time(20, alive=["ann", "bob"])
 
     assert joined
-    assert stage.beat("bob")["phase"] == "ready"
+    assert stage.heartbeat("bob")["phase"] == "ready"
 
 
 def test_a_round_for_a_split_that_is_gone_does_nothing():
@@ -440,7 +440,7 @@ def test_a_filter_that_is_too_slow_ends_its_session_and_not_the_return():
     stage.stop("ann")
     stage.pass_time(15, alive=["bob", "slow"])
 
-    heard = stage.beat("slow")
+    heard = stage.heartbeat("slow")
     assert heard["phase"] == "ending"
     assert heard["reason"].startswith("filter too slow")
     assert stage.sender.bodies(stage.split().queues[0].deployed) == ["x"]
@@ -504,7 +504,7 @@ def test_a_round_returns_for_no_longer_than_its_record_is_good_for():
     rounds = []
 
     def slowly(batch):
-        stage.time.moment = stage.time.moment.replace(microsecond=0) + 3 * (stage.ports.patience.settle / 10)
+        stage.time.moment = stage.time.moment.replace(microsecond=0) + 3 * (stage.ports.timings.settle / 10)
         rounds.append(len(batch.deliveries))
         return send(batch)
 
@@ -529,7 +529,7 @@ def test_forwarding_of_a_queue_goes_on_until_no_call_is_unfinished_since_it_was_
     assert split is not None
     assert [session.session_id for session in split.sessions] == ["bob"]
     assert stage.forwarders.states[ORDERS].state is ForwardingState.ON
-    assert sum(name.startswith("forwarding-started") for name in stage.memory.notes.of(APP)) == starts
+    assert sum(name.startswith("forwarding-started") for name in stage.memory.annotations.of(APP)) == starts
 
 
 def test_a_split_ends_in_every_stage_by_itself():

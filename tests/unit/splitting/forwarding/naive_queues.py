@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from signalbox.messages import Message
-from signalbox.splitting.model.world import Sample
+from signalbox.splitting.model.observed_state import Sample
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 VISIBILITY = 30

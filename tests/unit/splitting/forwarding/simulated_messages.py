@@ -11,7 +11,7 @@ from signalbox.sending import Batch, Delivery
 from signalbox.splitting.forwarding.forwarding import Forwarding, deliveries, returned
 from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.model.session_config import QueueId, SessionConfig, parse_mirrord_file
-from signalbox.splitting.model.split import Session, Split
+from signalbox.splitting.model.split import Split, SplitSession
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 from tests.unit.splitting.forwarding.naive_queues import Entry
 
@@ -69,7 +69,7 @@ class Messages:
         entries: list[Entry],
         *,
         split: Split,
-        routed: Callable[[datetime], tuple[Session, ...]],
+        routed: Callable[[datetime], tuple[SplitSession, ...]],
         how: str,
     ) -> None:
         is_fifo = original.endswith(".fifo")
@@ -81,7 +81,7 @@ class Messages:
         for message in messages:
             assert message.first_received_at is not None
             sessions = routed(message.first_received_at)
-            claims = [config_of(one).claim(one.session_id, QueueId(original)) for one in sessions]
+            claims = [stored_config(one).claim(one.session_id, QueueId(original)) for one in sessions]
             found = deliveries(message, decide(message, claims), deployed=deployed, sessions=names)
             planned += found[:1] if how == "return" else found  # copies were made when it was forwarded
         work = Forwarding(messages, is_fifo, planned)
@@ -124,5 +124,5 @@ def config(color: str, mode: str) -> SessionConfig:
     return parse_mirrord_file(config_document(color, mode), PlainLanguages())
 
 
-def config_of(session: Session) -> SessionConfig:
+def stored_config(session: SplitSession) -> SessionConfig:
     return config(*session.config.split(" "))

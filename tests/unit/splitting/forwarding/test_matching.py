@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.filters import AnyOf, Filter, MetadataPattern, Verdict
 from signalbox.splitting.forwarding.matching import Claim, Mode, Outcome, SessionId, decide
-from signalbox.splitting.model.message import Subject
 from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
 
 MESSAGE = Message.parse({"Body": "", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}}})
@@ -63,7 +63,7 @@ def test_a_filter_that_is_too_slow_matches_nothing_and_holds_up_nobody():
 
 
 def test_reasons_name_the_filter_and_never_what_is_in_the_message():
-    verdict = AnyOf((says("blue"), says("green"))).verdict(Subject.of(MESSAGE, sns=False))
+    verdict = AnyOf((says("blue"), says("green"))).verdict(FilterInput.of(MESSAGE, sns=False))
 
     assert verdict == Verdict(
         matches=False,

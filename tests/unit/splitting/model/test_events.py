@@ -8,7 +8,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionId, SessionVerdict
 from signalbox.splitting.model import events
 from signalbox.splitting.model.split import Stage
-from tests.unit.splitting.control.worlds import ANN, BOB, MEMES, NOW, session, split
+from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, NOW, session, split
 
 EVE = SessionId("eve")
 SPLIT = split(Stage.SPLIT, session(), session(BOB, owner="Bob"), session(EVE))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Sample, TemporaryQueue, Timings, is_empty
 from signalbox.splitting.model.records import (
     UnreadableRecord,
     read_record,
@@ -19,13 +20,12 @@ from signalbox.splitting.model.records import (
     with_samples,
 )
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Patience, Sample, TemporaryQueue, is_empty
-from tests.unit.splitting.control.worlds import BOB, MEMES, NOW, ORDERS, ago, ending, session, split
+from tests.unit.splitting.control.observed_states import BOB, MEMES, NOW, ORDERS, ago, ending, session, split
 
 SECOND = timedelta(seconds=1)
-PATIENCE = Patience(empty_samples=3, empty_for=timedelta(seconds=60))
+TIMINGS = Timings(empty_samples=3, empty_for=timedelta(seconds=60))
 RECORD = split(Stage.SPLIT, session(), ending(BOB, reason="stopped"), originals=(MEMES, ORDERS))
 
 moments = st.timedeltas(timedelta(days=-2000), timedelta(days=5000)).map(NOW.__add__)
@@ -41,7 +41,7 @@ queues = st.builds(
     tags=st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=2).map(tuple),
 )
 sessions = st.builds(
-    Session,
+    SplitSession,
     session_id=names.map(SessionId),
     owner=st.text(max_size=8),
     config=st.text(),
@@ -112,7 +112,7 @@ def test_samples_come_back_to_the_microsecond(found):
 
 
 def kept(*found: Sample) -> tuple[Sample, ...]:
-    return with_samples({MEMES: found[:-1]}, {MEMES: found[-1]}, patience=PATIENCE)[MEMES]
+    return with_samples({MEMES: found[:-1]}, {MEMES: found[-1]}, timings=TIMINGS)[MEMES]
 
 
 def test_zeros_are_kept_as_far_back_as_emptiness_is_judged_and_no_further():
@@ -136,10 +136,10 @@ def test_what_was_before_the_last_message_is_forgotten():
 def test_a_queue_without_a_new_sample_keeps_its_old_ones_until_it_is_long_gone():
     known = {MEMES: (sample(3600),), ORDERS: (sample(3601),), QueueName("never"): ()}
 
-    found = with_samples(known, {QueueName("new"): sample(0)}, patience=PATIENCE)
+    found = with_samples(known, {QueueName("new"): sample(0)}, timings=TIMINGS)
 
     assert found == {MEMES: (sample(3600),), QueueName("new"): (sample(0),)}
-    assert with_samples({}, {}, patience=PATIENCE) == {}
+    assert with_samples({}, {}, timings=TIMINGS) == {}
 
 
 @given(
@@ -151,10 +151,10 @@ def test_what_is_forgotten_never_changes_whether_a_queue_is_empty(steps, since):
     for seconds, waiting in steps:
         at += seconds * SECOND
         everything.append(Sample(at, waiting, 0))
-        known = with_samples(known, {MEMES: everything[-1]}, patience=PATIENCE)
+        known = with_samples(known, {MEMES: everything[-1]}, timings=TIMINGS)
         pair = [TemporaryQueue(NOW, found) for found in (tuple(everything), known[MEMES])]
 
-        verdicts = [is_empty(one, since=NOW + since * SECOND, patience=PATIENCE) for one in pair]
+        verdicts = [is_empty(one, since=NOW + since * SECOND, timings=TIMINGS) for one in pair]
 
         assert verdicts[0] == verdicts[1]
         assert pair[0].has_waiting == pair[1].has_waiting

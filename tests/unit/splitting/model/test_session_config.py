@@ -3,8 +3,8 @@
 import pytest
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.matching import Mode, SessionId
-from signalbox.splitting.model.message import Subject
 from signalbox.splitting.model.session_config import InvalidSessionConfig, QueueId, SessionConfig, parse_mirrord_file
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
@@ -24,7 +24,7 @@ def problems(queues: object) -> list[str]:
 def matches(queues: object, queue_id: str = "q", body: str = "mine", **attributes: str) -> bool:
     found = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
     message = Message.parse({"Body": body, "MessageAttributes": found})
-    return config(queues).claim(ANN, QueueId(queue_id)).filter.verdict(Subject.of(message, sns=False)).matches
+    return config(queues).claim(ANN, QueueId(queue_id)).filter.verdict(FilterInput.of(message, sns=False)).matches
 
 
 def sqs(**entry: object) -> dict[str, object]:
@@ -127,7 +127,7 @@ def test_a_queue_that_is_not_listed_matches_nothing_and_says_why():
     """Operator 3.178: a filter on one queue never affects another."""
     claim = config({"q": sqs(jq_filter="true")}).claim(ANN, QueueId("other"))
 
-    verdict = claim.filter.verdict(Subject.of(Message.parse({"Body": ""}), sns=False))
+    verdict = claim.filter.verdict(FilterInput.of(Message.parse({"Body": ""}), sns=False))
     assert not verdict.matches
     assert verdict.reason == "queue 'other' is not listed, so it matches nothing"
 

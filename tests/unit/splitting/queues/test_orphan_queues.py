@@ -9,7 +9,7 @@ import pytest
 from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
-from signalbox.splitting.queues.orphan_queues import SplitSweep
+from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 from tests.fakes.splitting import MemoryQueue
 from tests.unit.splitting.control.control_stage import ControlStage, message
 
@@ -34,7 +34,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stage = ControlStage()
         self.found = MemoryFoundQueues()
-        self.desk = SplitSweep(
+        self.desk = OrphanQueueSweeper(
             self.stage.memory.splits, self.found, self.stage.queues, self.stage.time, stage="signalbox"
         )
 
@@ -48,7 +48,7 @@ def test_a_temporary_queue_that_no_split_knows_is_deleted_after_a_day():
     sweep = Sweep()
     sweep.add()
 
-    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == [STRAY]
+    assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == [STRAY]
     assert sweep.found.deleted == [STRAY]
 
 
@@ -59,7 +59,7 @@ def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
     sweep.add("mirrord-theirs", **{STAGE_TAG: "other"})
     sweep.add("mirrord-rendezvous", **{CAPABILITY_TAG: "rendezvous"})
 
-    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+    assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == []
 
 
 def test_what_a_split_knows_stays():
@@ -70,7 +70,7 @@ def test_what_a_split_knows_stays():
     sweep.add(told["queues"][0]["temporary"])
     sweep.add(split.queues[0].deployed)
 
-    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+    assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == []
 
 
 def test_nothing_is_deleted_while_a_split_cannot_be_read():
@@ -80,7 +80,7 @@ def test_nothing_is_deleted_while_a_split_cannot_be_read():
     sweep.stage.memory.splits.unreadable = [UnreadableSplit("lambda/meme-app", "version 2")]
 
     with pytest.raises(UnreadableRecord, match="lambda/meme-app"):
-        list(sweep.desk.delete_strays(prefix="mirrord-"))
+        list(sweep.desk.delete_orphans(prefix="mirrord-"))
     assert sweep.found.deleted == []
 
 

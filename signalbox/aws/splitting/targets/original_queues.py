@@ -10,18 +10,17 @@ from signalbox.aws.shared.errors import effect
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.consumers.environment import UnresolvedQueue
-from signalbox.splitting.consumers.registry import RegisteredQueue
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueue
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 
 @contextmanager
-def switching(target: Target) -> Iterator[None]:
+def switch_errors(target: Target) -> Iterator[None]:
     """Turn whatever keeps a target from being switched into `EffectRefused` and `EffectFailed`."""
     try:
         with effect(str(target)):
@@ -33,16 +32,16 @@ def switching(target: Target) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Originals:
+class OriginalQueues:
     """The queues that targets name, as SQS describes them."""
 
     sqs: "SQSClient"
 
-    def described(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> tuple[FoundQueue, ...]:
+    def described(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> tuple[ConsumedQueue, ...]:
         """Return the queues of one queue id. Raises `UnresolvedQueue` and `EffectRefused`."""
         return tuple(self._described(queue, name) for name in names)
 
-    def _described(self, queue: RegisteredQueue, name: QueueName) -> FoundQueue:
+    def _described(self, queue: RegisteredQueue, name: QueueName) -> ConsumedQueue:
         try:
             parse_queue_name(name.removesuffix(FIFO_SUFFIX))
         except InvalidQueueName as error:
@@ -52,7 +51,7 @@ class Originals:
             visibility = self._visibility(name)
         if visibility is None:
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")
-        return FoundQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()))
+        return ConsumedQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()))
 
     def _visibility(self, name: QueueName) -> timedelta | None:
         try:
@@ -63,7 +62,7 @@ class Originals:
         return timedelta(seconds=int(page["Attributes"]["VisibilityTimeout"]))
 
 
-def reads_from(names: Iterable[QueueName], split: Split) -> TargetState:
+def target_state(names: Iterable[QueueName], split: Split) -> TargetState:
     """Return from where one reads who reads the queues of these names; names that are not the split's do not count."""
     found = set(names)
     if found.isdisjoint(queue.deployed for queue in split.queues):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.queues import MAXIMUM_NAME_LENGTH, QueueName
-from signalbox.splitting.model.naming import (
+from signalbox.splitting.queues.names import (
     DEFAULT_TEMPLATE,
     RANDOM_CHARACTERS,
     RANDOM_LENGTH,

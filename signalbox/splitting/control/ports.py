@@ -13,12 +13,12 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.model.naming import DEFAULT_PREFIX, QueueNames
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.ports import (
+    Annotations,
     Forwarders,
     Ledger,
     Locks,
-    Notes,
     Registries,
     Samples,
     SplitQueues,
@@ -28,7 +28,7 @@ from signalbox.splitting.model.ports import (
 )
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
-from signalbox.splitting.model.world import Patience
+from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 
 class NoRegistry(RejectedError):
@@ -59,10 +59,10 @@ class Discovery(Protocol):
         ...
 
 
-class Audits(Protocol):
+class AuditTrail(Protocol):
     """What history tells of messages."""
 
-    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+    def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
         """Return what was done with a message from a day on, in order. Raises `RejectedError`, `UnavailableError`."""
         ...
 
@@ -75,13 +75,13 @@ class Store:
     locks: Locks
     registries: Registries
     samples: Samples
-    notes: Notes
+    annotations: Annotations
     ledger: Ledger
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `fresh` yields random parts for names, and `record` takes history events."""
+    """What the control plane works with; `random_parts` yields random parts for names, and `record` takes history events."""
 
     store: Store
     sender: QueueSender
@@ -89,14 +89,14 @@ class ControlPorts:
     forwarders: Forwarders
     targets: Mapping[TargetKind, Targets]
     discovery: Discovery
-    audits: Audits
+    audit_trail: AuditTrail
     control_queue: ControlQueue
     compiler: Compiler
     clock: Clock
-    fresh: Iterator[str]
+    random_parts: Iterator[str]
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
-    patience: Patience = field(default_factory=Patience)
+    timings: Timings = field(default_factory=Timings)
     prefix: str = DEFAULT_PREFIX
 
     def now(self) -> datetime:

@@ -1,6 +1,6 @@
 """The world as it is found: the target, what forwards messages, and the temporary queues."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -71,7 +71,7 @@ class TemporaryQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ObservedState:
     """What is there: the target, what forwards the originals, and the temporary queues by name."""
 
     target: TargetState
@@ -84,7 +84,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timings:
     """How long what is waited for.
 
     `settle` is how long a function that forwards may still work by an older record: its time-out, and the age of the
@@ -99,11 +99,19 @@ class Patience:
     heartbeat: timedelta = timedelta(seconds=60)
 
 
-def is_empty(queue: TemporaryQueue, *, since: datetime, patience: Patience) -> bool:
+def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:
     """Say whether a queue has been empty for long enough, by samples taken after a moment."""
     zeros: list[Sample] = []
     for sample in reversed(queue.samples):
         if not sample.is_zero or sample.at < since:
             break
         zeros.append(sample)
-    return len(zeros) >= patience.empty_samples and zeros[0].at - zeros[-1].at >= patience.empty_for
+    return len(zeros) >= timings.empty_samples and zeros[0].at - zeros[-1].at >= timings.empty_for
+
+
+def combined_state(states: Iterable[TargetState]) -> TargetState:
+    """Return the state of a target that has several places to read from; one that has none reads nothing of ours."""
+    found = set(states) or {TargetState.ORIGINAL}
+    if TargetState.CHANGING in found:
+        return TargetState.CHANGING
+    return found.pop() if len(found) == 1 else TargetState.MIXED

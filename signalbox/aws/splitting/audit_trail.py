@@ -9,13 +9,13 @@ from signalbox.aws.history.athena import Athena, Row, quoted
 
 
 @dataclass(frozen=True, slots=True)
-class AthenaAudits:
-    """`Audits`: asks the lake's table of raw events."""
+class AthenaAuditTrail:
+    """`AuditTrail`: asks the lake's table of raw events."""
 
     athena: Athena
     table: str
 
-    def trail(self, message_id: str, *, since: date) -> list[dict[str, object]]:
+    def events(self, message_id: str, *, since: date) -> list[dict[str, object]]:
         """Return what was done with a message from a day on, in order; each fact once.
 
         Raises `QueryFailed`, `QueryTooSlow` and `QueryImpossible`.

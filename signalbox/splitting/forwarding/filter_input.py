@@ -8,7 +8,7 @@ from signalbox.messages import Attribute, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class FilterInput:
     """A message made ready for filters, once for all of them: its lines, and values by name in lower case."""
 
     message: Message
@@ -16,7 +16,7 @@ class Subject:
     values: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, message: Message, *, sns: bool) -> "Subject":
+    def of(cls, message: Message, *, sns: bool) -> "FilterInput":
         """Return what filters look at; in an SNS envelope too, if asked to."""
         found = (*_lines(message.attributes), *_lines(envelope_attributes(message.body) if sns else {}))
         values: dict[str, tuple[str, ...]] = {}
