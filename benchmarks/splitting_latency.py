@@ -1,4 +1,4 @@
-"""How long a message takes from its sender to a consumer: through a split, and directly."""
+"""The latency from sender to consumer, through a split and directly."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ CONSUMER, OWNER = "demo-measured-consumer", "benchmark"
 
 
 def on_stage(deployment: "Deployment", *, messages: int, say: Callable[[str], None]) -> dict[str, Summary]:
-    """Return the milliseconds to the deployed consumer and to a session's, each directly and through a split."""
+    """Return the milliseconds to the deployed and to a local consumer, each directly and through a split."""
     session = deployment.session()
     prefix = deployment.outputs["TemporaryQueuePrefix"]
     say("a deployed consumer")
@@ -51,7 +51,7 @@ def _request(consumer: DeployedConsumer) -> SessionRequest:
 
 
 def _deployed(consumer: DeployedConsumer, *, messages: int) -> Summary:
-    """Return how long it takes until the function of a consumer has a message; both clocks are this machine's."""
+    """Return the latency to a consumer's function; both clocks are this machine's."""
     sqs, seen, count = consumer.session.client("sqs"), len(consumer.received()), WARM_UP + messages
     for _ in range(count):
         sqs.send_message(QueueUrl=consumer.queues[QUEUE], MessageBody=str(time.time_ns()))

@@ -1,4 +1,4 @@
-"""Obeys commands from the control queue, one split at a time, and looks after all of them when the schedule says so."""
+"""The function `control`: executes commands and runs the scheduled tasks of splitting."""
 
 import logging
 from typing import Any
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the commands that stay in flight; for a task of the schedule, how many it was about."""
+    """Return the failed records of a batch; for a scheduled task, the number of affected splits or queues."""
     if "Records" in event:
         return obey(event["Records"], answer=_answer, replies=wiring.replies(), reply_prefix=lambda _: _reply_prefix())
     if event["task"] == RECONCILE:
@@ -40,5 +40,5 @@ def _delete_orphans() -> int:
     deleted = [*wiring.sweep().delete_orphans(prefix=wiring.prefix())]
     deleted += wiring.sweep().delete_reply_queues(prefix=_reply_prefix())
     for name in deleted:
-        logger.warning("stray queue %s is deleted", name)
+        logger.warning("orphan queue %s is deleted", name)
     return len(deleted)

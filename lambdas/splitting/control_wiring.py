@@ -1,4 +1,4 @@
-"""What the function `control` works with, made once for each function instance."""
+"""The adapters and settings of the function `control`, created once for each execution environment."""
 
 import secrets
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
 
-# An answer takes a second or two; a test holds that the function lives longer.
+# A response takes a second or two; a test checks that the function's timeout is longer.
 AUDIT_TIMEOUT = timedelta(seconds=20)
 
 
@@ -46,13 +46,13 @@ def stage() -> str:
 
 
 def prefix() -> str:
-    """Return what the names of temporary queues begin with."""
+    """Return the prefix of the names of temporary queues."""
     return wiring.settings().text("TEMPORARY_QUEUE_PREFIX")
 
 
 @cache
 def timings() -> Timings:
-    """Return how long what is waited for."""
+    """Return the timings of the reconcile loop."""
     settings = wiring.settings()
     return Timings(
         settle=settings.seconds("SPLIT_TIMEOUT_SECONDS") + RECORD_AGE,
@@ -63,7 +63,7 @@ def timings() -> Timings:
 
 @cache
 def replies() -> SqsReplies:
-    """Return what answers clients."""
+    """Return the reply sender."""
     settings = wiring.settings()
     return SqsReplies(
         wiring.sqs(),
@@ -74,7 +74,7 @@ def replies() -> SqsReplies:
 
 @cache
 def sweep() -> OrphanQueueSweeper:
-    """Return what deletes strays."""
+    """Return the orphan-queue sweeper."""
     return OrphanQueueSweeper(
         splits=wiring.splits(),
         temporary_queues=SqsTemporaryQueues(wiring.sqs()),
@@ -86,7 +86,7 @@ def sweep() -> OrphanQueueSweeper:
 
 @cache
 def ports() -> ControlPorts:
-    """Return all that commands and rounds work with."""
+    """Return the ports of the control plane."""
     compiler = Languages()
     return ControlPorts(
         store=_store(),

@@ -1,4 +1,4 @@
-"""Splitting: the queue that takes commands, and the functions that obey them and share out messages."""
+"""The construct of splitting: its control queue, its dead-letter queue and its two functions."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.splitting.environment import Resources, control_environment, split_environment
 from stacks.state_stack import StateStack
 
-# Processor time comes with memory, and filters are nothing else; a process of jq beside may take half of it.
+# CPU scales with memory, and filters need nothing else; the jq process may use half of it.
 MEMORY_MEGABYTES = 1024
 DESCRIPTIONS = {
     "split": "Shares the messages of split queues out among the deployed consumer and sessions",
@@ -22,7 +22,7 @@ DESCRIPTIONS = {
 
 
 class Splitting(Construct):
-    """Lets several people consume a queue side by side; permissions are in `splitting_grants.py`."""
+    """Lets several users consume a queue side by side; `stacks/grants/splitting.py` has the permissions."""
 
     def __init__(
         self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, program: Program, config: Config
@@ -64,5 +64,5 @@ class Splitting(Construct):
         self.user_policy = iam.ManagedPolicy(
             self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
         )
-        # What forwards messages to `split` is made with a split and goes with it.
+        # The forwarders of `split` are created at run time, with each split.
         obey(self.functions["control"], self.control_queue)

@@ -1,4 +1,4 @@
-"""`signalbox split start`, `run`, `tail` and `stop`: sessions of one's own."""
+"""`signalbox split start`, `run`, `tail` and `stop`: the user's sessions."""
 
 import shlex
 import sys
@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 
-ConfigFile = Annotated[Path, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - is allowed.")]
-Timeout = Annotated[int, typer.Option(help="Seconds after which a session that is not ready is given up.", min=1)]
+ConfigFile = Annotated[
+    Path, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+]
+Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
 
 
 def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
-    """Return a checked wish: what is wrong with it is told before anything is asked for."""
+    """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
     from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
@@ -50,7 +52,7 @@ def session_request(*, target: str, session: str | None, owner: str | None, conf
 
 @contextmanager
 def session_client(request: SessionRequest, *, aws: bool, stage: str) -> "Iterator[SessionClient]":
-    """Give a client for a session."""
+    """Yield a client for a session."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.splitting.sessions import SessionClient
 
@@ -80,7 +82,7 @@ def start(
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     hold: Annotated[
-        bool, typer.Option(help="Keep the session until this command is interrupted; else start it and leave.")
+        bool, typer.Option(help="Keep the session until this command is interrupted; otherwise exit when it is ready.")
     ] = True,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -119,7 +121,7 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
     try:
         heartbeat.ended.wait()
     except Interrupted:
-        return  # that is how such a session is to end
+        return  # an interruption is the normal end
     heartbeat.check()
 
 
@@ -134,7 +136,7 @@ def run(
     aws: Aws = False,
     stage: Stage = "signalbox",
 ) -> None:
-    """Run a command with a session of its own: it starts before, and ends whenever and however the command does."""
+    """Run a command with its own session, which starts before the command and ends when it ends."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
@@ -158,12 +160,12 @@ def stop(
     *,
     session: Annotated[str, typer.Argument(help="Name of the session.")],
     target: TargetName,
-    wait: Annotated[bool, typer.Option("--wait", help="Leave only when the session is gone.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Exit only when the session is gone.")] = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """End a session, whosever it is; what it did not consume goes where it belongs without it."""
+    """End a session of any owner; its unconsumed messages are matched again."""
     import time
 
     from signalbox.splitting.model.target import Target
@@ -173,7 +175,7 @@ def stop(
         state = client.stop()
         while wait and state.phase != GONE:
             time.sleep(POLL_SECONDS)
-            state = client.heartbeat()  # what is ending goes on ending
+            state = client.heartbeat()  # an ending session stays ending
     if as_json:
         print_json(state.document)
     else:
@@ -188,9 +190,9 @@ def tail(
         list[str] | None,
         typer.Option("--filter", help="Message attribute and regular expression; repeatable.", metavar="NAME=REGEX"),
     ] = None,
-    jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that says true of a message.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A mirrord.json, whose filters count instead.")] = None,
-    count: Annotated[int | None, typer.Option(help="Messages after which to leave.", min=1)] = None,
+    jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that outputs true for a message.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A mirrord.json whose filters are used instead.")] = None,
+    count: Annotated[int | None, typer.Option(help="Number of messages after which to exit.", min=1)] = None,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -198,7 +200,7 @@ def tail(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Print matching messages as they come, without taking them: a session that gets copies."""
+    """Print matching messages as they arrive without taking them, by a session that receives copies."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session

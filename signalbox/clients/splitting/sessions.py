@@ -1,4 +1,4 @@
-"""A session as the one who wants it sees it: started, waited for, kept alive and ended by commands."""
+"""The client of a splitting session: starts it, waits for it, keeps it alive and ends it."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ from signalbox.errors import RejectedError, UnavailableError
 from signalbox.splitting.control.protocol import READY, SessionStatus
 
 POLL_SECONDS = 1.0
-# Less than half of the time after which a session without a sign of life ends.
+# Less than half of the time after which a session without a heartbeat ends.
 HEARTBEAT_TIMEOUT = timedelta(seconds=20)
 
 
 class SessionEnded(RejectedError):
-    """Raised when a session ended that should go on; the text has the stage's reason."""
+    """Raised when a session ended that should continue; the text has the stage's reason."""
 
 
 class SessionNotReady(UnavailableError):
@@ -25,7 +25,7 @@ class SessionNotReady(UnavailableError):
 
 
 class Control(Protocol):
-    """What asks a stage for things: `ControlClient`."""
+    """A client that sends commands to a stage: `ControlClient`."""
 
     def ask(self, command: str, fields: Mapping[str, object], *, timeout: timedelta | None = None) -> object:
         """Send a command and return its result."""
@@ -34,7 +34,7 @@ class Control(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """Who wants what of which target; `config` is a whole mirrord.json."""
+    """A request for a session of a target; `config` is a whole mirrord.json."""
 
     target: str
     session: str
@@ -42,17 +42,15 @@ class SessionRequest:
     config: object
 
 
-def _ignore_state(_state: SessionStatus) -> None:
-    """Show no progress."""
+def _ignore_state(_state: SessionStatus) -> None: ...
 
 
-def _ignore_text(_text: str) -> None:
-    """Show no progress."""
+def _ignore_text(_text: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SessionClient:
-    """One session's commands; `on_progress` is told of every new phase, `on_wait` why it cannot start yet."""
+    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay."""
 
     control: Control
     request: SessionRequest
@@ -62,9 +60,9 @@ class SessionClient:
     clock: Callable[[], float] = time.monotonic
 
     def start(self, *, timeout: timedelta) -> SessionStatus:
-        """Start the session and return it when it is ready; one of the same name and kind is waited for.
+        """Start the session and return its status when it is ready; an identical existing session is joined.
 
-        Raises `SessionEnded` when it ended on the way, `SessionNotReady`, and what `Control.ask` raises.
+        Raises `SessionEnded`, `SessionNotReady`, and the errors of `Control.ask`.
         """
         deadline = self.clock() + timeout.total_seconds()
         state = self._started(deadline)
@@ -73,7 +71,7 @@ class SessionClient:
             if state.has_ended:
                 raise SessionEnded(end_message(state))
             if self.clock() >= deadline:
-                raise SessionNotReady(f"session {state.session!r} is still {state.phase} when its time is up")
+                raise SessionNotReady(f"session {state.session!r} is still {state.phase} after the timeout")
             self.sleep(POLL_SECONDS)
             before, state = state, self._poll(state)
             if state.phase != before.phase:
@@ -81,7 +79,7 @@ class SessionClient:
         return state
 
     def _poll(self, before: SessionStatus) -> SessionStatus:
-        """Return how the session is, or was when the stage does not reply: there is time to ask again."""
+        """Return the current status, or `before` if the stage does not reply: there is time to ask again."""
         try:
             return self.heartbeat()
         except NoControlReply as error:
@@ -95,7 +93,7 @@ class SessionClient:
             try:
                 return SessionStatus.parse(self.control.ask("start", fields))
             except (CommandUnavailable, NoControlReply) as error:
-                # Such as a split that is just being undone: the same again in a moment is what helps, and harmless.
+                # For example a split that is being undone: repeating the command is harmless and helps.
                 if self.clock() >= deadline:
                     raise
                 if str(error) != told:
@@ -104,11 +102,11 @@ class SessionClient:
             self.sleep(POLL_SECONDS)
 
     def heartbeat(self) -> SessionStatus:
-        """Give a sign of life and return how the session is."""
+        """Send a heartbeat and return the status."""
         return SessionStatus.parse(self.control.ask("heartbeat", self._named, timeout=HEARTBEAT_TIMEOUT))
 
     def stop(self) -> SessionStatus:
-        """End the session and return how it is; what it did not consume is returned meanwhile."""
+        """End the session and return its status; unconsumed messages are returned in the background."""
         return SessionStatus.parse(self.control.ask("stop", self._named))
 
     @property
@@ -117,12 +115,12 @@ class SessionClient:
 
 
 def end_message(state: SessionStatus) -> str:
-    """Return in words that a session ended, and why."""
-    return f"session {state.session!r} has ended: {state.reason or 'the stage has no reason any more'}"
+    """Return a message that a session ended, with the reason."""
+    return f"session {state.session!r} has ended: {state.reason or 'the stage no longer has the reason'}"
 
 
 def mirror_config(document: object) -> object:
-    """Return a mirrord.json whose session gets copies and takes nothing; what is wrong with it stays as it is."""
+    """Return a mirrord.json whose session receives copies only; invalid parts stay unchanged."""
     feature = document.get("feature") if isinstance(document, Mapping) else None
     if not isinstance(document, Mapping) or not isinstance(feature, Mapping):
         return document

@@ -1,4 +1,4 @@
-"""How a function is taken from one queue to another: what to do next to its mappings, so that one always stays."""
+"""Pairs of event source mappings: the steps that switch a function between two queues without a gap."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from signalbox.splitting.model.observed_state import TargetState
 
 
 class MappingState(StrEnum):
-    """Whether a mapping reads its queue."""
+    """The state of an event source mapping."""
 
     ABSENT = "absent"
     OFF = "off"
@@ -16,7 +16,7 @@ class MappingState(StrEnum):
 
 
 class Step(StrEnum):
-    """What can be done to a pair of mappings."""
+    """A change of one mapping of a pair."""
 
     CREATE_TEMPORARY = "create temporary"
     ENABLE_TEMPORARY = "enable temporary"
@@ -29,10 +29,10 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MappingPair:
-    """The two mappings by which one function reads a queue: from the original, and from the temporary one.
+    """A function's two event source mappings for a queue: on the original and on the temporary queue.
 
-    `is_enabled` says whether the original one was on before the split. `is_replaced` says that another mapping of the
-    target reads the original now, since somebody deployed it anew, so that this one is not wanted back.
+    `is_enabled` is whether the original mapping was enabled before the split. `is_replaced` is whether another mapping
+    of the target reads the original now, after a new deployment; this one is then not restored.
     """
 
     original: MappingState
@@ -42,7 +42,7 @@ class MappingPair:
 
     @property
     def state(self) -> TargetState:
-        """Return from where the function reads."""
+        """Return the queue that the function reads."""
         if MappingState.CHANGING in (self.original, self.temporary):
             return TargetState.CHANGING
         if self.temporary is MappingState.ABSENT:
@@ -53,7 +53,7 @@ class MappingPair:
 
     @property
     def step(self) -> Step | None:
-        """Return what is next on the way to the temporary queue; None when there is nothing to do, or only to wait."""
+        """Return the next step to the temporary queue; None when the switch is complete or AWS is still working."""
         if self.is_replaced:
             return self._step_away
         if self.temporary is MappingState.ABSENT and self.original is not MappingState.CHANGING:
@@ -64,7 +64,7 @@ class MappingPair:
 
     @property
     def step_back(self) -> Step | None:
-        """Return what is next on the way back; None when there is nothing to do, or only to wait."""
+        """Return the next step back to the original; None when the switch is complete or AWS is still working."""
         if self.is_replaced:
             return self._step_away
         if self.original is MappingState.ABSENT:
@@ -75,7 +75,7 @@ class MappingPair:
 
     @property
     def _step_away(self) -> Step | None:
-        # Disabled first: only then is it known that what it took out has been handled.
+        # It is disabled first: only a disabled mapping has handled everything that it received.
         return {MappingState.ON: Step.DISABLE_TEMPORARY, MappingState.OFF: Step.DELETE_TEMPORARY}.get(self.temporary)
 
     @property

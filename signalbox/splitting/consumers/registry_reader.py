@@ -1,4 +1,4 @@
-"""MappingState the two kinds of registries that mirrord knows into one."""
+"""The reader that converts both kinds of mirrord registries into a `Registry`."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ SOURCE_KINDS = {
     TargetKind.LAMBDA: (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE, SourceKind.EVENT_SOURCE),
     TargetKind.ECS_SERVICE: (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE),
 }
-# What the fields of `nameSource` and of `appConfig.queue[]` are called; event sources are ours.
+# The fields of `nameSource` and of `appConfig.queue[]`; mirrord has no event sources.
 OLD_FIELDS = {
     "envVar": SourceKind.VARIABLE,
     "regexPattern": SourceKind.VARIABLES_LIKE,
@@ -36,14 +36,14 @@ PROPERTY_NAMES = ("sns", "s3_event", "tags")
 
 @dataclass(frozen=True, slots=True)
 class RegistryReader:
-    """Reads registries; what is wrong is noted with the section that it stands in."""
+    """Reads registry resources; problems are added to their section."""
 
     compiler: Compiler
     prefix: str
     property_lists: Mapping[str, Section]
 
     def workload_queue_registry(self, spec: Section) -> Registry | None:
-        """Return what the spec of a `MirrordWorkloadQueueRegistry` says; None when it has no target for us."""
+        """Return the registry in a `MirrordWorkloadQueueRegistry` spec; None if its target is not supported."""
         spec.refuse_unknown(("queues", "consumer", "workloadRestartTimeout"))
         consumer = spec.section("consumer")
         consumer.refuse_unknown(("name", "container", "workloadType"))
@@ -55,7 +55,7 @@ class RegistryReader:
         return _registry(spec, target, read, timeout) if target else None
 
     def split_config(self, spec: Section) -> Registry | None:
-        """Return what the spec of a `MirrordSplitConfig` says; None when it has no target for us."""
+        """Return the registry in a `MirrordSplitConfig` spec; None if its target is not supported."""
         spec.refuse_unknown(("targetRef", "queues", "restart", "drainTimeout", "tmpNameTemplate"))
         reference = spec.section("targetRef")
         reference.refuse_unknown(("apiVersion", "kind", "name"))
@@ -192,12 +192,12 @@ def _only_sqs(queue: Section, name: str, word: str) -> None:
 def _with_fallback(source: NameSource, section: Section, name: str) -> NameSource:
     fallback = section.text(name)
     if fallback is not None and source.kind is not SourceKind.VARIABLE:
-        section.problem(name, "is only for a variable of one name, which may be missing")
+        section.problem(name, "is allowed only for a variable with an exact name")
     return replace(source, fallback=fallback)
 
 
 def _optional_section(section: Section, name: str) -> Section:
-    """Return an object that need not be there."""
+    """Return an optional object; empty if it is missing."""
     if section.fields.get(name) is None:
         return Section({}, section.at(name), section.problems)
     return section.section(name)

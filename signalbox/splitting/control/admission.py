@@ -1,4 +1,4 @@
-"""How splits begin and sessions join them: everything is checked and written down before anything is made."""
+"""Admission of splits and sessions: all checks, and the record that names every queue before it exists."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,16 +14,16 @@ from signalbox.splitting.queues.names import QueueNames
 
 
 class SessionRejected(RejectedError):
-    """Raised when a session cannot join the split of its target, now or later."""
+    """Raised when a session can never join the split of its target."""
 
 
 class SplitEnding(UnavailableError):
-    """Raised when a session would join a split that is being undone: it can start when that is done."""
+    """Raised when a session cannot join because its split, or a session of the same name, is still ending."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """What somebody who starts a session asks for: `config` as they wrote it, and as it was read."""
+    """A request to start a session; `config` is its stored JSON and `parsed_config` the parsed form."""
 
     session_id: SessionId
     owner: str
@@ -41,7 +41,7 @@ def new_split(
     switch_timeout: timedelta,
     drain_timeout: timedelta | None = None,
 ) -> Split:
-    """Return the record with which a split begins; `random_parts` yields random parts for names. Raises `SessionRejected`."""
+    """Return a new split's record; `random_parts` yields the random parts of names. Raises `SessionRejected`."""
     originals = [queue.original for queue in found]
     for original in originals:
         if originals.count(original) > 1:
@@ -64,17 +64,17 @@ def new_split(
 def with_session(
     split: Split, request: AdmissionRequest, *, names: QueueNames, random_parts: Iterator[str], now: datetime
 ) -> Split:
-    """Return the record with a session more; the same session a second time changes nothing.
+    """Return the record with a new session; an identical session changes nothing.
 
-    The record has the names of all queues before any is made, so that none can be lost sight of.
-    Raises `SessionRejected` and `SplitEnding`.
+    The record names all queues before any is created, so that no queue can be lost. Raises `SessionRejected` and
+    `SplitEnding`.
     """
     same = split.session(request.session_id)
     _check_same(same, request)
     if same is not None:
         return split
     if split.stage not in JOINABLE or (split.stage is Stage.STARTING and split.sessions and not split.live):
-        raise SplitEnding(f"the split of {split.target} is being undone; the session starts when that is done")
+        raise SplitEnding(f"the split of {split.target} is being undone; the session can start afterwards")
     _check_request(split, request)
     session = SplitSession(
         session_id=request.session_id,
@@ -94,14 +94,14 @@ def _check_same(same: SplitSession | None, request: AdmissionRequest) -> None:
     if same is None:
         return
     if (same.owner, same.config) != (request.owner, request.config):
-        raise SessionRejected(f"session {request.session_id!r} is there already, of {same.owner} or with other filters")
+        raise SessionRejected(f"session {request.session_id!r} already exists, of {same.owner} or with other filters")
     if same.phase is Phase.ENDING:
-        raise SplitEnding(f"session {request.session_id!r} is ending; it can start again when that is done")
+        raise SplitEnding(f"session {request.session_id!r} is ending; it can start again afterwards")
 
 
 def _check_request(split: Split, request: AdmissionRequest) -> None:
     if request.session_id == DEPLOYED:
-        raise SessionRejected(f"a session cannot be called {DEPLOYED!r}, which is what the deployed consumer is called")
+        raise SessionRejected(f"a session cannot be named {DEPLOYED!r}: that is the name of the deployed consumer")
     known = sorted({str(queue.queue_id) for queue in split.queues})
     unknown = sorted(set(request.parsed_config.named_queues) - {queue.queue_id for queue in split.queues})
     if unknown:

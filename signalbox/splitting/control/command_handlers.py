@@ -1,4 +1,4 @@
-"""What the control plane answers to commands. Each may come twice: the second time it changes nothing."""
+"""The control service of splitting, which executes commands; all of them are idempotent."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,12 @@ from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Split, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
 
-MAXIMUM_DOCUMENT_BYTES = 100_000  # of a registry, which stands in the record of its split: DynamoDB takes 400 KB
+MAXIMUM_DOCUMENT_BYTES = 100_000  # of one registry, which is part of its split's item: DynamoDB's limit is 400 KB
 MAXIMUM_EXPLAINED = 100
 
 
 class RegistryTooLarge(RejectedError):
-    """Raised when a registry is too large to be kept."""
+    """Raised when a registry is too large to be stored."""
 
 
 class NoSplit(RejectedError):
@@ -47,17 +47,17 @@ class NoSplit(RejectedError):
 
 
 class TooManyMessages(RejectedError):
-    """Raised when more messages are to be explained than one command may bring."""
+    """Raised when a command contains too many messages to explain."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlService:
-    """Carries out commands."""
+    """Executes the commands of the control queue."""
 
     ports: ControlPorts
 
     def answer(self, command: Command) -> object:
-        """Carry out a command and return its result. Raises `RejectedError` and `UnavailableError`."""
+        """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`."""
         answers: dict[type, Callable[[Any], object]] = {
             Apply: self._apply,
             ListRegistries: self._registries,
@@ -91,14 +91,14 @@ class ControlService:
         return {"documents": list(self.ports.discovery.discover(command.target))}
 
     def _documents(self, documents: Sequence[object], target: Target) -> list[object]:
-        """Return those documents of a file that tell of a target, with the lists of properties for all of them."""
+        """Return the documents of a file that describe a target, with all of the file's property lists."""
         lists = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == PROPERTIES]
         others = [one for one in documents if one is not None and one not in lists]
         read = partial(parse_registries, compiler=self.ports.compiler, prefix=self.ports.prefix)
         return [*(one for one in others if read([one, *lists])[0].target == target), *lists]
 
     def _changed(self, command: Heartbeat | Stop) -> object:
-        """Change a session, and tell how it is: one that ends hears so, whatever signs of life it gives."""
+        """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session."""
         now = self.ports.now()
         change: Callable[[Split], Split]
         if isinstance(command, Stop):

@@ -1,4 +1,4 @@
-"""Carrying out what is to be done to a split's world, one effect at a time."""
+"""The effect executor: creates, deletes and switches the AWS resources of a split, one effect at a time."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,13 +24,13 @@ from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.split import Split, SplitQueue
 
 QUEUE_ANNOTATION = "queue"
-# Messages are returned by a record as it was read: for no longer than that stays true (`Timings.settle`).
+# Messages are returned by the record as it was read, so only while it is valid (`Timings.settle`).
 RETURNING_FOR = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class EffectExecutor:
-    """Carries out effects by a record as it was just read. Each may be carried out twice."""
+    """Executes effects by a record that was just read. Every effect is idempotent."""
 
     ports: ControlPorts
     stored: StoredSplit
@@ -42,10 +42,7 @@ class EffectExecutor:
         return self.stored.split
 
     def execute(self, effect: Effect) -> bool:
-        """Carry out one effect; say whether there may be more of it to do at once.
-
-        Raises `EffectRefused` and `EffectFailed`.
-        """
+        """Execute one effect; return whether it can continue at once. Raises `EffectRefused` and `EffectFailed`."""
         targets = self.ports.targets_of(self.split.target)
         match effect:
             case CreateQueue():
@@ -65,7 +62,7 @@ class EffectExecutor:
                 self.ports.forwarders.remove(original)
             case _:
                 return self._return(effect)
-        return False  # AWS takes its time until what was done can be seen
+        return False  # AWS shows the result only after some time
 
     def _create(self, effect: CreateQueue) -> None:
         session = self.split.session(effect.session_id) if effect.session_id else None
@@ -90,5 +87,5 @@ class EffectExecutor:
 
 
 def queue_annotation(name: QueueName) -> str:
-    """Return under which name the notes on a temporary queue are kept."""
+    """Return the name of the annotation that holds the notes on a temporary queue."""
     return f"{QUEUE_ANNOTATION}:{name}"

@@ -1,4 +1,4 @@
-"""Looking at the world of a split, and remembering what is needed to judge it later."""
+"""Observation of a split's target, forwarders and queues, and the samples that are stored for it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ STARTED = "forwarding-started"
 
 
 def observe(ports: ControlPorts, split: Split, registry: Registry, *, now: datetime) -> ObservedState:
-    """Return the world as it is, and note the samples. Raises `EffectRefused` and `EffectFailed`."""
+    """Return the observed state and store the samples. Raises `EffectRefused` and `EffectFailed`."""
     found = ports.queues.observe(temporary_names(split), now=now)
     ports.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
     samples = ports.store.samples.of(split.target)
@@ -26,7 +26,7 @@ def observe(ports: ControlPorts, split: Split, registry: Registry, *, now: datet
 
 
 def record_start(ports: ControlPorts, split: Split, original: QueueName, *, now: datetime) -> None:
-    """Note that the forwarding of a queue is started: calls that began before do not count against it any more."""
+    """Record a start of forwarding: unfinished calls that began earlier are not counted any more."""
     ports.store.annotations.put(split.target, f"{STARTED}:{original}:{now.isoformat()}", now.isoformat())
 
 

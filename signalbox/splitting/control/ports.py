@@ -1,4 +1,4 @@
-"""What the control plane works with."""
+"""Ports of splitting's control plane, and the object that bundles them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,14 +32,14 @@ from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 
 class NoRegistry(RejectedError):
-    """Raised when nothing is known of a target."""
+    """Raised when a target has no registry."""
 
 
 class Clock(Protocol):
-    """The time."""
+    """The system clock."""
 
     def now(self) -> datetime:
-        """Return the current moment, in UTC."""
+        """Return the current time in UTC."""
         ...
 
 
@@ -47,12 +47,12 @@ class ControlQueue(Protocol):
     """The control plane's own queue."""
 
     def ask(self, command: Reconcile, *, delay: timedelta) -> None:
-        """Ask for a round after a delay."""
+        """Request a reconcile run after a delay."""
         ...
 
 
 class Discovery(Protocol):
-    """Finds out what targets consume."""
+    """Discovers the queues that targets consume."""
 
     def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
         """Return the documents of a registry file. Raises `RejectedError`."""
@@ -60,16 +60,16 @@ class Discovery(Protocol):
 
 
 class AuditTrail(Protocol):
-    """What history tells of messages."""
+    """The history events of single messages."""
 
     def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
-        """Return what was done with a message from a day on, in order. Raises `RejectedError`, `UnavailableError`."""
+        """Return the events of a message since a day, oldest first. Raises `RejectedError` and `UnavailableError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is kept of splits."""
+    """The stores of splitting."""
 
     splits: Splits
     locks: Locks
@@ -81,7 +81,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `random_parts` yields random parts for names, and `record` takes history events."""
+    """The ports of the control plane.
+
+    `random_parts` yields the random parts of queue names; `record` accepts history events.
+    """
 
     store: Store
     sender: QueueSender
@@ -100,11 +103,11 @@ class ControlPorts:
     prefix: str = DEFAULT_PREFIX
 
     def now(self) -> datetime:
-        """Return the current moment."""
+        """Return the current time."""
         return self.clock.now()
 
     def targets_of(self, target: Target) -> Targets:
-        """Return what switches a target."""
+        """Return the adapter that switches a target."""
         return self.targets[target.kind]
 
     def registry_of(self, stored: StoredSplit) -> Registry:
@@ -112,16 +115,16 @@ class ControlPorts:
         return self.registry_in(stored.documents, stored.split.target)
 
     def registry_in(self, documents: Sequence[object], target: Target) -> Registry:
-        """Return a target's registry in a file's documents."""
+        """Return a target's registry from the documents of a file."""
         found = parse_registries(documents, self.compiler, prefix=self.prefix)
         return next(registry for registry in found if registry.target == target)
 
     def names(self, registry: Registry) -> QueueNames:
-        """Return what names the temporary queues of a target."""
+        """Return the name generator for a target's temporary queues."""
         return QueueNames(self.prefix, registry.name_template)
 
 
 def temporary_names(split: Split) -> tuple[QueueName, ...]:
-    """Return the names of all temporary queues of a split, made or still to be made."""
+    """Return the names of all temporary queues of a split, whether they exist yet or not."""
     deployed = (queue.deployed for queue in split.queues)
     return (*deployed, *(name for session in split.sessions for name in session.queues.values()))

@@ -1,4 +1,4 @@
-"""Splits and sessions as replies tell them."""
+"""Reply documents for splits and sessions."""
 
 import json
 from collections.abc import Mapping
@@ -23,22 +23,22 @@ Counts = Mapping[QueueName, Sample]
 
 
 def gone_session(session_id: SessionId) -> dict[str, object]:
-    """Return what is told of a session that is not there, or not any more."""
+    """Return the document of a session that does not exist any more."""
     return {"session": session_id, "phase": GONE}
 
 
 @dataclass(frozen=True, slots=True)
 class SplitPresenter:
-    """Tells splits and sessions."""
+    """Builds the documents of splits and sessions."""
 
     ports: ControlPorts
 
     def save_environment(self, target: Target, session: SplitSession, environment: Mapping[str, str]) -> None:
-        """Keep what a session's command is to have in its environment; with each sign of life it is told again."""
+        """Store the variables for a session's command; every reply on the session contains them."""
         self.ports.store.annotations.put(target, _environment_annotation(session), json.dumps(dict(environment)))
 
     def session(self, split: Split, session_id: SessionId) -> dict[str, object]:
-        """Return what is told of one session."""
+        """Return the document of one session."""
         found = split.session(session_id)
         return (
             self._session(split, found, self.ports.store.annotations.of(split.target))
@@ -47,7 +47,7 @@ class SplitPresenter:
         )
 
     def split(self, stored: StoredSplit) -> dict[str, object]:
-        """Return what is told of a split: how the world is, and its sessions. Raises `EffectRefused`."""
+        """Return the document of a split, with the observed state and its sessions. Raises `EffectRefused`."""
         split = stored.split
         annotations = self.ports.store.annotations.of(split.target)
         found = self.ports.queues.observe(temporary_names(split), now=self.ports.now())
@@ -78,7 +78,7 @@ class SplitPresenter:
         try:
             return targets.observe(stored.split, self.ports.registry_of(stored))
         except EffectFailed:
-            return UNKNOWN  # the rest is worth to be told all the same
+            return UNKNOWN  # the rest of the document is still useful
 
     def _session(
         self, split: Split, session: SplitSession, annotations: Mapping[str, str], counts: Counts | None = None
@@ -114,10 +114,10 @@ def _counts(counts: Counts, name: QueueName) -> dict[str, int | None]:
 
 
 def session_annotation_names(session: SplitSession) -> list[str]:
-    """Return the names of the annotations that are of use only as long as a session is there."""
+    """Return the names of the annotations that can be deleted with a session."""
     return [_environment_annotation(session), *map(queue_annotation, session.queues.values())]
 
 
 def _environment_annotation(session: SplitSession) -> str:
-    # By its queues, since a session of the same name may have been there before in the same split.
+    # Named by a queue, because a session of the same name may have existed earlier in this split.
     return f"{ENVIRONMENT_ANNOTATION}:{min(session.queues.values())}"

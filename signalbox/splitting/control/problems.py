@@ -1,4 +1,4 @@
-"""What stands in a split's way, noted for whoever asks for its status: the newest problems, each once."""
+"""Problems of a split, stored for its status: the newest ones, each once."""
 
 import logging
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.model.target import Target
 
-# All annotations of a split share one item of the table, and some of them are needed to undo the split: DynamoDB's 400 KB.
+# All annotations of a split share one item, whose limit is 400 KB in DynamoDB, and some are needed to undo the split.
 KEPT = 20
 MAXIMUM_LENGTH = 1000
 PROBLEM_ANNOTATION = "trouble"
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_problem(ports: ControlPorts, target: Target, text: str) -> None:
-    """Note what went wrong, unless it is noted already; the oldest problems are forgotten. Only under the lock."""
+    """Store a problem unless it is stored already; the oldest are dropped. The caller must hold the target's lock."""
     logger.warning("%s: %s", target, text)
     shortened, known = text[:MAXIMUM_LENGTH], _problem_annotations(ports.store.annotations.of(target))
     if shortened in known.values():
@@ -28,10 +28,10 @@ def record_problem(ports: ControlPorts, target: Target, text: str) -> None:
 
 
 def problems(annotations: Mapping[str, str]) -> list[str]:
-    """Return the problems among a split's annotations, the oldest first."""
+    """Return the problems among a split's annotations, oldest first."""
     return list(_problem_annotations(annotations).values())
 
 
 def _problem_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations of problems by their names, which begin with the moment."""
+    """Return the problem annotations by name; the names begin with the time."""
     return {name: annotations[name] for name in sorted(annotations) if name.startswith(f"{PROBLEM_ANNOTATION}:")}

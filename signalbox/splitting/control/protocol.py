@@ -1,4 +1,4 @@
-"""The words of splitting's replies: the state of a session."""
+"""The status of a session as replies of splitting contain it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ READY, ENDING, GONE = "ready", "ending", "gone"
 
 @dataclass(frozen=True, slots=True)
 class SessionQueue:
-    """A temporary queue of a session, and the queue that it stands in for."""
+    """A temporary queue of a session, and the original that it replaces."""
 
     queue_id: str
     original: str
@@ -25,7 +25,7 @@ class SessionQueue:
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """A session as the stage tells it; `document` is all that it told. One that ended has the phase `GONE`."""
+    """A session's status; `document` is the whole reply. An ended session has the phase `GONE`."""
 
     session: str
     phase: str
@@ -37,7 +37,7 @@ class SessionStatus:
 
     @classmethod
     def parse(cls, value: object) -> "SessionStatus":
-        """Return the state in a result. Raises `InvalidControlReply`."""
+        """Return the status in a result. Raises `InvalidControlReply`."""
         problems = Problems()
         section = Section.of(value, "session", problems)
         state = cls(
@@ -54,7 +54,7 @@ class SessionStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Say whether the session will get no message any more."""
+        """Return whether the session will receive no more messages."""
         return self.phase in (ENDING, GONE)
 
 
@@ -66,7 +66,7 @@ def _queue(section: Section) -> SessionQueue:
 def split_client(
     queues: SqsClient, *, control_queue_url: str, reply_queue_prefix: str, reply_timeout: timedelta = REPLY_TIMEOUT
 ) -> ControlClient:
-    """Return what asks a stage; its two queues are the outputs `SplitControlQueueUrl` and `SplitReplyQueuePrefix`."""
+    """Return a client of a stage; its queues are the outputs `SplitControlQueueUrl` and `SplitReplyQueuePrefix`."""
     return ControlClient(
         queues,
         control_queue_url,
@@ -78,5 +78,5 @@ def split_client(
 
 
 def stage_of(reply_queue_prefix: str) -> str:
-    """Return the stage whose reply queues have names that begin so."""
+    """Return the stage whose reply queues have this prefix."""
     return reply_queue_prefix.removesuffix(REPLY_QUEUE_MARK)

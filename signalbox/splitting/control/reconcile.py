@@ -1,6 +1,6 @@
-"""The one function that moves a split forward: from its record and the observed as it is to what is to be done next.
+"""The reconcile function: the next actions of a split from its record and its observed state.
 
-It decides nothing by what was done before, only by what is there: killed anywhere and asked again, it goes on.
+It considers no earlier action, so a reconcile run that was killed anywhere can be repeated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,20 +36,20 @@ from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSessi
 
 
 def next_actions(split: Split, observed: ObservedState, *, now: datetime, timings: Timings) -> tuple[Action, ...]:
-    """Return what is to be done now, in this order; nothing when there is nothing to do, or only to wait."""
+    """Return the actions that are due now, in order; empty when the split is at rest or waiting."""
     return tuple(_Step(split, observed, now, timings).actions())
 
 
 def is_at_rest(split: Split) -> bool:
-    """Say whether nothing is under way: all sessions are ready, and only they or time can change anything."""
-    is_used = split.stage is Stage.SPLIT and bool(split.sessions)  # without sessions it is about to be undone
+    """Return whether nothing is under way: all sessions are ready, and only a command or time can change that."""
+    is_used = split.stage is Stage.SPLIT and bool(split.sessions)  # a split without sessions is about to be undone
     return is_used and all(session.phase is Phase.READY for session in split.sessions)
 
 
 def after_refusal(split: Split, effect: Effect, *, reason: str) -> tuple[MoveSession, ...]:
-    """Return what follows when an effect is refused for good: the sessions that need it end, with the reason.
+    """Return the changes after a permanently refused effect: the sessions that need it end, with the reason.
 
-    What takes things back has no such end: it is tried until it works, and an alarm says so.
+    Effects that undo a split end nothing: they are retried until they succeed, and an alarm reports them.
     """
     if isinstance(effect, CreateQueue) and effect.session_id is not None:
         return tuple(_end(one, reason) for one in split.live if one.session_id == effect.session_id)
@@ -64,7 +64,7 @@ def _end(session: SplitSession, reason: str) -> MoveSession:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One look at a split; a method for each stage, and those that they share."""
+    """One decision on a split: a method for each stage, and the rules that stages share."""
 
     split: Split
     observed: ObservedState
@@ -75,7 +75,7 @@ class _Step:
         ending = tuple(self._expired())
         yield from ending
         if ending:
-            return  # they change what all else depends on; the next look sees the new record
+            return  # these change everything else; the next pass sees the new record
         yield from {
             Stage.STARTING: self._starting,
             Stage.SPLIT: self._split,
@@ -118,7 +118,7 @@ class _Step:
         yield from self._sessions()
         if self.split.live:
             yield from self._create_deployed()
-            yield from self._switch()  # again, when somebody deployed the target anew and so put it back
+            yield from self._switch()  # again, if a deployment reset the target
         for queue in self.split.queues:
             yield from self._forward(queue)
         if not self.split.sessions and all(map(self._is_still, self.split.queues)):
@@ -134,7 +134,7 @@ class _Step:
 
     def _has_drained(self) -> bool:
         if self.observed.target in (TargetState.ORIGINAL, TargetState.GONE):
-            return True  # nobody reads there any more, so what is left is returned
+            return True  # nothing reads the temporary queues any more, so the rest is returned
         timeout = self.split.drain_timeout
         if timeout is not None and self.now - self.split.since >= timeout:
             return True
@@ -180,12 +180,12 @@ class _Step:
                 yield from self._clear(name, queue, since=since, is_used=session.may_own(queue.original))
         is_last = not self.split.live
         if is_last and session.has_matched and not all(map(self._is_clean, self.split.queues)):
-            return  # the last account of what must not change before forwarding has stopped for good
+            return  # the record must not change before forwarding has stopped for good
         if not self._is_any_there(session.queues.values()):
             yield ForgetSession(session.session_id)
 
     def _left_alone_since(self, session: SplitSession, queue: SplitQueue) -> datetime | None:
-        """Return from when on nothing is put into an ending session's queue; None when something still may be."""
+        """Return from when on an ending session's queue receives nothing; None while it still may."""
         if not session.has_matched:
             return session.since
         if not (queue.is_fifo and session.may_own(queue.original)):
@@ -219,7 +219,7 @@ class _Step:
 
     def _must_run(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
         if self.split.is_closing(queue.original):
-            return self._has_settled(forwarder) and forwarder.unfinished > 0  # what was begun is to be finished first
+            return self._has_settled(forwarder) and forwarder.unfinished > 0  # unfinished calls are completed first
         return any(session.has_matched for session in self.split.sessions)
 
     def _may_stop(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
@@ -227,12 +227,12 @@ class _Step:
             return True
         if not self.split.is_closing(queue.original) or forwarder.since is None:
             return False
-        # By then whatever a function killed before this round left in flight has come back and been sent again.
+        # By then, messages that a killed function left in flight have been redelivered and sent again.
         began = max(forwarder.since, *(session.since for session in self.split.closers(queue.original)))
         return self.now - began >= queue.visibility + 2 * self.timings.settle
 
     def _is_clean(self, queue: SplitQueue) -> bool:
-        """Say whether nothing of a FIFO queue is forwarded, nor ever was without being written off there."""
+        """Return whether a FIFO queue's forwarding is off and all its calls have finished; true for standard queues."""
         forwarder = self.observed.forwarder(queue.original)
         if not queue.is_fifo or forwarder.state is ForwardingState.ABSENT:
             return True

@@ -1,4 +1,4 @@
-"""Moving splits forward: rounds that follow one another while something is under way, one chain for each target."""
+"""The reconcile loop: runs that follow one another while a split changes, one chain for each target."""
 
 import logging
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 
 RUN_LENGTH = timedelta(seconds=8)
-# No function that carries out rounds lives longer than this.
+# No function that runs a reconcile lives longer than this.
 RUN_LEASE = timedelta(seconds=60)
-# How late the next round of a chain may be before another chain may begin.
+# How late the next run of a chain may be before another chain may begin.
 GRACE = timedelta(seconds=15)
 SOON, LATER = timedelta(seconds=1), timedelta(seconds=5)
-# Whoever waits for a session that failed hears why: it asks every few seconds.
+# A failed session stays this long, because its client, which polls every few seconds, must receive the reason.
 REASON_KEPT_FOR = timedelta(seconds=12)
 STOPPED = "stopped"
 
@@ -45,25 +45,25 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Enum):
-    """What a look at a split led to."""
+    """The outcome of one reconcile pass."""
 
     NONE = auto()
     SOME = auto()
-    """What was done, or failed, can be seen later only."""
+    """Effects were executed or failed; the result is visible only later."""
     MORE = auto()
-    """Another look may find more to do at once."""
+    """Another pass may find more actions at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileLoop:
-    """Carries out rounds. A chain keeps the lock of its target between its rounds, so there is never a second one."""
+    """Runs reconciles. A chain keeps its target's lock between runs, so a target never has two chains."""
 
     ports: ControlPorts
 
     def wake(self, target: Target, *, delay: timedelta = timedelta(0)) -> bool:
-        """Begin a chain of rounds for a target unless there is one already; say whether one was begun.
+        """Start a chain of runs for a target unless one exists; return whether one was started.
 
-        To be called after the record was written: a chain that ends looks at the record once more.
+        Call this after the record was written: a chain that ends reads the record again.
         """
         now, holder = self.ports.now(), next(self.ports.random_parts)
         is_ours = self.ports.store.locks.acquire(target, holder=holder, now=now, until=now + delay + GRACE)
@@ -72,17 +72,17 @@ class ReconcileLoop:
         return is_ours
 
     def wake_all(self) -> int:
-        """Begin a chain for each split that has none; return how many were begun. What cannot be read is let alone."""
+        """Start a chain for each split without one; return the number started. Unreadable splits are skipped."""
         begun = 0
         for found in self.ports.store.splits.every():
             if isinstance(found, UnreadableSplit):
-                logger.error("the split of %s is let alone: %s", found.target, found.reason)
+                logger.error("the split of %s is skipped: %s", found.target, found.reason)
                 continue
             begun += self.wake(found.split.target)
         return begun
 
     def run(self, command: Reconcile) -> None:
-        """Do a round, and ask for the next one while something is under way."""
+        """Run a reconcile, and request the next run while the split changes."""
         target, now, locks = command.target, self.ports.now(), self.ports.store.locks
         if not locks.acquire(target, holder=command.holder, now=now, until=now + RUN_LEASE):
             return
@@ -94,7 +94,7 @@ class ReconcileLoop:
             self.wake(target, delay=SOON if _is_waited_for(newest.split) else self._later())
 
     def _later(self) -> timedelta:
-        """Return the pause where nobody waits: no longer than between the samples that show a queue to be empty."""
+        """Return the delay when no client waits: at most the interval of the samples that show an empty queue."""
         timings = self.ports.timings
         return min(LATER, max(SOON, timings.empty_for / timings.empty_samples))
 
@@ -113,21 +113,21 @@ class ReconcileLoop:
 
 @dataclass(slots=True)
 class _Pass:
-    """One look at a split: the record as it was read, and as this look has changed it since."""
+    """One reconcile pass: the record as read, with the changes of this pass."""
 
     ports: ControlPorts
     seen: StoredSplit
     registry: Registry
 
     def act(self) -> Progress:
-        """Do what is to be done now."""
+        """Execute the due actions."""
         progress = Progress.NONE
         for action in self._actions(self.ports.now()):
             if isinstance(action, MoveSession | ForgetSession | MoveSplit | ForgetSplit):
                 self._save(action)
                 progress = Progress.MORE
                 continue
-            # What else is done now was decided by this record, so a changed one is to be looked at first.
+            # Effects were decided by this record, so a changed record is read again first.
             newest = self.ports.store.splits.find(self.seen.split.target)
             check(newest.split if newest else None, self.seen)
             try:
@@ -143,7 +143,7 @@ class _Pass:
             observed = observe(self.ports, split, self.registry, now=now)
         except RejectedError as error:
             record_problem(self.ports, split.target, str(error))
-            # Only what never began is given up: a permission that somebody takes away for a moment ends no session.
+            # Only a split that never began is given up: a permission that is missing for a moment ends no session.
             is_starting = split.stage is Stage.STARTING
             return after_refusal(split, SwitchTarget(), reason=str(error)) if is_starting else ()
         actions = next_actions(split, observed, now=now, timings=self.ports.timings)

@@ -1,4 +1,4 @@
-"""Starting sessions: everything is checked and written down, and nothing is made yet."""
+"""Start of sessions: checks a request and stores the record; the reconcile loop creates the resources."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from signalbox.splitting.model.session_config import parse_mirrord_file
 from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
 
-MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs stand in one record: DynamoDB takes 400 KB
+MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs share one item: DynamoDB's limit is 400 KB
 MAXIMUM_CONFIGS_BYTES = 200_000
 
 
 class ConfigTooLarge(RejectedError):
-    """Raised when a session's filters are too large to be kept."""
+    """Raised when the filters of a session, or of all sessions of a target, are too large to be stored."""
 
 
 class QueueTaken(RejectedError):
-    """Raised when a queue of a target is split for another target already."""
+    """Raised when a queue of a target is already split for another target."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinableSplit:
-    """What a session joins: a split that is there, or a new one."""
+    """An existing or new split that a session can join."""
 
     split: Split
     registry: Registry
@@ -42,7 +42,7 @@ class JoinableSplit:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A split with a session more, and what that session's command is to have in its environment."""
+    """A split with a new session, and the variables for the session's command."""
 
     split: Split
     session: SplitSession
@@ -51,12 +51,12 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class SessionStarter:
-    """Starts sessions. The same one a second time changes nothing, and is told again."""
+    """Starts sessions. Starting an identical session again returns the existing one."""
 
     ports: ControlPorts
 
     def start(self, command: Start) -> dict[str, object]:
-        """Write a session down and return it. Raises `RejectedError` and `UnavailableError`."""
+        """Store a session and return its document. Raises `RejectedError` and `UnavailableError`."""
         parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
         request = AdmissionRequest(
             command.session_id, command.owner, _stored_config_text(command.config), parsed_config
@@ -71,7 +71,7 @@ class SessionStarter:
         return presenter.session(stored.split, command.session_id)
 
     def _stored(self, target: Target, request: AdmissionRequest, *, now: datetime) -> tuple[StoredSplit, Admission]:
-        """Return the record with the session; of two who start at the same moment the second joins the first."""
+        """Return the record with the session; of two simultaneous first sessions, the second joins the first."""
         splits = self.ports.store.splits
         for _ in range(TRIES):
             stored = splits.find(target)
@@ -86,7 +86,7 @@ class SessionStarter:
             if saved is not None:
                 return saved, admission
             self._refuse_taken(admission.split)
-        raise RecordBusy(f"the split of {target} is changed by many at the same time")
+        raise RecordBusy(f"the split of {target} is being changed by several writers")
 
     def _existing_split(self, stored: StoredSplit) -> JoinableSplit:
         return JoinableSplit(stored.split, self.ports.registry_of(stored), stored.documents)
@@ -94,7 +94,7 @@ class SessionStarter:
     def _new_split(self, target: Target, *, now: datetime) -> JoinableSplit:
         known = self.ports.store.registries.find(target)
         if known is None:
-            raise NoRegistry(f"nothing is known of the queues of {target}: apply a registry, or discover one, first")
+            raise NoRegistry(f"{target} has no registry: apply or discover one first")
         registry = self.ports.registry_in(known.documents, target)
         split = new_split(
             target,
@@ -112,7 +112,7 @@ class SessionStarter:
         split = with_session(joinable.split, request, names=names, random_parts=self.ports.random_parts, now=now)
         size = sum(len(session.config.encode()) for session in split.sessions)
         if size > MAXIMUM_CONFIGS_BYTES:
-            raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes together")
+            raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes in total")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
         environment = self.ports.targets_of(split.target).environment(joinable.registry, session.queues)
         return Admission(split, session, environment)
@@ -121,14 +121,14 @@ class SessionStarter:
         for queue in split.queues:
             other = self.ports.store.splits.of_queue(queue.original)
             if other is not None and other.split.target != split.target:
-                raise QueueTaken(f"queue {queue.original!r} is split for {other.split.target} already")
+                raise QueueTaken(f"queue {queue.original!r} is already split for {other.split.target}")
 
 
 def _stored_config_text(document: object) -> str:
-    """Return the part of a mirrord.json that is kept; the rest of it is none of our business, and may be secret."""
+    """Return the stored part of a mirrord.json; the rest is not needed and may be secret."""
     feature = document.get("feature") if isinstance(document, Mapping) else None
     queues = feature.get("split_queues") if isinstance(feature, Mapping) else None
     text = json.dumps({"feature": {"split_queues": queues}}, separators=(",", ":"), sort_keys=True)
     if len(text.encode()) > MAXIMUM_CONFIG_BYTES:
-        raise ConfigTooLarge(f"filters of {len(text.encode())} bytes; at most {MAXIMUM_CONFIG_BYTES} are kept")
+        raise ConfigTooLarge(f"filters of {len(text.encode())} bytes; at most {MAXIMUM_CONFIG_BYTES} are allowed")
     return text

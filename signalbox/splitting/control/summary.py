@@ -1,4 +1,4 @@
-"""Splits at a summary, from their records alone: who shares which queues, and how far it is."""
+"""A summary of all splits from their records: stage, queues and sessions."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from signalbox.splitting.model.split import Split, SplitSession
 
 
 def summary(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:
-    """Return what is told of each split, in the order of the targets; one that cannot be read says why."""
+    """Return a document for each split, ordered by target; an unreadable one contains the reason."""
     return sorted(map(_told, splits), key=lambda told: str(told["target"]))
 
 

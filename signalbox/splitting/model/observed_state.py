@@ -1,4 +1,4 @@
-"""The world as it is found: the target, what forwards messages, and the temporary queues."""
+"""The observed state of a split: its target, its forwarders and its temporary queues; and the timings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,19 +9,19 @@ from signalbox.queues import QueueName
 
 
 class TargetState(StrEnum):
-    """From where a target reads its queues."""
+    """The queues that a target reads."""
 
     ORIGINAL = "original"
     MIXED = "mixed"
-    """Some from one place and some from the other: a switch was broken off, and is to be asked for again."""
+    """Originals and temporary queues: an interrupted switch, which must be requested again."""
     CHANGING = "changing"
     TEMPORARY = "temporary"
     GONE = "gone"
-    """There is no such target any more."""
+    """The target does not exist any more."""
 
 
 class ForwardingState(StrEnum):
-    """Whether messages of a queue are forwarded."""
+    """The state of a queue's forwarding."""
 
     ABSENT = "absent"
     STARTING = "starting"
@@ -32,10 +32,10 @@ class ForwardingState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """What forwards the messages of a queue, and since when it is in its state.
+    """A queue's forwarder and the moment of its last state change.
 
-    `unfinished` counts the calls since it was last started that said they began, and not that they finished; they say
-    so while `Split.is_closing`.
+    `unfinished` counts the calls that began since the forwarder was last started and have not finished; calls are
+    recorded while `Split.is_closing`.
     """
 
     state: ForwardingState = ForwardingState.ABSENT
@@ -45,7 +45,7 @@ class Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a queue's counters said: `waiting` are the visible and the delayed."""
+    """One reading of a queue's counters; `waiting` counts visible and delayed messages."""
 
     at: datetime
     waiting: int
@@ -53,43 +53,43 @@ class Sample:
 
     @property
     def is_zero(self) -> bool:
-        """Say whether all counters are zero."""
+        """Return whether all counters are zero."""
         return self.waiting == 0 and self.in_flight == 0
 
 
 @dataclass(frozen=True, slots=True)
 class TemporaryQueue:
-    """A temporary queue that is there, with the newest samples of its counters, oldest first."""
+    """An existing temporary queue, with the newest samples of its counters, oldest first."""
 
     created_at: datetime
     samples: tuple[Sample, ...] = ()
 
     @property
     def has_waiting(self) -> bool:
-        """Say whether messages can be taken out, as far as is known."""
+        """Return whether the newest sample counts messages that can be received."""
         return bool(self.samples) and self.samples[-1].waiting > 0
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedState:
-    """What is there: the target, what forwards the originals, and the temporary queues by name."""
+    """The observed target, the forwarders by original and the temporary queues by name."""
 
     target: TargetState
     forwarders: Mapping[QueueName, Forwarder] = field(default_factory=dict)
     queues: Mapping[QueueName, TemporaryQueue] = field(default_factory=dict)
 
     def forwarder(self, original: QueueName) -> Forwarder:
-        """Return what forwards a queue's messages."""
+        """Return the forwarder of a queue."""
         return self.forwarders.get(original, Forwarder())
 
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """How long what is waited for.
+    """Waiting times and thresholds of the reconcile loop.
 
-    `settle` is how long a function that forwards may still work by an older record: its time-out, and the age of the
-    record that it works by. SQS knows a new queue everywhere after `usable_after`, and that a queue is empty when its
-    counters were zero in `empty_samples` samples that cover `empty_for`.
+    `settle` is how long a forwarding function may still act on an older record: its timeout plus the maximum age of its
+    record. SQS knows a new queue everywhere after `usable_after`. A queue is empty when its counters were zero in
+    `empty_samples` samples that span `empty_for`. A session without a heartbeat for `heartbeat` ends.
     """
 
     settle: timedelta = timedelta(seconds=60)
@@ -100,7 +100,7 @@ class Timings:
 
 
 def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:
-    """Say whether a queue has been empty for long enough, by samples taken after a moment."""
+    """Return whether a queue has been empty for long enough, by the samples taken after `since`."""
     zeros: list[Sample] = []
     for sample in reversed(queue.samples):
         if not sample.is_zero or sample.at < since:
@@ -110,7 +110,7 @@ def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> boo
 
 
 def combined_state(states: Iterable[TargetState]) -> TargetState:
-    """Return the state of a target that has several places to read from; one that has none reads nothing of ours."""
+    """Return the state of a target with several queue references; a target without any counts as `ORIGINAL`."""
     found = set(states) or {TargetState.ORIGINAL}
     if TargetState.CHANGING in found:
         return TargetState.CHANGING

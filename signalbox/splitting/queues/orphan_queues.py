@@ -1,4 +1,4 @@
-"""Deleting queues that a crash left behind: temporary ones that no split knows, and reply queues of clients."""
+"""The orphan-queue sweeper of splitting: deletes unknown temporary queues and old reply queues."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from signalbox.splitting.model.records import UnreadableRecord
 
 @dataclass(frozen=True, slots=True)
 class OrphanQueueSweeper:
-    """Deletes stray queues; one that does not carry this stage's tags is never touched."""
+    """Deletes orphan queues that have this stage's tags."""
 
     splits: Splits
     temporary_queues: FoundQueues
@@ -22,12 +22,12 @@ class OrphanQueueSweeper:
     stage: str
 
     def delete_orphans(self, *, prefix: str) -> Iterator[QueueName]:
-        """Delete temporary queues that no split knows, and yield their names; one that holds messages is kept.
+        """Delete empty temporary queues that no split knows, and yield their names.
 
-        Raises `UnreadableRecord`: whose queues are not known may have any.
+        Raises `UnreadableRecord`, because the queues of an unreadable split are unknown.
         """
         old = list(self._found.old(prefix=prefix, now=self.clock.now()))
-        # Read after the queues were listed: a record names its queues before they are made.
+        # Splits are read after the queues were listed: a record names its queues before they are created.
         known = self._known()
         strays = [queue for queue in old if queue.queue_name not in known]
         counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
@@ -35,7 +35,7 @@ class OrphanQueueSweeper:
         yield from self._found.delete(queue for queue in strays if queue.queue_name in empty)
 
     def delete_reply_queues(self, *, prefix: str) -> Iterator[QueueName]:
-        """Delete reply queues whose time is over, and yield their names."""
+        """Delete reply queues whose lifetime is over, and yield their names."""
         yield from self._found.delete_reply_queues(prefix=prefix, now=self.clock.now())
 
     @property
@@ -47,7 +47,7 @@ class OrphanQueueSweeper:
         for found in self.splits.every():
             if isinstance(found, UnreadableSplit):
                 raise UnreadableRecord(
-                    f"no strays are deleted, for the split of {found.target} is not known: {found.reason}"
+                    f"no orphan queues are deleted, because the split of {found.target} cannot be read: {found.reason}"
                 )
             known.update(temporary_names(found.split))
         return known

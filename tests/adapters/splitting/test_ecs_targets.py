@@ -191,7 +191,7 @@ def test_what_cannot_be_a_queues_name_is_not_quoted(targets: EcsTargets, service
     with pytest.raises(UnresolvedQueue) as refusal:
         targets.find(registry())
 
-    assert "no queue's name" in str(refusal.value)
+    assert "not a queue name" in str(refusal.value)
     assert "pass:word" not in str(refusal.value)
 
 
@@ -411,7 +411,7 @@ def test_a_service_that_does_not_read_the_queue_any_more_is_not_switched(targets
     service.deploy()
     service.redeploy(service.register(container("app", {"QUEUE": "bills"})))
 
-    with pytest.raises(EffectRefused, match="does not read the queues any more"):
+    with pytest.raises(EffectRefused, match="no longer reads the queues"):
         targets.switch(split(), registry())
 
 

@@ -158,7 +158,7 @@ def test_a_function_that_may_not_be_looked_at_is_not_taken_for_one_that_is_gone(
 def test_a_function_that_reads_another_queue_since_is_not_switched(targets: LambdaTargets, functions: Lambda) -> None:
     functions.client.update_function_configuration(FunctionName=NAME, Environment={"Variables": {"QUEUE": "other"}})
 
-    with pytest.raises(EffectRefused, match="name other queues than when the split began"):
+    with pytest.raises(EffectRefused, match="name other queues than at the start of the split"):
         targets.switch(SPLIT, REGISTRY)
 
 
@@ -232,7 +232,7 @@ def test_code_that_is_not_released_is_not_released_by_a_switch(
 ) -> None:
     functions.update_function_code(FunctionName=NAME, ZipFile=code("new"))
 
-    with pytest.raises(EffectRefused, match="runs version 1, which is not the function as it stands"):
+    with pytest.raises(EffectRefused, match="runs version 1, which differs from the latest function"):
         targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
 
 
@@ -258,7 +258,7 @@ def test_code_that_was_released_meanwhile_is_not_replaced_by_newer(
     functions.update_alias(FunctionName=NAME, Name="live", FunctionVersion="3")
     functions.update_function_code(FunctionName=NAME, ZipFile=code("newer"))
 
-    with pytest.raises(EffectRefused, match="and its function differ; publish what is to run"):
+    with pytest.raises(EffectRefused, match="and its function differ; publish the intended version"):
         arrive(targets, TargetState.ORIGINAL)
 
 
@@ -267,7 +267,7 @@ def test_an_alias_of_two_versions_is_refused(targets: LambdaTargets, functions: 
     whole = functions.client.get_alias
     functions.get_alias = lambda **named: whole(**named) | {"RoutingConfig": weights}
 
-    with pytest.raises(EffectRefused, match="shares its calls among versions"):
+    with pytest.raises(EffectRefused, match="routes its calls to several versions"):
         targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
 
 

@@ -240,7 +240,7 @@ def _error(code: str, text: str, status: int) -> ClientError:
 
 
 def test_a_switch_without_any_mapping_left_is_refused(targets: LambdaTargets, consumer: None) -> None:
-    with pytest.raises(EffectRefused, match="no event source mapping from queue 'memes' any more"):
+    with pytest.raises(EffectRefused, match="no longer has an event source mapping from queue 'memes'"):
         targets.switch(SPLIT, REGISTRY)
 
 
@@ -250,7 +250,7 @@ def test_filters_that_cannot_be_read_are_not_lost(slow: SlowMappings, consumer: 
     problem = {"ErrorCode": "KMSAccessDeniedException", "Message": "no"}
     slow.get_event_source_mapping = lambda **found: whole(**found) | {"FilterCriteriaError": problem}
 
-    with pytest.raises(EffectRefused, match="cannot be kept: KMSAccessDeniedException"):
+    with pytest.raises(EffectRefused, match="cannot be copied: KMSAccessDeniedException"):
         made(slow).switch(SPLIT, REGISTRY)
 
 

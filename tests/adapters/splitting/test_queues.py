@@ -168,7 +168,7 @@ def test_a_dead_letter_queue_that_takes_only_from_others_is_left_out_and_noted(
     (note,) = strict.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
     assert "RedrivePolicy" not in attributes_of(queues.sqs, TEMPORARY)
-    assert "does not take messages from temporary queues (redrivePermission byQueue)" in note
+    assert "does not accept messages from temporary queues (redrivePermission byQueue)" in note
 
 
 def test_a_dead_letter_queue_that_may_not_be_read_is_left_out_and_noted(
@@ -178,7 +178,7 @@ def test_a_dead_letter_queue_that_may_not_be_read_is_left_out_and_noted(
 
     (note,) = closed.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
-    assert f"whom {ARNS}dead takes messages from cannot be read (AccessDenied)" in note
+    assert f"the redrive allow policy of {ARNS}dead cannot be read (AccessDenied)" in note
 
 
 def test_a_dead_letter_queue_is_not_left_out_because_sqs_is_busy(

@@ -255,7 +255,7 @@ class TestDynamo:
             splits.of_queue(MEMES)
 
         readable = splits.create(of(OTHER, QueueName("others")), documents=[])
-        unreadable = UnreadableSplit(str(APP), "record of a split of version 2; known is 1")
+        unreadable = UnreadableSplit(str(APP), "record of a split of version 2; expected 1")
         assert sorted(splits.every(), key=str) == sorted([readable, unreadable], key=str)
 
     def test_a_split_with_more_queues_than_a_transaction_holds_is_refused(self, split_table):

@@ -206,7 +206,7 @@ def test_a_value_of_before_that_ssm_has_forgotten_is_made_from_the_names(
 def test_a_parameter_that_holds_another_queue_now_is_not_switched(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("bills")
 
-    with pytest.raises(EffectRefused, match="does not hold the queues any more"):
+    with pytest.raises(EffectRefused, match="no longer holds the queues"):
         targets.switch(split(), registry())
 
 

@@ -63,7 +63,7 @@ def test_a_sign_that_does_not_get_through_is_told_and_given_again(capsys):
         wait_for(lambda: stage.beats > 2)
     heartbeat.check()
 
-    assert "· no sign of life could be given: throttled\n" in capsys.readouterr().err
+    assert "· heartbeat failed: throttled\n" in capsys.readouterr().err
 
 
 def test_a_session_that_the_stage_ended_says_why_and_ends_its_command():

@@ -74,7 +74,7 @@ def test_what_is_wrong_with_a_file_is_told_before_anything_is_sent(stage, file):
 def test_what_could_not_be_json_is_refused(stage, file, text):
     file.write_text(text)
 
-    with pytest.raises(RejectedError, match="is not YAML that could be JSON"):
+    with pytest.raises(RejectedError, match="is not YAML with JSON values"):
         split("registry", "apply", "-f", str(file))
 
 

@@ -140,7 +140,7 @@ def test_a_session_that_is_not_ready_in_time_is_ended(stage, config):
 
 
 def test_somebody_elses_session_of_the_same_name_is_not_ended(stage, config):
-    stage.replies["start"] = refusing("session 'ann-1' is there already, of bob")
+    stage.replies["start"] = refusing("session 'ann-1' already exists, of bob")
 
     with pytest.raises(CommandRejected, match="of bob"):
         split("run", *TARGET, "--config", config, "--session", "ann-1", *python("pass"))
@@ -155,7 +155,7 @@ def test_a_command_runs_with_the_sessions_queues_and_its_status_is_ours(stage, c
     assert result.exit_code == 7
     assert (tmp_path / "seen").read_text() == "mirrord-1"
     assert stage.commands[-1] == "stop"
-    assert "what it left is returned meanwhile" in result.stderr
+    assert "its unconsumed messages are returned" in result.stderr
 
 
 def test_a_command_that_cannot_run_leaves_no_session(stage, config):
@@ -191,7 +191,7 @@ def test_a_stage_that_cannot_be_told_of_the_end_finds_out_by_itself(stage, confi
     result = split("run", *TARGET, "--config", config, *python("pass"))
 
     assert result.exit_code == 0
-    assert "ends without signs of life in a minute: throttled" in result.stderr
+    assert "it ends without heartbeats in a minute: throttled" in result.stderr
 
 
 def test_a_session_is_stopped_by_name(stage):

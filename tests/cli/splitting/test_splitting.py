@@ -76,7 +76,7 @@ def test_a_session_whose_filter_is_too_slow_would_be_cancelled(files):
 def test_without_sessions_all_is_the_deployed_consumers(files):
     (files / "sessions.json").write_text("[]")
 
-    assert "no session is there to ask" in explain(files).stdout
+    assert "no session to evaluate" in explain(files).stdout
     assert json.loads(explain(files, "--json").stdout.splitlines()[0]) == {
         "message": 0,
         "owner": "deployed",

@@ -92,7 +92,7 @@ def test_status_tells_what_cannot_be_read(stage):
     unreadable = {"target": "lambda/other", "reason": "version 2"}
     stage.replies["status"] = lambda _: {"splits": [], "unreadable": [unreadable]}
 
-    assert split("status").stdout == "lambda/other: unknown, for its record cannot be read: version 2\n"
+    assert split("status").stdout == "lambda/other: unknown, because its record cannot be read: version 2\n"
     assert json.loads(split("status", "--json").stdout) == {"splits": [], "unreadable": [unreadable]}
 
 
@@ -151,7 +151,7 @@ def test_of_an_unknown_message_nothing_is_told(stage):
     result = split("audit", "1")
 
     assert result.stdout == ""
-    assert "nothing is written of '1' since" in result.stderr
+    assert "no events of '1' since" in result.stderr
 
 
 def test_a_stage_from_before_splitting_is_told_to_be_deployed_again(aws):  # noqa: F811

@@ -269,7 +269,7 @@ def test_a_reply_that_is_too_long_says_so(stage):
 
 def test_the_schedule_asks_for_a_round_for_each_split(stage):
     started(stage)
-    assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds is there already
+    assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds already exists
 
     stage.table.delete_item(Key={"pk": f"split#{APP}", "sk": "lock"})
     assert handler({"task": "reconcile"}, None) == {"woken": 1}

@@ -1,4 +1,4 @@
-"""Event source mappings: by them Lambda reads a queue for a function, and they are how it reads another one."""
+"""Event source mappings of Lambda targets: the switch from an original queue to a temporary one and back."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
     from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef as Mapped
 
-# All settings of a mapping from a queue; those of other sources (streams, Kafka) never come with SQS.
+# All settings of an SQS mapping; those of other sources (streams, Kafka) never occur with SQS.
 SETTINGS = (
     "BatchSize",
     "MaximumBatchingWindowInSeconds",
@@ -30,14 +30,14 @@ SETTINGS = (
     "FunctionResponseTypes",
     "ProvisionedPollerConfig",
 )
-RESERVED_TAGS = "aws:"  # such as CloudFormation's, which nobody else may set
+RESERVED_TAGS = "aws:"  # such as CloudFormation's, which only AWS may set
 MAPPINGS_ANNOTATION = "mappings of "
 READINGS = {"Enabled": MappingState.ON, "Disabled": MappingState.OFF}
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionMappings:
-    """A function's mappings from a queue and from the temporary one, as they are and as the original was."""
+    """A function's mappings on an original and its temporary queue, with the saved settings of the former."""
 
     function_arn: str
     pair: MappingPair
@@ -48,7 +48,7 @@ class FunctionMappings:
 
 @dataclass(frozen=True, slots=True)
 class EventSources:
-    """The event source mappings of functions; `tags` say whose those from temporary queues are."""
+    """The event source mappings of functions; `tags` are set on the mappings of temporary queues."""
 
     functions: "LambdaClient"
     annotations: Annotations
@@ -56,7 +56,7 @@ class EventSources:
     tags: Mapping[str, str]
 
     def of(self, target: Target, queue: QueueName) -> Sequence["Mapped"]:
-        """Return a function's mappings from a queue, of all its aliases unless the target is one of them."""
+        """Return a function's mappings on a queue, including those of all aliases unless the target is one alias."""
         with effect(f"event source mappings of queue {queue!r}"):
             pages = self.functions.get_paginator("list_event_source_mappings").paginate(
                 EventSourceArn=self.queue_arn_prefix + queue
@@ -64,7 +64,7 @@ class EventSources:
             return [one for page in pages for one in page["EventSourceMappings"] if _is_of(target, one)]
 
     def pairs(self, target: Target, queue: SplitQueue) -> Sequence[FunctionMappings]:
-        """Return how a function reads a queue that is split, by each of its aliases that does."""
+        """Return the mapping pairs of a split queue, one for the function and each alias that reads it."""
         original = {one["FunctionArn"]: one for one in self.of(target, queue.original)}
         temporary = {one["FunctionArn"]: one for one in self.of(target, queue.deployed)}
         before: Mapping[str, Any] = json.loads(
@@ -75,30 +75,30 @@ class EventSources:
         return [one for one in pairs if one.temporary or not one.pair.is_replaced]
 
     def state(self, target: Target, queue: SplitQueue) -> TargetState:
-        """Return from where the function reads."""
+        """Return which queue the function reads."""
         return combined_state(one.pair.state for one in self.pairs(target, queue))
 
     def switch(self, target: Target, queue: SplitQueue) -> None:
-        """Let the function read the temporary queue: the new mapping first, and the old one off when it is on."""
+        """Switch the function to the temporary queue: create the new mapping first, then disable the old one."""
         pairs = self.pairs(target, queue)
         if not pairs:
-            raise EffectRefused(f"{target} has no event source mapping from queue {queue.original!r} any more")
+            raise EffectRefused(f"{target} no longer has an event source mapping from queue {queue.original!r}")
         self._note(target, queue, pairs)
         for pair in pairs:
             self._follow(pair, queue, is_back=False)
 
     def switch_back(self, target: Target, queue: SplitQueue) -> None:
-        """Let the function read the original again: the old mapping on first, and then the new one away."""
+        """Switch the function back: enable the old mapping first, then delete the new one."""
         for pair in self.pairs(target, queue):
             self._follow(pair, queue, is_back=True)
 
     def remove(self, target: Target, queue: SplitQueue) -> None:
-        """Take the mappings from a temporary queue away, of a function that is not there any more."""
+        """Delete the mappings on a temporary queue of a function that does not exist any more."""
         for pair in self.pairs(target, queue):
             self._follow(replace(pair, pair=replace(pair.pair, is_replaced=True)), queue, is_back=True)
 
     def _follow(self, mapped: FunctionMappings, queue: SplitQueue, *, is_back: bool) -> None:
-        # As many steps as AWS finishes at once; it mostly does not, and the next look at the target goes on.
+        # As many steps as AWS completes at once; usually it is still working, and the next pass continues.
         step = mapped.pair.step_back if is_back else mapped.pair.step
         while step is not None:
             mapped = self._carried_out(step, mapped, queue)
@@ -109,7 +109,7 @@ class EventSources:
         name = queue.original if is_original else queue.deployed
         found = mapped.original if is_original else mapped.temporary
         with effect(f"event source mapping from queue {name!r} to function {mapped.function_arn!r}"):
-            if found is None:  # only then does `MappingPair` ask for one to be made
+            if found is None:  # `MappingPair` requests a creation only in this case
                 now = self._created(mapped, name, tags={} if is_original else self.tags)
             elif step is Step.DELETE_TEMPORARY:
                 now = {**self.functions.delete_event_source_mapping(UUID=found["UUID"]), "State": "Deleting"}
@@ -131,22 +131,22 @@ class EventSources:
         )
 
     def _note(self, target: Target, queue: SplitQueue, pairs: Sequence[FunctionMappings]) -> None:
-        """Write down how the mappings were before anything is done to them, so that a lost one can be made again."""
+        """Save the settings of the mappings before anything is changed, so that a lost one can be created again."""
         if any(pair.before for pair in pairs):
             return
         before = {one.function_arn: self._described(one) for one in pairs if one.original is not None}
         self.annotations.put(target, MAPPINGS_ANNOTATION + queue.original, json.dumps(before))
 
     def _described(self, mapped: FunctionMappings) -> dict[str, Any]:
-        # There is one at least: a pair without any is one of which it was noted how it was.
+        # At least one exists: a pair without mappings has saved settings.
         found = next(one for one in (mapped.original, mapped.temporary) if one is not None)
         with effect(f"event source mapping {found['UUID']!r} of function {mapped.function_arn!r}"):
-            # A list does not tell the filters of a mapping that are encrypted with a customer's key.
+            # The list omits filters that are encrypted with a customer managed key.
             whole = self.functions.get_event_source_mapping(UUID=found["UUID"])
             tags = self.functions.list_tags(Resource=whole["EventSourceMappingArn"]).get("Tags", {})
         if problem := whole.get("FilterCriteriaError"):
             raise EffectRefused(
-                f"filters of event source mapping {found['UUID']!r} cannot be read, so they cannot be kept: "
+                f"the filters of event source mapping {found['UUID']!r} cannot be read, so they cannot be copied: "
                 f"{problem.get('ErrorCode')}: {problem.get('Message')}"
             )
         return {

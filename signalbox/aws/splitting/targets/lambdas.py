@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class LambdaTargets:
     """`Targets` of `TargetKind.LAMBDA`; a target's name is that of a function, or `FUNCTION:ALIAS`.
 
-    `queue_arn_prefix` is what the ARNs of all queues begin with, and `tags` are put on what is made.
+    `queue_arn_prefix` is a queue's ARN up to its name, and `tags` are set on created mappings.
     """
 
     functions: "LambdaClient"
@@ -35,7 +35,7 @@ class LambdaTargets:
     tags: Mapping[str, str]
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
-        """Return the queues that a function consumes. Raises `RejectedError` with the place that has no queue."""
+        """Return the queues that a function consumes. Raises `RejectedError` with the reference that names no queue."""
         variables = self._environment.configuration(registry.target).variables
         return [
             found
@@ -44,25 +44,25 @@ class LambdaTargets:
         ]
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
-        """Return the variables for a local command, each as the original value was, with other queues' names."""
+        """Return the variables for a local command: the original values with the queue names replaced by `names`."""
         before = self._environment.before(registry.target)
         switched = self._variables(registry).switched(before, names)
         changed = {name: switched[name] for name in switched if switched[name] != before.get(name)}
         return changed | dict(_of_event_sources(registry, before, names))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
-        """Return from where the function reads now. Raises `EffectFailed` when AWS does not say."""
+        """Return which queues the function reads now. Raises `EffectFailed` if AWS does not return it."""
         try:
             return self._observed(split, registry)
         except EffectRefused as error:
-            raise EffectFailed(str(error)) from error  # nothing was asked for that could be refused
+            raise EffectFailed(str(error)) from error  # a read cannot be refused for good
 
     def _observed(self, split: Split, registry: Registry) -> TargetState:
         queues = _mapped_queues(split, registry)
         found = self._environment.find(split.target)
         states = [self._event_sources.state(split.target, queue) for queue in queues]
         if found is None:
-            # Its mappings outlive a function, and those from temporary queues are ours to take away.
+            # Mappings outlive their function, and those on temporary queues must be deleted.
             is_to_clean = split.stage is Stage.RESTORING and any(self._left_over(split, queues))
             return TargetState.MIXED if is_to_clean else TargetState.GONE
         if self._variables(registry).sources:
@@ -70,14 +70,14 @@ class LambdaTargets:
         return combined_state(states)
 
     def switch(self, split: Split, registry: Registry) -> None:
-        """Let it read `SplitQueue.deployed`. Raises `EffectRefused` and `EffectFailed`."""
+        """Switch the function to the queues `SplitQueue.deployed`. Raises `EffectRefused` and `EffectFailed`."""
         for queue in _mapped_queues(split, registry):
             self._event_sources.switch(split.target, queue)
         if self._variables(registry).sources:
             self._environment.switch(split, self._variables(registry))
 
     def switch_back(self, split: Split, registry: Registry) -> None:
-        """Let it read the originals again, all as before. Raises `EffectRefused` and `EffectFailed`."""
+        """Switch the function back to the originals. Raises `EffectRefused` and `EffectFailed`."""
         is_there = self._environment.find(split.target) is not None
         for queue in _mapped_queues(split, registry):
             back = self._event_sources.switch_back if is_there else self._event_sources.remove
@@ -124,7 +124,7 @@ def _event_sources(registry: Registry) -> list[NameSource]:
 def _of_event_sources(
     registry: Registry, before: Mapping[str, str], names: Mapping[QueueName, QueueName]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what a local command reads of a mapping, as the function has it, or the queue's name."""
+    """Yield the variable that a local command reads for each mapping, in the form that the function has."""
     for source in _event_sources(registry):
         name = QueueReference(source.key).queue_name
         if source.variable is None or name not in names:

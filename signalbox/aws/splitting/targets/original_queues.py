@@ -1,4 +1,4 @@
-"""What the kinds of targets share: the queues that they name, from where they read, and what keeps them there."""
+"""Shared rules of the target kinds: original queues, observed state, wanted state and error translation."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def switch_errors(target: Target) -> Iterator[None]:
-    """Turn whatever keeps a target from being switched into `EffectRefused` and `EffectFailed`."""
+    """Raise `EffectRefused` or `EffectFailed` for any error in the block."""
     try:
         with effect(str(target)):
             yield
@@ -33,7 +33,7 @@ def switch_errors(target: Target) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class OriginalQueues:
-    """The queues that targets name, as SQS describes them."""
+    """Original queues, as SQS describes them."""
 
     sqs: "SQSClient"
 
@@ -45,8 +45,8 @@ class OriginalQueues:
         try:
             parse_queue_name(name.removesuffix(FIFO_SUFFIX))
         except InvalidQueueName as error:
-            # Not quoted: it may be a secret that the registry takes for a queue's name by mistake.
-            raise UnresolvedQueue(f"queue {queue.queue_id!r}: what the target has there is no queue's name") from error
+            # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
+            raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
         with effect(f"queue {name!r}"):
             visibility = self._visibility(name)
         if visibility is None:
@@ -63,7 +63,7 @@ class OriginalQueues:
 
 
 def target_state(names: Iterable[QueueName], split: Split) -> TargetState:
-    """Return from where one reads who reads the queues of these names; names that are not the split's do not count."""
+    """Return the state of a target that reads these queues; queues outside the split are ignored."""
     found = set(names)
     if found.isdisjoint(queue.deployed for queue in split.queues):
         return TargetState.ORIGINAL
@@ -72,19 +72,19 @@ def target_state(names: Iterable[QueueName], split: Split) -> TargetState:
 
 
 def is_switching(split: Split) -> bool:
-    """Say whether the target is to read its temporary queues; otherwise it is to come back, now or soon.
+    """Return whether the target should read its temporary queues.
 
-    What is wanted is said only when it is so everywhere; what is not wanted is said at once, so that a switch that
-    never comes to its end can be taken back.
+    A wanted state is reported only when it is reached everywhere, an unwanted one at once, so that a switch that never
+    completes can be undone.
     """
     return split.stage in (Stage.STARTING, Stage.SPLIT)
 
 
 def deployed_names(split: Split) -> dict[QueueName, QueueName]:
-    """Return the names that the target is to read instead of the originals."""
+    """Return the temporary names by original."""
     return {queue.original: queue.deployed for queue in split.queues}
 
 
 def original_names(split: Split) -> dict[QueueName, QueueName]:
-    """Return the originals by the names that the target reads instead."""
+    """Return the originals by temporary name."""
     return {queue.deployed: queue.original for queue in split.queues}

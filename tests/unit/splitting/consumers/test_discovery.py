@@ -137,5 +137,5 @@ def test_when_nothing_is_found_the_queues_of_the_role_are_told() -> None:
 
 
 def test_a_target_that_is_split_is_not_written_down() -> None:
-    with pytest.raises(TargetIsSplit, match="discover its own when the split is over"):
+    with pytest.raises(TargetIsSplit, match="discover its queues after the split"):
         registry_documents(TARGET, Evidence((MEMES, QueueName("mirrord-tmp-1-fallback-memes"))))

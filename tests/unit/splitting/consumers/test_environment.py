@@ -103,11 +103,11 @@ def test_a_value_that_is_no_variables():
     [
         (variable("Q"), {}, "no variable 'Q', and there is no fallback"),
         (NameSource(SourceKind.VARIABLES_LIKE, "^Q"), {}, "no variable like '\\^Q'"),
-        (variable("Q"), {"Q": ""}, "'Q' holds no queue's name"),
-        (variable("Q"), {"Q": "https://sqs.example/"}, "'Q' holds no queue's name"),
+        (variable("Q"), {"Q": ""}, "'Q' holds no queue name"),
+        (variable("Q"), {"Q": "https://sqs.example/"}, "'Q' holds no queue name"),
         (variable("Q", selector=".[]"), {"Q": "memes"}, "does not hold JSON"),
-        (variable("Q", selector=".[]"), {"Q": "[]"}, "holds no queue's name"),
-        (variable("Q", pattern="queue=(.*)"), {"Q": "memes"}, "holds no queue's name"),
+        (variable("Q", selector=".[]"), {"Q": "[]"}, "holds no queue name"),
+        (variable("Q", pattern="queue=(.*)"), {"Q": "memes"}, "holds no queue name"),
     ],
     ids=["missing", "none like it", "empty", "URL without name", "no JSON", "no map", "no match"],
 )

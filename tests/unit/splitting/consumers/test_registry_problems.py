@@ -71,7 +71,7 @@ SPEC = "document 1.spec"
                     f"{SPEC}.queues.q.nameSource.regexPattern: not a regular expression: '(': missing ), unterminated "
                     "subpattern at position 0"
                 ),
-                f"{SPEC}.queues.q.fallbackName: is only for a variable of one name, which may be missing",
+                f"{SPEC}.queues.q.fallbackName: is allowed only for a variable with an exact name",
             ],
             id="pattern and fallback",
         ),
@@ -106,7 +106,7 @@ SPEC = "document 1.spec"
             new(new_queue({"env": "Q", "containers": ["main", 7]}), tmpNameTemplate="tmp-{{RANDOM}}"),
             [
                 f"{SPEC}.queues[0].appConfig.queue[0].containers[1]: expected a text, not 7",
-                f"{SPEC}.tmpNameTemplate: must start with 'mirrord-', by which permissions know temporary queues",
+                f"{SPEC}.tmpNameTemplate: must start with 'mirrord-', which permissions match",
             ],
             id="template",
         ),

@@ -117,12 +117,12 @@ def test_the_same_session_a_second_time_changes_nothing():
     ids=["owner", "filters"],
 )
 def test_another_session_of_the_same_name_is_refused(other):
-    with pytest.raises(SessionRejected, match="'ann' is there already, of Ann or with other filters"):
+    with pytest.raises(SessionRejected, match="'ann' already exists, of Ann or with other filters"):
         joined(begun(), request(), other)
 
 
 def test_a_session_cannot_be_called_deployed():
-    with pytest.raises(SessionRejected, match="what the deployed consumer is called"):
+    with pytest.raises(SessionRejected, match="the name of the deployed consumer"):
         joined(begun(), request("deployed"))
 
 
@@ -143,14 +143,14 @@ def test_a_queue_that_is_described_twice_is_refused():
 
 @pytest.mark.parametrize("stages", [(Stage.RESTORING,), (Stage.RESTORING, Stage.CLEANING)])
 def test_a_split_that_is_being_undone_is_joined_later(stages):
-    with pytest.raises(SplitEnding, match="starts when that is done"):
+    with pytest.raises(SplitEnding, match="can start afterwards"):
         joined(moved_to(begun(), *stages), request())
 
 
 def test_a_split_that_is_rolled_back_is_joined_later():
     failing = ended(joined(begun(), request()), SessionId("ann"), reason="no", now=LATER)
 
-    with pytest.raises(SplitEnding, match="starts when that is done"):
+    with pytest.raises(SplitEnding, match="can start afterwards"):
         joined(failing, request("bob"))
 
 

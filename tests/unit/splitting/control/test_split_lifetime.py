@@ -95,9 +95,9 @@ def test_another_session_of_the_same_name_is_refused():
     stage = ControlStage()
     stage.start()
 
-    with pytest.raises(SessionRejected, match="'ann' is there already"):
+    with pytest.raises(SessionRejected, match="'ann' already exists"):
         stage.start(color="blue")
-    with pytest.raises(SessionRejected, match="'ann' is there already"):
+    with pytest.raises(SessionRejected, match="'ann' already exists"):
         stage.start(owner="bob@laptop")
 
 
@@ -141,7 +141,7 @@ def test_a_queue_can_be_split_for_one_target_only():
     stage.knows(OTHER_APP, MEMES)
     stage.start()
 
-    with pytest.raises(RejectedError, match="queue 'memes' is split for lambda/meme-app already"):
+    with pytest.raises(RejectedError, match="queue 'memes' is already split for lambda/meme-app"):
         stage.start("bob", target=OTHER_APP)
     assert stage.split(OTHER_APP) is None
 

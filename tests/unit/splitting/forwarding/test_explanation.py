@@ -100,8 +100,8 @@ def test_all_that_is_wrong_with_messages_is_told_at_once():
         pytest.param(
             [{"session": name, "queues": {}} for name in ("ann", "ann", "deployed")],
             [
-                "sessions[1].session: 'ann' is there twice",
-                "sessions[2].session: 'deployed' is what the deployed consumer is called",
+                "sessions[1].session: 'ann' is listed twice",
+                "sessions[2].session: 'deployed' is the name of the deployed consumer",
             ],
             id="names",
         ),

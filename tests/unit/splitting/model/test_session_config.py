@@ -219,7 +219,7 @@ def test_without_queues_there_is_nothing_to_split(document):
         pytest.param([{**sqs()}], ["[0].queue_id: is missing or empty"], id="list without id"),
         pytest.param(
             {"q": {"queue_id": "q", **sqs()}},
-            [".q.queue_id: the key is the queue id here; give a list to have it inside"],
+            [".q.queue_id: the key is already the queue id; use a list to give it as a field"],
             id="map with id",
         ),
         pytest.param("q", [": expected an object, not 'q'"], id="neither map nor list"),

@@ -53,8 +53,8 @@ def test_a_template_of_ones_own():
     [
         (DEFAULT_TEMPLATE, None),
         ("mirrord-{{RANDOM}}", None),
-        ("tmp-{{RANDOM}}", "must start with 'mirrord-', by which permissions know temporary queues"),
-        ("mirrord-{{ORIGINAL}}", "must hold {{RANDOM}}, by which names differ"),
+        ("tmp-{{RANDOM}}", "must start with 'mirrord-', which permissions match"),
+        ("mirrord-{{ORIGINAL}}", "must contain {{RANDOM}}, which makes names unique"),
         ("mirrord-{{RANDOM}}" + "x" * 60, "makes names of 80 characters and more; SQS allows 80 with '.fifo'"),
         ("mirrord-{{RANDOM}}.{{ORIGINAL}}", "has characters other than letters, digits, '-' and '_'"),
         ("mirrord-{{RANDOM}}{{KEY}}", "has characters other than letters, digits, '-' and '_'"),

@@ -10,7 +10,7 @@ from signalbox.splitting.queues.queue_attributes import Clone, DeadLetterQueue, 
 ORIGINAL, NAME = QueueName("memes"), QueueName("mirrord-tmp-1-memes")
 ARN = "arn:aws:sqs:eu-north-1:314159265359"
 DEAD_LETTERS = f"{ARN}:memes-dead"
-REFUSED = f"no dead-letter queue: {DEAD_LETTERS} does not take messages from temporary queues"
+REFUSED = f"no dead-letter queue: {DEAD_LETTERS} does not accept messages from temporary queues"
 REDRIVE = {
     "QueueArn": f"{ARN}:memes",
     "RedrivePolicy": json.dumps({"deadLetterTargetArn": DEAD_LETTERS, "maxReceiveCount": 5}),
@@ -102,7 +102,7 @@ def test_a_policy_may_have_one_statement_or_none():
         ),
         (
             DeadLetterQueue(unreadable="AccessDenied"),
-            f"no dead-letter queue: whom {DEAD_LETTERS} takes messages from cannot be read (AccessDenied)",
+            f"no dead-letter queue: the redrive allow policy of {DEAD_LETTERS} cannot be read (AccessDenied)",
         ),
     ],
     ids=["default", "all", "listed", "not listed", "none", "unreadable"],
