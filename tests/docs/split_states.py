@@ -34,7 +34,7 @@ PHASE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A table, what its transitions mean, and where it is drawn. Stages and phases have some words in common."""
+    """A transition table with the meaning of its transitions and its position; stages and phases share some words."""
 
     title: str
     kind: str
@@ -85,7 +85,7 @@ aria-labelledby="title">
 
 
 def drawn() -> str:
-    """Return the picture of the tables as they are."""
+    """Return the picture of the current tables."""
     return picture(ROWS, title="The stages of a split and the phases of a session", height=410)
 
 

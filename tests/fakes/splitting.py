@@ -1,6 +1,6 @@
-"""The ports of `signalbox.splitting.model.ports` in memory, with the conditions of each write.
+"""In-memory ports of `signalbox.splitting.model.ports`, with the conditions of each write.
 
-The suite in tests/adapters/splitting/test_splits.py holds those of the store and the AWS adapters to the same behaviour.
+The suite in tests/adapters/splitting/test_splits.py checks the stores and the AWS adapters for the same behaviour.
 """
 
 import itertools
@@ -23,7 +23,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryTime:
-    """A clock that stands still until it is told to go on."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -34,7 +34,7 @@ class MemoryTime:
 
 @dataclass
 class MemorySplits:
-    """`beside` are the dictionaries by target that are forgotten with a split; `unreadable` are listed only."""
+    """`beside` are the dictionaries by target that are deleted with a split; `unreadable` are only listed."""
 
     records: dict[Target, StoredSplit] = field(default_factory=dict)
     queues: dict[QueueName, Target] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class MemoryRegistries:
 
 @dataclass
 class MemorySamples:
-    """Forgets nothing; give `samples` to `MemorySplits.beside` to have it forgotten with the split."""
+    """Keeps all samples; add `samples` to `MemorySplits.beside` to delete them with the split."""
 
     samples: dict[Target, dict[QueueName, tuple[Sample, ...]]] = field(default_factory=dict)
 
@@ -160,9 +160,10 @@ class MemoryLedger:
 
 @dataclass
 class MemoryQueueSender:
-    """Keeps what was sent, by queue. `failing` names queues that take nothing now, `refusing` those that never do.
+    """Keeps sent messages by queue.
 
-    `refused_bodies` are bodies that SQS takes nowhere, with its reason.
+    `failing` queues fail temporarily, `refusing` queues permanently with a reason. `refused_bodies` are bodies that SQS
+    refuses everywhere, with the reason.
     """
 
     sent: dict[QueueName, list[Message]] = field(default_factory=dict)
@@ -187,13 +188,13 @@ class MemoryQueueSender:
         self.buried.append((message, original, reason))
 
     def bodies(self, name: QueueName) -> list[str]:
-        """Return the bodies of what was sent to a queue, in order."""
+        """Return the bodies sent to a queue, in order."""
         return [message.body for message in self.sent.get(name, [])]
 
 
 @dataclass
 class MemoryQueue:
-    """A temporary queue: what waits, and what was received and not removed, by receipt handle."""
+    """A temporary queue: waiting messages, and received ones by receipt handle."""
 
     created_at: datetime = START
     original: QueueName | None = None
@@ -204,10 +205,10 @@ class MemoryQueue:
 
 @dataclass
 class MemorySplitQueues:
-    """Temporary queues, and the originals that messages are returned into (`returned`).
+    """Temporary queues, and the originals into which messages are returned (`returned`).
 
-    `refused` and `failing` say by the queue's name why its creation fails, for good or now; `not_taken` are bodies
-    that `send_back` cannot send; `notes` are what creating a queue notes.
+    `refused` and `failing` have the reasons, by queue name, why a creation fails permanently or temporarily.
+    `send_back` does not accept the bodies in `not_taken`. `notes` are returned by `create`.
     """
 
     time: MemoryTime = field(default_factory=MemoryTime)
@@ -262,7 +263,7 @@ class MemorySplitQueues:
         return failed
 
     def come_back(self, name: QueueName) -> None:
-        """Let what was received and not removed be visible again, in front of the others."""
+        """Make received messages visible again, ahead of the others."""
         queue = self.queues[name]
         queue.waiting = [*queue.in_flight.values(), *queue.waiting]
         queue.in_flight = {}
@@ -270,7 +271,7 @@ class MemorySplitQueues:
 
 @dataclass
 class MemoryForwarders:
-    """Forwarders that change at once, or stay on the way until `settle` when `is_slow`."""
+    """Forwarders that change at once, or only at `settle` when `is_slow`."""
 
     time: MemoryTime = field(default_factory=MemoryTime)
     states: dict[QueueName, Forwarder] = field(default_factory=dict)
@@ -295,7 +296,7 @@ class MemoryForwarders:
         self.states.pop(original, None)
 
     def settle(self) -> None:
-        """Let all that is starting be on, and all that is stopping off."""
+        """Complete all starts and stops."""
         for original, forwarder in list(self.states.items()):
             if forwarder.state is ForwardingState.STARTING:
                 self._become(original, ForwardingState.ON)
@@ -308,9 +309,9 @@ class MemoryForwarders:
 
 @dataclass
 class MemoryTargets:
-    """Targets that switch at once, or stay on the way until `settle` when `is_slow`.
+    """Targets that switch at once, or only at `settle` when `is_slow`.
 
-    `found` are the queues of a target that there is; `switches` has each call's name and target.
+    `found` has the queues of each existing target; `switches` has each call's name and target.
     """
 
     found: dict[Target, Sequence[ConsumedQueue]] = field(default_factory=dict)
@@ -343,7 +344,7 @@ class MemoryTargets:
         self._switch("switch_back", split.target, TargetState.ORIGINAL)
 
     def settle(self) -> None:
-        """Let the targets that are on the way arrive."""
+        """Complete all switches."""
         self.states |= self.due
         self.due = {}
 
@@ -362,7 +363,7 @@ class MemoryTargets:
 
 @dataclass
 class MemoryAuditTrail:
-    """History by message id; what happened before the day in question is not told."""
+    """Events by message id; events before the given day are left out."""
 
     by_message: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
@@ -372,7 +373,7 @@ class MemoryAuditTrail:
 
 @dataclass
 class MemoryStore:
-    """All that the table keeps: a split's notes and samples are forgotten with it."""
+    """All stores; annotations and samples are deleted with their split."""
 
     splits: MemorySplits = field(default_factory=MemorySplits)
     locks: MemoryLocks = field(default_factory=MemoryLocks)

@@ -1,4 +1,4 @@
-"""What the history lake tells of a message, asked through Athena in this process."""
+"""The audit trail of a message, queried through Athena in this process."""
 
 from datetime import date
 
@@ -19,13 +19,13 @@ def audit_trail(aws) -> AthenaAuditTrail:  # noqa: F811
 
 
 def asked() -> str:
-    """Return what the lake was asked."""
+    """Return the queries."""
     athena = boto3.client("athena")
     (query_id,) = athena.list_query_executions()["QueryExecutionIds"]
     return athena.get_query_execution(QueryExecutionId=query_id)["QueryExecution"]["Query"]
 
 
-def test_a_trail_has_each_fact_once_with_all_that_is_written(audit_trail):
+def test_a_trail_has_each_event_once_with_all_fields(audit_trail):
     answer_with(EVENTS)
 
     first, second = audit_trail.events("1", since=SINCE)
@@ -35,13 +35,13 @@ def test_a_trail_has_each_fact_once_with_all_that_is_written(audit_trail):
     assert (second["outcome"], second["labels"]) == ("deployed", {})
 
 
-def test_a_message_of_which_nothing_is_written_has_no_trail(audit_trail):
+def test_an_unknown_message_has_an_empty_trail(audit_trail):
     answer_with([])
 
     assert audit_trail.events("1", since=SINCE) == []
 
 
-def test_only_the_days_in_question_are_read(audit_trail):
+def test_only_the_requested_days_are_read(audit_trail):
     answer_with([])
 
     audit_trail.events("1", since=SINCE)

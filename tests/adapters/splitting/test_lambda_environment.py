@@ -1,4 +1,4 @@
-"""Lambda functions that read names of queues from variables, and aliases of their versions."""
+"""Lambda targets with queue names in variables, including aliases of their versions."""
 
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +31,7 @@ ALIAS_REGISTRY, ALIAS_SPLIT = replace(REGISTRY, target=ALIAS), replace(SPLIT, ta
 
 @dataclass
 class Lambda:
-    """A Lambda client that says more of a function than moto does: `told` is put over every configuration."""
+    """A Lambda client that overrides fields of moto's configurations with `told`."""
 
     client: object
     told: dict[str, object] = field(default_factory=dict)
@@ -99,7 +99,7 @@ def test_a_switch_changes_one_variable_of_the_whole_map(targets: LambdaTargets, 
     assert targets.observe(SPLIT, REGISTRY) is TargetState.TEMPORARY
 
 
-def test_the_way_back_leaves_the_variables_as_before(targets: LambdaTargets) -> None:
+def test_the_switch_back_restores_the_variables(targets: LambdaTargets) -> None:
     targets.switch(SPLIT, REGISTRY)
 
     targets.switch_back(SPLIT, REGISTRY)
@@ -115,14 +115,14 @@ def test_a_second_switch_changes_nothing(targets: LambdaTargets, functions: Lamb
     assert len(functions.revisions) == 1
 
 
-def test_a_function_is_on_its_way_until_lambda_has_updated_it(targets: LambdaTargets, functions: Lambda) -> None:
+def test_a_function_is_changing_until_lambda_has_updated_it(targets: LambdaTargets, functions: Lambda) -> None:
     targets.switch(SPLIT, REGISTRY)
     functions.told = {"LastUpdateStatus": "InProgress"}
 
     assert targets.observe(SPLIT, REGISTRY) is TargetState.CHANGING
 
 
-def test_an_update_that_failed_is_made_again(targets: LambdaTargets, functions: Lambda) -> None:
+def test_a_failed_update_is_repeated(targets: LambdaTargets, functions: Lambda) -> None:
     targets.switch(SPLIT, REGISTRY)
     functions.told = {"LastUpdateStatus": "Failed", "LastUpdateStatusReason": "no network interface"}
 
@@ -141,9 +141,7 @@ def test_variables_that_cannot_be_read_are_not_overwritten(targets: LambdaTarget
         targets.observe(SPLIT, REGISTRY)
 
 
-def test_a_function_that_may_not_be_looked_at_is_not_taken_for_one_that_is_gone(
-    targets: LambdaTargets, functions: Lambda
-) -> None:
+def test_a_function_that_cannot_be_read_does_not_count_as_gone(targets: LambdaTargets, functions: Lambda) -> None:
     answer = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 403}}
 
     def refuse(**_named: object) -> None:
@@ -155,14 +153,14 @@ def test_a_function_that_may_not_be_looked_at_is_not_taken_for_one_that_is_gone(
         targets.observe(SPLIT, REGISTRY)
 
 
-def test_a_function_that_reads_another_queue_since_is_not_switched(targets: LambdaTargets, functions: Lambda) -> None:
+def test_a_function_that_reads_another_queue_now_is_not_switched(targets: LambdaTargets, functions: Lambda) -> None:
     functions.client.update_function_configuration(FunctionName=NAME, Environment={"Variables": {"QUEUE": "other"}})
 
     with pytest.raises(EffectRefused, match="name other queues than at the start of the split"):
         targets.switch(SPLIT, REGISTRY)
 
 
-def test_a_local_command_gets_the_original_form_also_while_the_function_is_switched(targets: LambdaTargets) -> None:
+def test_a_local_command_receives_the_original_form_while_the_function_is_switched(targets: LambdaTargets) -> None:
     targets.switch(SPLIT, REGISTRY)
 
     assert targets.environment(REGISTRY, {MEMES: QueueName("mine")}) == {"QUEUE": URL + "mine"}
@@ -196,7 +194,7 @@ def test_an_alias_points_at_its_old_version_again(targets: LambdaTargets, alias:
     assert (variables("live"), variables(), version()) == (BEFORE, BEFORE, "1")
 
 
-def test_a_switch_of_an_alias_that_was_broken_off_goes_on_and_goes_back(targets: LambdaTargets, alias: None) -> None:
+def test_an_interrupted_switch_of_an_alias_continues_or_is_undone(targets: LambdaTargets, alias: None) -> None:
     targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)  # so far only the function has changed
 
     state = targets.observe(ALIAS_SPLIT, ALIAS_REGISTRY)
@@ -214,7 +212,7 @@ def test_a_second_switch_of_an_alias_changes_nothing(targets: LambdaTargets, fun
     assert (variables("live"), version(), len(functions.revisions)) == (SWITCHED, "2", calls)
 
 
-def test_an_alias_that_was_given_a_version_while_it_was_switched_gets_one_with_the_names_of_before(
+def test_an_alias_released_during_a_split_is_published_with_the_original_names(
     targets: LambdaTargets, functions: Lambda
 ) -> None:
     functions.create_alias(FunctionName=NAME, Name="live", FunctionVersion="$LATEST")
@@ -227,16 +225,14 @@ def test_an_alias_that_was_given_a_version_while_it_was_switched_gets_one_with_t
     assert (variables("live"), variables(), version()) == (BEFORE, BEFORE, "2")
 
 
-def test_code_that_is_not_released_is_not_released_by_a_switch(
-    targets: LambdaTargets, functions: Lambda, alias: None
-) -> None:
+def test_a_switch_does_not_release_unpublished_code(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
     functions.update_function_code(FunctionName=NAME, ZipFile=code("new"))
 
     with pytest.raises(EffectRefused, match="runs version 1, which differs from the latest function"):
         targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
 
 
-def test_code_that_was_released_meanwhile_stays(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
+def test_code_released_during_a_split_is_kept(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
     arrive(targets, TargetState.TEMPORARY)
     functions.update_function_code(FunctionName=NAME, ZipFile=code("new"))
     functions.publish_version(FunctionName=NAME)
@@ -249,7 +245,7 @@ def test_code_that_was_released_meanwhile_stays(targets: LambdaTargets, function
     assert (variables("live"), version()) == (BEFORE, "4")
 
 
-def test_code_that_was_released_meanwhile_is_not_replaced_by_newer(
+def test_code_released_during_a_split_is_not_replaced_by_unpublished_code(
     targets: LambdaTargets, functions: Lambda, alias: None
 ) -> None:
     arrive(targets, TargetState.TEMPORARY)

@@ -37,7 +37,7 @@ def split(stage: Stage = Stage.STARTING) -> Split:
 
 
 class Parameter:
-    """The parameter as its owner and its readers see it, and the time that has gone by since it was written."""
+    """A parameter as its owner and its readers see it, and the time since it was written."""
 
     def __init__(self, ssm) -> None:
         self.ssm = ssm
@@ -56,7 +56,7 @@ class Parameter:
         return {name: value for name, value in newest.items() if name not in ("Value", "Version", "LastModifiedDate")}
 
     def overwritten(self) -> list[dict[str, object]]:
-        """Return a list that grows with what SSM is told."""
+        """Return a list that collects the PutParameter requests."""
         told: list[dict[str, object]] = []
         self.ssm.meta.events.register("provide-client-params.ssm.PutParameter", lambda params, **_: told.append(params))
         return told
@@ -89,7 +89,7 @@ def test_a_parameter_holds_a_queues_name_url_or_arn(targets: SsmTargets, paramet
     assert parameter.value == value.replace("orders", DEPLOYED)
 
 
-def test_a_parameter_that_is_not_there_is_refused_and_gone(targets: SsmTargets) -> None:
+def test_an_unknown_parameter_is_refused_and_gone(targets: SsmTargets) -> None:
     with pytest.raises(NoSuchParameter, match=f"ssm/{NAME}: there is no such parameter"):
         targets.find(registry())
     with pytest.raises(EffectRefused, match="no such parameter"):
@@ -97,7 +97,7 @@ def test_a_parameter_that_is_not_there_is_refused_and_gone(targets: SsmTargets) 
     assert targets.observe(split(), registry()) is TargetState.GONE
 
 
-def test_a_value_that_is_no_queues_name_is_refused_and_not_quoted(targets: SsmTargets, parameter: Parameter) -> None:
+def test_a_value_without_a_queue_name_is_refused_and_not_quoted(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("pass:word", Type="SecureString")
 
     with pytest.raises(UnresolvedQueue) as refusal:
@@ -106,7 +106,7 @@ def test_a_value_that_is_no_queues_name_is_refused_and_not_quoted(targets: SsmTa
     assert "pass:word" not in str(refusal.value)
 
 
-def test_readers_are_given_time_on_both_ways(targets: SsmTargets, parameter: Parameter) -> None:
+def test_readers_have_the_propagation_time_in_both_directions(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put()
     states = [targets.observe(split(), registry())]
 
@@ -126,14 +126,14 @@ def test_readers_are_given_time_on_both_ways(targets: SsmTargets, parameter: Par
     ]
 
 
-def test_a_switch_can_be_taken_back_before_anybody_has_read_it(targets: SsmTargets, parameter: Parameter) -> None:
+def test_a_switch_can_be_undone_before_its_propagation(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put()
     targets.switch(split(), registry())
 
     assert targets.observe(split(Stage.RESTORING), registry()) is TargetState.TEMPORARY
 
 
-def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTargets, parameter: Parameter) -> None:
+def test_only_the_value_changes_and_it_is_restored_exactly(targets: SsmTargets, parameter: Parameter) -> None:
     value = '{ "queue" :  "orders" }'
     parameter.put(
         value, Type="SecureString", KeyId="alias/mine", Description="whose", AllowedPattern=".*", Tier="Advanced"
@@ -156,7 +156,7 @@ def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTarg
 
 
 def test_policies_of_a_parameter_are_kept(targets: SsmTargets, parameter: Parameter) -> None:
-    """SSM tells each policy as text, as moto does only of what it was given as text; of an object it tells Python's."""
+    """SSM returns each policy as JSON text; moto returns text only if it was given text."""
     policy = {"Type": "Expiration", "Version": "1.0", "Attributes": {"Timestamp": "2030-01-01T00:00:00.000Z"}}
     parameter.put(Tier="Advanced", Policies=json.dumps([json.dumps(policy)]))
 
@@ -165,7 +165,7 @@ def test_policies_of_a_parameter_are_kept(targets: SsmTargets, parameter: Parame
     assert [told["PolicyText"] for told in parameter.settings["Policies"]] == [str(policy)]
 
 
-def test_of_the_value_of_before_only_the_version_is_noted(targets: SsmTargets, parameter: Parameter) -> None:
+def test_only_the_version_of_the_old_value_is_stored(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("orders")
     parameter.put()
 
@@ -174,7 +174,7 @@ def test_of_the_value_of_before_only_the_version_is_noted(targets: SsmTargets, p
     assert targets.annotations.of(TARGET) == {"version": "2"}
 
 
-def test_a_parameter_changed_meanwhile_is_switched_again_and_keeps_the_change(
+def test_a_parameter_changed_during_a_split_is_switched_again_and_keeps_the_change(
     targets: SsmTargets, parameter: Parameter
 ) -> None:
     source = NameSource(SourceKind.VALUE, pattern="queue=(.*)")
@@ -189,9 +189,7 @@ def test_a_parameter_changed_meanwhile_is_switched_again_and_keeps_the_change(
     assert parameter.value == "level=debug queue=orders"
 
 
-def test_a_value_of_before_that_ssm_has_forgotten_is_made_from_the_names(
-    targets: SsmTargets, parameter: Parameter
-) -> None:
+def test_an_old_value_that_ssm_deleted_is_rebuilt_from_the_names(targets: SsmTargets, parameter: Parameter) -> None:
     """SSM keeps the newest hundred versions."""
     parameter.put()
     targets.switch(split(), registry())
@@ -210,7 +208,7 @@ def test_a_parameter_that_holds_another_queue_now_is_not_switched(targets: SsmTa
         targets.switch(split(), registry())
 
 
-def test_a_parameter_that_holds_no_queue_any_more_is_not_ours(targets: SsmTargets, parameter: Parameter) -> None:
+def test_a_parameter_without_a_queue_name_counts_as_original(targets: SsmTargets, parameter: Parameter) -> None:
     source = NameSource(SourceKind.VALUE, selector=".queue")
     parameter.put("none")
 
@@ -219,7 +217,7 @@ def test_a_parameter_that_holds_no_queue_any_more_is_not_ours(targets: SsmTarget
         targets.switch(split(Stage.SPLIT), registry(source))
 
 
-def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
+def test_a_local_command_receives_the_old_value_with_the_sessions_queue(
     targets: SsmTargets, parameter: Parameter
 ) -> None:
     parameter.put()
@@ -235,9 +233,7 @@ def test_a_parameter_without_a_variable_gives_a_local_command_none(targets: SsmT
     assert targets.environment(registry(NameSource(SourceKind.VALUE)), {ORDERS: SESSION}) == {}
 
 
-def test_a_session_does_not_start_on_a_value_that_the_split_does_not_know(
-    targets: SsmTargets, parameter: Parameter
-) -> None:
+def test_a_session_does_not_start_with_an_unknown_queue_in_the_value(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("bills")
 
     with pytest.raises(UnresolvedQueue, match="was changed and holds bills"):
@@ -255,9 +251,7 @@ def test_a_value_that_would_be_too_long_is_refused_with_the_limit(
         targets.switch(split(), registry(source))
 
 
-def test_a_parameter_that_somebody_writes_at_the_moment_is_tried_again(
-    targets: SsmTargets, parameter: Parameter, monkeypatch
-) -> None:
+def test_a_concurrent_write_is_a_temporary_failure(targets: SsmTargets, parameter: Parameter, monkeypatch) -> None:
     parameter.put()
 
     def refuse(**_request: object) -> None:

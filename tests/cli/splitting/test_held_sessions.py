@@ -1,4 +1,4 @@
-"""Signs of life, and what happens to a command whose session ends."""
+"""Heartbeats, and the command of a session that ends."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ READY = {"session": "ann-1", "phase": "ready"}
 
 @dataclass
 class Stage:
-    """Replies the same to each sign of life, and counts them."""
+    """Returns the same reply to each heartbeat, and counts them."""
 
     reply: Callable[[], object]
     beats: int = 0
@@ -41,7 +41,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_signs_of_life_are_given_meanwhile_and_not_afterwards():
+def test_heartbeats_are_sent_during_the_block_only():
     stage = Stage(lambda: READY)
 
     with heartbeat_thread(stage).running() as heartbeat:
@@ -53,7 +53,7 @@ def test_signs_of_life_are_given_meanwhile_and_not_afterwards():
     assert stage.beats == given
 
 
-def test_a_sign_that_does_not_get_through_is_told_and_given_again(capsys):
+def test_a_failed_heartbeat_is_reported_and_repeated(capsys):
     def fail() -> object:
         raise CommandUnavailable("throttled")
 
@@ -66,7 +66,7 @@ def test_a_sign_that_does_not_get_through_is_told_and_given_again(capsys):
     assert "· heartbeat failed: throttled\n" in capsys.readouterr().err
 
 
-def test_a_session_that_the_stage_ended_says_why_and_ends_its_command():
+def test_a_session_ended_by_the_stage_ends_its_command_with_the_reason():
     stage = Stage(lambda: ENDED)
     command = ChildProcess([sys.executable, "-c", "import time; time.sleep(30)"], {})
 

@@ -1,4 +1,4 @@
-"""Queues' names in variables: found, and replaced by temporary ones."""
+"""Finding and replacing queue names in variables."""
 
 import json
 
@@ -32,18 +32,18 @@ def replaced(source: NameSource, environment: dict[str, str]) -> dict[str, str]:
         ("arn:aws:sqs:eu-north-1:314159265359:memes", "memes", "arn:aws:sqs:eu-north-1:314159265359:x"),
     ],
 )
-def test_a_queue_is_referred_to_by_name_url_or_arn(text, name, other):
+def test_a_reference_is_a_name_url_or_arn(text, name, other):
     """URLs since operator 3.108.0."""
     assert QueueReference(text).queue_name == name
     assert QueueReference(text).to(QueueName("x")) == other
 
 
-def test_a_variable_keeps_the_kind_of_reference_that_it_had():
+def test_a_replaced_variable_keeps_its_form_of_reference():
     assert replaced(variable("Q"), {"Q": "memes", "R": "ads"}) == {"Q": "mirrord-1"}
     assert replaced(variable("Q"), {"Q": URL}) == {"Q": URL.replace("memes", "mirrord-1")}
 
 
-def test_a_pattern_finds_all_variables_of_such_names():
+def test_a_pattern_finds_all_variables_with_matching_names():
     """regexPattern, operator 3.117.0."""
     source = NameSource(SourceKind.VARIABLES_LIKE, "_QUEUE$")
 
@@ -52,7 +52,7 @@ def test_a_pattern_finds_all_variables_of_such_names():
     assert [(one.variable, one.queue_names) for one in found] == [("AD_QUEUE", ("ads",)), ("MEME_QUEUE", ("memes",))]
 
 
-def test_a_fallback_counts_where_the_variable_is_missing_which_is_then_added():
+def test_a_missing_variable_is_added_with_the_fallback():
     source = variable("Q", fallback="memes")
 
     assert RESOLVER.resolve(source, {}) == (Resolution("Q", "memes", (QueueName("memes"),), is_added=True),)
@@ -92,7 +92,7 @@ def test_a_pattern_finds_the_name_inside_a_longer_text():
     assert replaced(source, {"Q": "region=eu&queue=memes&wait=5"}) == {"Q": "region=eu&queue=mirrord-1&wait=5"}
 
 
-def test_a_value_that_is_no_variables():
+def test_a_value_outside_the_environment_is_resolved():
     found = RESOLVER.in_value(NameSource(SourceKind.VALUE), "QUEUE", "memes")
 
     assert found == Resolution("QUEUE", "memes", (QueueName("memes"),))
@@ -111,7 +111,7 @@ def test_a_value_that_is_no_variables():
     ],
     ids=["missing", "none like it", "empty", "URL without name", "no JSON", "no map", "no match"],
 )
-def test_where_no_name_is_the_place_is_named(source, environment, reason):
+def test_a_source_without_a_queue_name_is_named_in_the_error(source, environment, reason):
     """Operator 3.100: a container without variables."""
     with pytest.raises(UnresolvedQueue, match=reason):
         RESOLVER.resolve(source, environment)

@@ -1,4 +1,4 @@
-"""Mappings on their way to another queue and back: one of them always reads, however long AWS takes for a step."""
+"""Mapping pairs: one mapping always reads during a switch, however long AWS takes for a step."""
 
 from dataclasses import replace
 from itertools import product
@@ -40,7 +40,7 @@ def named(pair: MappingPair) -> str:
 
 
 @pytest.mark.parametrize("pair", STEADY, ids=named)
-def test_from_everywhere_a_switch_comes_to_the_temporary_queue(pair: MappingPair) -> None:
+def test_a_switch_reaches_the_temporary_queue_from_every_state(pair: MappingPair) -> None:
     while pair.step:
         pair = after(pair, pair.step)
 
@@ -48,7 +48,7 @@ def test_from_everywhere_a_switch_comes_to_the_temporary_queue(pair: MappingPair
 
 
 @pytest.mark.parametrize("pair", STEADY, ids=named)
-def test_from_everywhere_the_way_back_comes_to_the_original(pair: MappingPair) -> None:
+def test_a_switch_back_reaches_the_original_from_every_state(pair: MappingPair) -> None:
     while pair.step_back:
         pair = after(pair, pair.step_back)
 
@@ -58,7 +58,7 @@ def test_from_everywhere_the_way_back_comes_to_the_original(pair: MappingPair) -
 
 @pytest.mark.parametrize("pair", STEADY, ids=named)
 @pytest.mark.parametrize("way", ["step", "step_back"])
-def test_no_step_takes_the_only_mapping_that_reads(pair: MappingPair, way: str) -> None:
+def test_no_step_disables_the_only_enabled_mapping(pair: MappingPair, way: str) -> None:
     is_read = ON in (pair.original, pair.temporary)
     while step := getattr(pair, way):
         half_done = on_the_way(pair, step)
@@ -71,7 +71,7 @@ def test_no_step_takes_the_only_mapping_that_reads(pair: MappingPair, way: str) 
 @pytest.mark.parametrize(
     "pair", [MappingPair(CHANGING, ABSENT), MappingPair(ON, CHANGING), MappingPair(CHANGING, ON)], ids=named
 )
-def test_while_aws_is_at_work_nothing_is_asked_for(pair: MappingPair) -> None:
+def test_no_step_is_due_while_a_mapping_is_changing(pair: MappingPair) -> None:
     assert (pair.step, pair.step_back) == (None, None)
 
 
@@ -90,12 +90,12 @@ def test_while_aws_is_at_work_nothing_is_asked_for(pair: MappingPair) -> None:
         (MappingPair(ABSENT, ON, is_replaced=True), MIXED),
     ],
 )
-def test_a_pair_says_from_where_the_function_reads(pair: MappingPair, state: TargetState) -> None:
+def test_a_pair_knows_which_queue_the_function_reads(pair: MappingPair, state: TargetState) -> None:
     assert pair.state is state
 
 
 @pytest.mark.parametrize("way", ["step", "step_back"])
-def test_a_mapping_that_somebody_replaced_is_taken_away(way: str) -> None:
+def test_a_replaced_mapping_is_deleted(way: str) -> None:
     pair, steps = MappingPair(ABSENT, ON, is_replaced=True), []
 
     while step := getattr(pair, way):
@@ -115,5 +115,5 @@ def test_a_mapping_that_somebody_replaced_is_taken_away(way: str) -> None:
         ([], ORIGINAL),
     ],
 )
-def test_the_states_of_several_places_are_one(states: list[TargetState], expected: TargetState) -> None:
+def test_several_states_combine_to_one(states: list[TargetState], expected: TargetState) -> None:
     assert combined_state(states) is expected

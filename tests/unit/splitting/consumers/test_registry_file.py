@@ -17,7 +17,7 @@ from tests.unit.splitting.consumers.registries import (
 )
 
 
-def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
+def test_both_forms_of_mirrords_migration_example_are_equal():
     """migrating-to-mirrordsplitconfig.md, Amazon SQS, with the workload of a Lambda function."""
     before = old(
         {
@@ -61,7 +61,7 @@ def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
     ],
     ids=["regexPattern", "fallbackName", "namesFromJsonMap", "no s3Event", "eventSource", "eventSource and envVar"],
 )
-def test_the_older_form_says_where_names_are(fields, expected):
+def test_name_sources_of_the_older_form(fields, expected):
     assert source(old({"q": old_queue(**fields)})) == expected
 
 
@@ -76,7 +76,7 @@ def test_the_older_form_says_where_names_are(fields, expected):
         ({"eventSource": "memes"}, NameSource(SourceKind.EVENT_SOURCE, "memes")),
     ],
 )
-def test_the_newer_form_says_where_names_are(written, expected):
+def test_name_sources_of_the_newer_form(written, expected):
     assert source(new(new_queue(written))) == expected
 
 
@@ -89,7 +89,7 @@ def test_a_parameters_own_value_is_the_name(fields):
 
 
 def test_time_limits_and_names_are_read():
-    """`workloadRestartTimeout` is 120 s if not given; `drainTimeout` not given means as long as it takes."""
+    """`workloadRestartTimeout` defaults to 120 s; without `drainTimeout` there is no limit."""
     (first,) = parse(old({"q": old_queue()}))
     (second,) = parse(old({"q": old_queue()}, workloadRestartTimeout=30))
     (third,) = parse(
@@ -107,7 +107,7 @@ def test_time_limits_and_names_are_read():
     assert third.name_template == "mirrord-{{RANDOM}}"
 
 
-def test_older_registries_of_one_target_are_put_together():
+def test_older_registries_of_one_target_are_merged():
     """Wire page, A.6: two registries on one workload must be merged."""
     (registry,) = parse(old({"a": old_queue()}, workloadRestartTimeout=200), old({"b": old_queue()}))
 
@@ -115,7 +115,7 @@ def test_older_registries_of_one_target_are_put_together():
     assert registry.switch_timeout == timedelta(seconds=200)
 
 
-def test_registries_of_several_targets_stand_side_by_side():
+def test_a_file_may_have_registries_of_several_targets():
     registries = parse(old({"a": old_queue()}), old({"a": old_queue()}, name="other"))
 
     assert [str(registry.target) for registry in registries] == ["lambda/meme-app", "lambda/other"]

@@ -1,4 +1,4 @@
-"""A control plane in memory: commands go in, time passes, and rounds follow one another as the queue delivers them."""
+"""A control plane in memory with simulated time, which runs reconciles as the control queue delivers them."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ class ControlStage:
         self.knows(APP, *(originals or (MEMES,)))
 
     def knows(self, target: Target, *originals: QueueName) -> None:
-        """Let there be a target with these queues, and a registry of it."""
+        """Add a target with these queues and apply its registry."""
         ids = {original: QueueId(original.removesuffix(".fifo")) for original in originals}
         self.targets.found[target] = [
             ConsumedQueue(queue_id, original, timedelta(seconds=30)) for original, queue_id in ids.items()
@@ -123,7 +123,7 @@ class ControlStage:
         return self.ask("heartbeat", target=str(target), session=session)
 
     def pass_time(self, seconds: int, *, alive: Sequence[str] = ()) -> None:
-        """Let time pass, and with it the rounds that are due; sessions that are alive say so."""
+        """Advance the time and run the reconciles that are due; sessions in `alive` send heartbeats."""
         for _ in range(seconds):
             self.time.moment += timedelta(seconds=1)
             for session in alive:
@@ -141,7 +141,7 @@ class ControlStage:
         return next(one.queues[original] for one in split.sessions if one.session_id == session)
 
     def ready(self, *sessions: str) -> "ControlStage":
-        """Start sessions, one after the other, and wait until they are ready; each wants the colour of its name."""
+        """Start sessions one after the other and wait until they are ready; each claims the colour of its name."""
         for session in sessions:
             self.start(session, color=session)
         self.pass_time(15, alive=sessions)

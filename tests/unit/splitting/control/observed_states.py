@@ -1,4 +1,4 @@
-"""Splits and worlds to look at, put together in a few words."""
+"""Builders of splits and observed states for tests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -63,7 +63,7 @@ def split(stage: Stage, *sessions: SplitSession, originals: Sequence[QueueName] 
 
 
 def holding(waiting: int = 0, in_flight: int = 0, *, created_at: datetime = LONG_AGO) -> TemporaryQueue:
-    """Return a queue whose counters have said the same for two minutes."""
+    """Return a queue whose counters have not changed for two minutes."""
     return TemporaryQueue(created_at, tuple(Sample(ago(120 - 30 * n), waiting, in_flight) for n in range(5)))
 
 

@@ -1,4 +1,4 @@
-"""How splits begin, how sessions join them, and what of that is refused."""
+"""Admission of splits and sessions, and the refused cases."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -79,7 +79,7 @@ def test_a_split_has_a_queue_for_the_deployed_consumer_for_each_original():
     assert (split.stage, split.sessions) == (Stage.STARTING, ())
 
 
-def test_a_session_has_a_queue_for_each_original_also_where_it_claims_nothing():
+def test_a_session_has_a_queue_for_each_original_even_without_a_claim():
     """Wire page, A.1: the local app gets an empty queue where it lists none."""
     split = joined(begun(), request(queues={"memes": {"queue_type": "SQS", "jq_filter": "true"}}))
 
@@ -98,14 +98,14 @@ def test_a_session_that_mirrors_can_own_nothing():
     assert joined(begun(), request(queues=queues)).sessions[0].stolen == frozenset()
 
 
-def test_two_who_start_at_the_same_moment_are_in_one_split_in_some_order():
+def test_two_simultaneous_sessions_share_one_split():
     """Operator 3.118.1: the second write finds the first one's record and joins it."""
     split = joined(joined(begun(), request("ann")), request("bob"))
 
     assert [session.session_id for session in split.sessions] == ["ann", "bob"]
 
 
-def test_the_same_session_a_second_time_changes_nothing():
+def test_an_identical_session_changes_nothing():
     split = joined(begun(), request())
 
     assert joined(split, request(), now=LATER) == split
@@ -126,8 +126,8 @@ def test_a_session_cannot_be_called_deployed():
         joined(begun(), request("deployed"))
 
 
-def test_a_queue_that_the_target_does_not_have_is_named_with_those_it_has():
-    """Also when a registry was changed under a running split: what it said when the split began stays true."""
+def test_an_unknown_queue_id_is_refused_with_the_known_ones():
+    """Also after a registry change during a split: the registry of its start stays valid."""
     queues = {name: {"queue_type": "SQS"} for name in ("memes", "new", "newer")}
 
     with pytest.raises(SessionRejected, match="lambda/meme-app has no queues new, newer; it has memes, orders"):
@@ -168,7 +168,7 @@ def test_a_split_that_drains_is_joined_without_another_switch():
     assert split.was_split
 
 
-def test_ending_is_written_down_once_with_its_reason():
+def test_an_end_is_recorded_once_with_its_reason():
     split = ended(joined(begun(), request()), SessionId("ann"), reason="stopped", now=LATER)
 
     session = split.session(SessionId("ann"))
@@ -177,7 +177,7 @@ def test_ending_is_written_down_once_with_its_reason():
     assert ended(split, SessionId("nobody"), reason="again", now=LATER) == split
 
 
-def test_a_sign_of_life_is_of_one_session():
+def test_a_heartbeat_renews_one_session():
     split = with_heartbeat(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
 
     assert [session.heartbeat_at for session in split.sessions] == [NOW, LATER]
@@ -185,7 +185,7 @@ def test_a_sign_of_life_is_of_one_session():
 
 @pytest.mark.parametrize("stage", Stage)
 @pytest.mark.parametrize("following", [*Stage, None])
-def test_a_split_moves_only_as_the_table_says(stage, following):
+def test_only_transitions_in_the_table_of_stages_are_allowed(stage, following):
     split = Split(Target.parse("lambda/a"), (), (), stage, NOW, timedelta(0))
     action = ForgetSplit() if following is None else MoveSplit(following)
 
@@ -199,7 +199,7 @@ def test_a_split_moves_only_as_the_table_says(stage, following):
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.MATCHING, Phase.READY])
 @pytest.mark.parametrize("following", [Phase.MATCHING, Phase.READY])
-def test_a_session_moves_only_as_the_table_says(phase, following):
+def test_only_transitions_in_the_table_of_phases_are_allowed(phase, following):
     split = joined(begun(), request())
     path = {Phase.STARTING: [], Phase.MATCHING: [Phase.MATCHING], Phase.READY: [Phase.MATCHING, Phase.READY]}[phase]
     for one in path:
@@ -215,12 +215,12 @@ def test_a_session_moves_only_as_the_table_says(phase, following):
             apply_change(split, action, now=LATER)
 
 
-def test_a_session_that_is_not_there_cannot_move():
+def test_an_unknown_session_cannot_change_its_phase():
     with pytest.raises(ValueError, match="no session 'ann'"):
         apply_change(begun(), MoveSession(SessionId("ann"), Phase.READY), now=NOW)
 
 
-def test_an_ended_session_is_forgotten():
+def test_an_ended_session_is_removed():
     split = joined(begun(), request("ann"), request("bob"))
 
     assert [one.session_id for one in apply_change(split, ForgetSession(SessionId("ann")), now=NOW).sessions] == ["bob"]

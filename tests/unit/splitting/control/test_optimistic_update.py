@@ -1,4 +1,4 @@
-"""Records that others change at the same time: what was decided by an old one is not written down."""
+"""Optimistic updates: an action that was decided by an outdated record is not saved."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def stored(*sessions, stage=Stage.SPLIT):
     return splits, found
 
 
-def test_an_action_is_written_down():
+def test_an_action_is_saved():
     splits, seen = stored(session(phase=Phase.MATCHING))
 
     saved = written_down(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
@@ -30,7 +30,7 @@ def test_an_action_is_written_down():
     assert saved.split.sessions[0].phase is Phase.READY
 
 
-def test_an_action_is_written_down_when_only_signs_of_life_came_between():
+def test_an_action_is_saved_despite_heartbeats():
     splits, seen = stored(session(phase=Phase.MATCHING))
     splits.save(with_heartbeat(seen.split, ANN, now=NOW.replace(hour=13)), replacing=seen)
 
@@ -40,7 +40,7 @@ def test_an_action_is_written_down_when_only_signs_of_life_came_between():
 
 
 @pytest.mark.parametrize("action", [ForgetSession(ANN), MoveSplit(Stage.DRAINING)])
-def test_an_action_is_not_written_down_when_something_else_changed(action):
+def test_an_action_is_not_saved_after_another_change(action):
     splits, seen = stored(session())
     splits.save(ended(seen.split, ANN, reason="", now=NOW), replacing=seen)
 
@@ -48,7 +48,7 @@ def test_an_action_is_not_written_down_when_something_else_changed(action):
         written_down(splits, seen, action, now=NOW)
 
 
-def test_an_action_is_not_written_down_when_the_split_is_gone():
+def test_an_action_is_not_saved_without_its_split():
     splits, seen = stored(session())
     splits.forget(seen)
 
@@ -59,7 +59,7 @@ def test_an_action_is_not_written_down_when_the_split_is_gone():
     assert changed(splits, seen.split.target, lambda found: found) is None
 
 
-def test_a_split_is_forgotten_only_as_it_was_seen():
+def test_a_changed_split_is_not_deleted():
     splits, seen = stored(stage=Stage.CLEANING)
     newer = splits.save(replace(seen.split, since=NOW), replacing=seen)
 
@@ -69,7 +69,7 @@ def test_a_split_is_forgotten_only_as_it_was_seen():
     assert splits.every() == []
 
 
-def test_nothing_is_unfinished_where_forwarding_never_started():
+def test_no_call_is_unfinished_if_forwarding_never_started():
     stage = ControlStage(ORDERS).ready("ann")
     stage.pass_time(10, alive=["ann"])
     stage.stop("ann")

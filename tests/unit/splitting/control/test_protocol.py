@@ -1,4 +1,4 @@
-"""The state of a session in replies, and who asks for it."""
+"""The session status in replies, and the client that requests it."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from signalbox.splitting.control.protocol import SessionStatus, split_client, st
 QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
 
 
-def test_a_session_is_read_with_its_queues_and_environment():
+def test_a_status_has_the_queues_and_the_environment():
     document = {
         "session": "ann",
         "phase": "ready",
@@ -27,11 +27,11 @@ def test_a_session_is_read_with_its_queues_and_environment():
 
 
 @pytest.mark.parametrize("phase", ["ending", "gone"])
-def test_an_ending_session_and_one_that_is_gone_have_ended(phase):
+def test_ending_and_gone_sessions_have_ended(phase):
     assert SessionStatus.parse({"session": "ann", "phase": phase}).has_ended
 
 
-def test_a_session_that_cannot_be_read_is_refused():
+def test_an_invalid_status_is_refused():
     with pytest.raises(InvalidControlReply, match=r"session\.phase: is missing"):
         SessionStatus.parse({"session": "ann"})
 
@@ -40,7 +40,7 @@ def test_the_names_of_reply_queues_begin_with_their_stage():
     assert stage_of("signalbox-split-reply-") == "signalbox"
 
 
-def test_a_stages_two_queues_are_enough_to_ask_it():
+def test_a_client_needs_only_the_two_queues():
     client = split_client(
         object(), control_queue_url="https://sqs/1/control", reply_queue_prefix="signalbox-split-reply-"
     )

@@ -1,4 +1,4 @@
-"""What is done next while sessions and splits end; that nothing is lost on the way is in test_no_loss.py."""
+"""The next actions while sessions and splits end; test_no_loss.py shows that nothing is lost meanwhile."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -58,14 +58,14 @@ from tests.unit.splitting.control.observed_states import (
         pytest.param(ago(100), holding(0), [], id="empty, but not for long since"),
     ],
 )
-def test_a_session_ends_when_what_it_left_is_returned(since, queue, expected):
+def test_a_session_ends_when_its_messages_are_returned(since, queue, expected):
     record = split(Stage.SPLIT, ending(since=since), session(BOB))
     found = world(TargetState.TEMPORARY, on(), ann_memes=queue, bob_memes=holding(), deployed_memes=holding())
 
     assert actions(record, found) == expected
 
 
-def test_a_session_without_queues_is_forgotten_and_a_queue_of_copies_is_just_deleted():
+def test_a_queue_of_copies_is_deleted_and_a_session_without_queues_removed():
     others = {"bob_memes": holding(), "deployed_memes": holding()}
 
     assert actions(split(Stage.SPLIT, ending(), session(BOB)), world(TargetState.TEMPORARY, on(), **others)) == [
@@ -107,14 +107,14 @@ def test_in_a_fifo_queue_forwarding_pauses_while_messages_are_returned(forwarder
     assert record.is_closing(ORDERS)
 
 
-def test_it_goes_on_when_the_session_is_forgotten():
+def test_forwarding_resumes_when_the_session_is_removed():
     record = fifo(session(BOB, Phase.READY, ORDERS))
 
     assert actions(record, world(TargetState.TEMPORARY, off(), **QUEUES)) == [StartForwarding(ORDERS)]
     assert not record.is_closing(ORDERS)
 
 
-def test_of_two_that_end_the_first_one_is_emptied_first():
+def test_the_session_that_ended_first_is_emptied_first():
     record = fifo(ending(ANN, ORDERS, since=ago(900)), ending(BOB, ORDERS, since=ago(800)), session(SessionId("cyd")))
     record = replace(record, sessions=(*record.sessions[:2], session(SessionId("cyd"), Phase.READY, ORDERS)))
     queues = QUEUES | {"bob_orders_fifo": holding(4), "cyd_orders_fifo": holding()}
@@ -126,15 +126,15 @@ def test_of_two_that_end_the_first_one_is_emptied_first():
     assert [one.session_id for one in record.routed(ORDERS, received_at=NOW)] == ["ann", "bob", "cyd"]
 
 
-def test_in_a_standard_queue_only_live_sessions_are_asked():
+def test_a_standard_queue_matches_only_live_sessions():
     record = split(Stage.SPLIT, ending(), session(BOB), session(SessionId("cyd"), Phase.STARTING))
 
     assert [one.session_id for one in record.routed(MEMES, received_at=NOW)] == ["bob"]
     assert not record.is_closing(MEMES)
 
 
-def test_the_last_session_is_remembered_until_a_fifo_queue_is_no_more_forwarded():
-    """Or what a killed function left would come back to a target that has had it."""
+def test_the_last_session_stays_until_its_fifo_queue_is_not_forwarded_any_more():
+    """Otherwise messages that a killed function left would reach a target that has already had them."""
     last = ending(ANN, ORDERS, stolen=frozenset())
     record = fifo(last)
     deployed = {"deployed_orders_fifo": holding()}
@@ -173,7 +173,7 @@ def test_draining(timeout, queue, since, expected):
     assert actions(record, world(TargetState.TEMPORARY, deployed_memes=queue)) == expected
 
 
-def test_what_forwards_is_removed_when_it_has_settled():
+def test_a_forwarder_is_deleted_when_it_has_settled():
     def forwarded(forwarder: Forwarder, stage: Stage = Stage.DRAINING) -> list[Action]:
         return actions(split(stage, since=NOW), world(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
 
@@ -194,7 +194,7 @@ def test_a_queue_is_deleted_only_after_the_target_is_back_and_nothing_forwards()
     assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
 
 
-def test_what_the_target_left_is_returned_to_the_original():
+def test_messages_that_the_target_left_are_returned_to_the_original():
     """With a drain time-out; mirrord loses it."""
     record = split(Stage.CLEANING)
 
@@ -206,7 +206,7 @@ def test_what_the_target_left_is_returned_to_the_original():
     assert actions(record, world(TargetState.ORIGINAL)) == [ForgetSplit()]
 
 
-def test_a_session_that_starts_while_the_target_drains_brings_the_split_back():
+def test_a_session_that_starts_during_draining_resumes_the_split():
     record = split(Stage.DRAINING, session(phase=Phase.STARTING, since=NOW))
 
     assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [MoveSplit(Stage.SPLIT)]

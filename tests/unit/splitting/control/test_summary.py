@@ -1,4 +1,4 @@
-"""Splits at a summary."""
+"""The summary of all splits."""
 
 from signalbox.splitting.control.summary import summary
 from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
@@ -8,7 +8,7 @@ from tests.unit.splitting.control.observed_states import session, split
 RECORD = split(Stage.SPLIT, session())
 
 
-def test_a_split_tells_its_queues_and_who_shares_them():
+def test_a_summary_has_the_queues_and_the_sessions():
     (told,) = summary([StoredSplit(RECORD, 1, ())])
 
     (queue,), (share,) = RECORD.queues, RECORD.sessions
@@ -29,7 +29,7 @@ def test_a_split_tells_its_queues_and_who_shares_them():
     }
 
 
-def test_one_that_cannot_be_read_says_why_and_hides_no_other():
+def test_an_unreadable_split_has_its_reason_and_hides_no_other():
     told = summary([StoredSplit(RECORD, 1, ()), UnreadableSplit("ecs/a/b", "too new")])
 
     assert told[0] == {"target": "ecs/a/b", "unreadable": "too new"}

@@ -1,4 +1,4 @@
-"""How messages go from queue to queue in the simulation: the shell around the rules, which may be killed anywhere."""
+"""Forwarding and return in the simulation: the shell around the rules, which may be killed at any step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ POISON = "poison"
 
 @dataclass
 class Arrival:
-    """A message came into a queue."""
+    """The arrival of a message in a queue."""
 
     number: int
     key: int
@@ -33,7 +33,7 @@ class Arrival:
 
 @dataclass
 class Messages:
-    """What forwards and returns messages."""
+    """Forwards and returns messages."""
 
     world: "Simulation"
 

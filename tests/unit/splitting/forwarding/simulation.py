@@ -1,4 +1,4 @@
-"""A world in which splits happen: naive queues, a target, consumers, and functions that may be killed anywhere."""
+"""A simulation of splits: naive queues, a target, consumers, and functions that may be killed at any step."""
 
 import contextlib
 import itertools
@@ -65,12 +65,12 @@ TIMINGS = Timings(
 
 
 class Killed(Exception):
-    """The function ends here."""
+    """Raised where the function is killed."""
 
 
 @dataclass
 class Invocation:
-    """The forwarding function, at work by the record as it was when it began."""
+    """A call of the forwarding function, with the record as it was at its start."""
 
     original: QueueName
     split: Split
@@ -111,7 +111,7 @@ class Simulation:
         return START + timedelta(seconds=self.seconds)
 
     def burn(self) -> None:
-        """Be killed here, if it is time or by chance."""
+        """Raise `Killed` if the fuse has burnt down, or by chance."""
         if self.chance is not None and self.chance.random() < self.risk:
             raise Killed
         if self.fuse is not None:
@@ -158,7 +158,7 @@ class Simulation:
             self.split = ended(self.split, SessionId(session), reason="stopped", now=self.now)
 
     def lose_laptop(self, session: str) -> None:
-        """The session neither consumes any more nor gives signs of life."""
+        """Stop a session's consumer and its heartbeats."""
         self.gone.add(session)
 
     def tick(self, seconds: float) -> None:
@@ -178,7 +178,7 @@ class Simulation:
             self._poll()
 
     def _poll(self) -> None:
-        """The platform does not leave messages lying about while it forwards."""
+        """Lambda polls without a pause while it forwards."""
         for original in ORIGINALS:
             if self.split and self.forwarders.get(original, Forwarder()).state is ForwardingState.ON:
                 entries = self.queues[original].receive(10, now=self.seconds)
@@ -199,7 +199,7 @@ class Simulation:
         return ObservedState(target, forwarders, temporary)
 
     def control(self) -> tuple[Action, ...]:
-        """Carry out what is to be done next, until done or killed."""
+        """Execute the next actions, until done or killed."""
         if self.split is None:
             return ()
         actions = next_actions(self.split, self.world(), now=self.now, timings=TIMINGS)
@@ -240,7 +240,7 @@ class Simulation:
             self.reads[original] = name
 
     def begin_forwarding(self, original: QueueName) -> None:
-        """The platform calls the forwarding function, which reads messages and the record."""
+        """Lambda calls the forwarding function, which receives messages and reads the record."""
         state = self.forwarders.get(original, Forwarder()).state
         if self.split and state in (ForwardingState.STARTING, ForwardingState.ON, ForwardingState.STOPPING):
             entries = self.queues[original].receive(10, now=self.seconds)
@@ -248,7 +248,7 @@ class Simulation:
                 self.invocations.append(Invocation(original, self.split, entries, self.seconds))
 
     def finish_forwarding(self) -> None:
-        """The oldest invocation does its work, unless its time is over."""
+        """The oldest call continues, unless its timeout is over."""
         if not self.invocations:
             return
         self.invoke(self.invocations.pop(0))
@@ -273,7 +273,7 @@ class Simulation:
         self.unfinished[work.original] -= is_closing
 
     def consume(self, consumer: str, original: QueueName, *, crash: bool = False) -> None:
-        """A consumer takes a message from where it reads, and deletes it unless it crashes."""
+        """Receive a message from the consumer's queue, and delete it unless the consumer crashes."""
         name = self._read_by(consumer, original)
         if name is None or name not in self.queues:
             return
@@ -293,7 +293,7 @@ class Simulation:
         return session is not None and session.config.endswith("mirror")
 
     def run_to_the_end(self, sessions: Iterator[str]) -> None:
-        """Stop all sessions, and let everything work until nothing is left to do."""
+        """Stop all sessions, and run until nothing is left to do."""
         for session in sessions:
             self.stop(session)
         for _ in range(500):

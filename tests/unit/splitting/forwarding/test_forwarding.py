@@ -1,4 +1,4 @@
-"""Forwarding a batch: few calls, order per group, and what must come again."""
+"""Forwarding a batch: few calls, order within a group, and redelivered messages."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def calls(work: Forwarding) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_standard_batch_takes_one_call_a_destination():
+def test_a_standard_batch_needs_one_call_for_each_destination():
     work = forwarding((message(1), DEPLOYED), (message(2), ANN), (message(3), DEPLOYED), is_fifo=False)
 
     assert calls(work) == [("deployed", "13"), ("ann", "2")]
@@ -38,7 +38,7 @@ def test_a_standard_batch_takes_one_call_a_destination():
     assert work.not_done() == ()
 
 
-def test_calls_hold_ten_messages_and_as_many_bytes_as_sqs_takes():
+def test_calls_respect_the_limits_of_sqs():
     many = forwarding(*[(message(number), DEPLOYED) for number in range(21)], is_fifo=False)
     large = forwarding(*[(message(n, body="x" * (MAXIMUM_BYTES // 2)), DEPLOYED) for n in range(3)], is_fifo=False)
 
@@ -46,7 +46,7 @@ def test_calls_hold_ten_messages_and_as_many_bytes_as_sqs_takes():
     assert [len(batch.deliveries) for batch in large.next_batches()] == [2, 1]
 
 
-def test_what_was_not_taken_comes_again_alone():
+def test_only_the_failed_message_is_redelivered():
     first, second = Delivery(message(1), DEPLOYED), Delivery(message(2), DEPLOYED)
     work = Forwarding([first.message, second.message], False, [first, second])  # noqa: FBT003
     work.next_batches()
@@ -71,7 +71,7 @@ def test_a_fifo_call_never_holds_two_messages_of_a_group():
     assert work.not_done() == ()
 
 
-def test_behind_a_failure_nothing_of_its_group_is_sent_and_all_of_it_comes_again():
+def test_the_rest_of_a_group_is_redelivered_after_a_failure():
     """A destination that fails in the middle of a batch."""
     failing = Delivery(message(2, group="g"), ANN)
     messages = [message(1, group="g"), failing.message, message(3, group="g"), message(4, group="h")]
@@ -98,7 +98,7 @@ def test_a_message_with_copies_is_sent_to_all_at_once_and_again_if_one_fails():
     assert work.not_done() == ("1",)
 
 
-def test_what_no_session_owns_goes_to_the_deployed_consumer():
+def test_unclaimed_messages_go_to_the_deployed_consumer():
     (only,) = deliveries(message(1), Decision(None, (), ()), deployed=DEPLOYED, sessions={})
 
     assert only == Delivery(message(1), DEPLOYED)
@@ -156,7 +156,7 @@ def test_a_message_is_forwarded_as_it_was_sent():
     assert outgoing(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
 
 
-def test_what_goes_back_into_the_original_is_not_swallowed_there_and_not_doubled_by_a_second_try():
+def test_a_returned_message_has_a_new_deduplication_id_that_retries_repeat():
     message_ = Message.parse(FULL)
     told = returned(message_)
 
@@ -171,6 +171,6 @@ def test_what_goes_back_into_the_original_is_not_swallowed_there_and_not_doubled
     ("value", "size"),
     [({"Body": "é"}, 2), (FULL, 1 + 9 * (2 + 6 + 1) + 7 + 6 + 6), ({"Body": "\ud800"}, 3)],
 )
-def test_attributes_count_for_the_size_of_a_message(value, size):
+def test_attributes_count_towards_the_size_of_a_message(value, size):
     assert size_bytes(Message.parse(value)) == size
     assert MAXIMUM_ENTRIES == 10

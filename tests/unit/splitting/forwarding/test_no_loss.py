@@ -1,4 +1,4 @@
-"""Whatever is sent, started, stopped and killed in whatever order: nothing is lost, and order holds."""
+"""No message is lost and order holds, for any sequence of sends, starts, stops and kills."""
 
 from collections import Counter
 from datetime import timedelta
@@ -67,7 +67,7 @@ def get_going(world: Simulation, *sessions: str) -> None:
 
 
 def assert_nothing_lost(world: Simulation) -> None:
-    """Each message ended with exactly one owner, or dead; a standard queue's perhaps more than once."""
+    """Assert that each message has exactly one owner or is dead; standard queues may duplicate."""
     ends = Counter(key for key, _ in world.consumed)
     for key, entry in world.sent.items():
         assert ends[key] + (key in world.dead) >= 1, f"message {key} is lost"
@@ -83,10 +83,10 @@ def assert_as_before(world: Simulation) -> None:
 
 
 def assert_order(world: Simulation) -> None:
-    """In each group, a consumer gets messages in the order in which they were sent.
+    """Assert that a consumer receives the messages of a group in the order of sending.
 
-    A message may come later than its turn only because a session had it, that has ended since; and then only those
-    may be before it that were never with this session, and had gone past it before it was taken back.
+    A message may be late only if a session that has ended since held it. Only messages that were never with that
+    session, and overtook it before its return, may then precede it.
     """
     for consumer in {consumer for _, consumer in world.consumed}:
         keys = [key for key, one in world.consumed if one == consumer and world.sent[key].message_id.startswith(FIFO)]
@@ -123,7 +123,7 @@ def test_no_message_is_lost_and_order_holds(schedule: list[tuple], going: list[s
 
 
 def live_through(world: Simulation, random: Random, *, steps: int) -> None:  # noqa: C901 - as above
-    """People come and go, messages are sent, and each function may be killed at each of its steps."""
+    """Users start and stop sessions, messages are sent, and each function may be killed at each of its steps."""
     world.chance, world.risk = random, random.choice([0, 0.02, 0.1])
     going = random.sample(sorted(SESSIONS), 2)
     for _ in range(steps):
@@ -198,7 +198,7 @@ def test_the_target_is_switched_once_for_any_number_of_sessions(schedule: list[t
 
 
 @pytest.mark.parametrize("original", ORIGINALS)
-def test_two_people_and_the_deployed_consumer_each_get_what_is_theirs(original) -> None:
+def test_two_sessions_and_the_deployed_consumer_receive_their_own_messages(original) -> None:
     world = Simulation()
     get_going(world, "ann", "cyd", "eve")
     red, blue, green = (world.send(original, color=color) for color in ("red", "blue", "green"))
@@ -213,7 +213,7 @@ def test_two_people_and_the_deployed_consumer_each_get_what_is_theirs(original) 
 
 
 @pytest.mark.parametrize("original", ORIGINALS)
-def test_what_a_session_leaves_goes_to_the_next_that_matches_it_and_then_to_the_deployed_consumer(original) -> None:
+def test_unconsumed_messages_go_to_the_next_match_and_then_to_the_deployed_consumer(original) -> None:
     world = Simulation()
     get_going(world, "ann", "bob")
     first = world.send(original, color="red")

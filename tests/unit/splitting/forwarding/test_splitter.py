@@ -1,4 +1,4 @@
-"""Forwarding by the record: who gets what, what comes again, which sessions end, and what is written down of it."""
+"""The splitter: recipients, redelivered messages, cancelled sessions and history events."""
 
 import json
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def milliseconds(moment: datetime) -> int:
 
 
 class CountingLanguages(PlainLanguages):
-    """Counts what it compiles; a pattern `slow` takes its second, and says so."""
+    """Counts compilations; the pattern `slow` times out."""
 
     def __init__(self) -> None:
         self.compiled: list[str] = []
@@ -85,7 +85,7 @@ class CountingLanguages(PlainLanguages):
 
 
 class UncertainSender(MemoryQueueSender):
-    """Of some queues nobody knows what they took; nothing can be buried while `is_closed`."""
+    """Some queues fail without an answer; the dead-letter queue fails while `is_closed`."""
 
     uncertain: frozenset[str] = frozenset()
     is_closed = False
@@ -102,7 +102,7 @@ class UncertainSender(MemoryQueueSender):
 
 
 class SplitterStage:
-    """A split in memory and what forwards its messages; each look at the clock takes `step`."""
+    """A split in memory with its splitter; each reading of the clock advances it by `step`."""
 
     def __init__(self, *sessions: SplitSession) -> None:
         self.store, self.time, self.sender = MemoryStore(), MemoryTime(), UncertainSender()
@@ -155,7 +155,7 @@ class SplitterStage:
 
 @pytest.fixture
 def closing() -> SplitterStage:
-    """A stage in which ann's session ends, so that the forwarding of the FIFO queue is about to pause."""
+    """Return a stage in which ann's session is ending, so the forwarding of the FIFO queue is about to pause."""
     return SplitterStage(session("ann", "red", phase=Phase.ENDING, since=START), session("bob", "blue"))
 
 
@@ -163,7 +163,7 @@ def happened(forwarded: Forwarded) -> list[tuple[str, str, str | None, str | Non
     return [(one.kind, one.outcome, one.message_id, one.destination) for one in forwarded.events]
 
 
-def test_each_message_goes_where_it_belongs_in_one_call_for_each_queue():
+def test_each_queue_receives_its_messages_in_one_call():
     stage = SplitterStage(session("ann", "red"), session("bob", "red|blue"))
 
     done = stage.forward(message("1", "red"), message("2", "blue"), message("3"), message("4", "red"))
@@ -185,14 +185,14 @@ def test_a_session_that_mirrors_gets_copies_and_the_deployed_consumer_its_messag
     ]
 
 
-def test_nothing_is_sent_of_a_queue_that_no_split_has():
+def test_messages_of_a_queue_without_a_split_are_not_sent():
     stage = SplitterStage()
 
     with pytest.raises(SplitUnknown, match="'other' belongs to no split"):
         stage.forward(message("1"), original=QueueName("other"))
 
 
-def test_nothing_is_sent_of_a_queue_that_its_split_does_not_know():
+def test_messages_of_a_queue_that_the_record_lacks_are_not_sent():
     stage = SplitterStage()
     stage.change(replace(stage.split, queues=stage.split.queues[:1]))
 
@@ -200,7 +200,7 @@ def test_nothing_is_sent_of_a_queue_that_its_split_does_not_know():
         stage.forward(message("1", group="g"), original=FIFO)
 
 
-def test_a_record_is_used_for_two_seconds_and_no_longer():
+def test_a_record_is_cached_for_two_seconds():
     stage = SplitterStage()
     stage.forward(message("1", "red"))
     stage.change(replace(stage.split, sessions=(session("ann", "red"),)))
@@ -213,7 +213,7 @@ def test_a_record_is_used_for_two_seconds_and_no_longer():
     assert stage.sent() == {"deployed-memes": ["1", "2"], "ann-memes": ["3"]}
 
 
-def test_filters_are_compiled_once_however_often_a_heartbeat_changes_the_record():
+def test_heartbeats_do_not_cause_compilations():
     stage = SplitterStage(session("ann", "red"))
 
     for _ in range(3):
@@ -224,7 +224,7 @@ def test_filters_are_compiled_once_however_often_a_heartbeat_changes_the_record(
     assert stage.languages.compiled == ["red"]
 
 
-def test_what_was_not_taken_comes_again():
+def test_a_failed_message_is_redelivered():
     stage = SplitterStage(session("ann", "red"))
     stage.sender.failing = {QueueName("ann-memes")}
 
@@ -234,7 +234,7 @@ def test_what_was_not_taken_comes_again():
     assert happened(done) == [("routed", "deployed", "id-2", "deployed-memes")]
 
 
-def test_behind_a_message_that_was_not_taken_its_group_waits():
+def test_the_group_of_a_failed_message_waits():
     stage = SplitterStage(session("ann", "red"))
     stage.sender.failing = {QueueName("ann-orders.fifo")}
 
@@ -250,7 +250,7 @@ def test_behind_a_message_that_was_not_taken_its_group_waits():
     assert stage.sent() == {"deployed-orders.fifo": ["1", "4"]}
 
 
-def test_what_no_queue_takes_is_buried_with_the_reason_and_holds_up_nothing():
+def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():
     stage = SplitterStage()
     stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
 
@@ -265,7 +265,7 @@ def test_what_no_queue_takes_is_buried_with_the_reason_and_holds_up_nothing():
     ]
 
 
-def test_what_cannot_be_buried_comes_again():
+def test_a_message_that_cannot_be_dead_lettered_is_redelivered():
     stage = SplitterStage()
     stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
     stage.sender.is_closed = True
@@ -275,7 +275,7 @@ def test_what_cannot_be_buried_comes_again():
     assert (done.not_done, done.events) == (("id-bad",), ())
 
 
-def test_a_copy_that_is_refused_is_not_buried_since_its_owner_has_the_message():
+def test_a_refused_copy_is_not_dead_lettered():
     stage = SplitterStage(session("ann", "red", mode="mirror"), session("bob", "red", mode="mirror"))
     stage.sender.refusing = {QueueName("ann-memes"): "InvalidParameterValue"}
 
@@ -309,7 +309,7 @@ class TestSlowFilters:
         assert done.cancelled == ()
         assert stage.sent() == {"deployed-memes": ["1", "2"]}
 
-    def test_in_a_fifo_queue_each_message_is_asked_about_since_it_may_have_been_sent_before(self):
+    def test_a_slow_filter_is_evaluated_for_each_fifo_message(self):
         asked = []
 
         class Slow(CountingLanguages):
@@ -324,7 +324,7 @@ class TestSlowFilters:
 
         assert asked == ["a", "b"]
 
-    def test_in_a_fifo_queue_nothing_is_asked_about_what_came_after_all_know(self):
+    def test_a_slow_filter_is_skipped_for_fifo_messages_after_the_settle_time(self):
         ended_at = START - SETTLE
         ann = session("ann", SLOW, phase=Phase.ENDING, since=ended_at, reason="filter too slow: pattern")
         stage = SplitterStage(ann, session("bob", "blue"))
@@ -338,7 +338,7 @@ class TestSlowFilters:
         assert sorted(stage.languages.compiled) == ["blue", "slow"]
         assert stage.sent() == {"deployed-orders.fifo": ["1", "2"]}
 
-    def test_a_batch_for_which_there_is_no_time_comes_again_from_where_it_was_left(self):
+    def test_messages_beyond_the_time_budget_are_redelivered(self):
         stage = SplitterStage(session("ann", "red"))
         stage.step = timedelta(seconds=6)
 
@@ -347,13 +347,13 @@ class TestSlowFilters:
         assert done.not_done == ("id-2", "id-3", "id-4")
         assert stage.sent() == {"deployed-memes": ["0", "1"]}
 
-    def test_one_message_at_least_is_decided_on(self):
+    def test_at_least_one_message_is_decided(self):
         stage = SplitterStage()
         stage.step = timedelta(seconds=60)
 
         assert stage.forward(message("1"), message("2")).not_done == ("id-2",)
 
-    def test_it_ends_although_others_write_the_record_at_the_same_moment(self):
+    def test_a_cancellation_is_retried_when_other_writers_change_the_record(self):
         stage = SplitterStage(session("ann", SLOW))
         save, others = stage.store.splits.save, iter(range(3))
 
@@ -366,7 +366,7 @@ class TestSlowFilters:
 
         assert stage.forward(message("1", "x")).cancelled == ("ann",)
 
-    def test_when_others_always_come_first_the_next_batch_tries_again(self):
+    def test_a_cancellation_that_never_succeeds_is_left_to_the_next_batch(self):
         stage = SplitterStage(session("ann", SLOW))
         stage.splitter.splits = Contested(stage.store.splits, lambda split, *, replacing: None)
 
@@ -375,7 +375,7 @@ class TestSlowFilters:
         assert (done.cancelled, done.not_done) == ((), ())
         assert stage.session("ann").phase is Phase.READY
 
-    def test_a_session_that_somebody_ended_meanwhile_keeps_its_reason(self):
+    def test_a_session_that_has_already_ended_keeps_its_reason(self):
         stage = SplitterStage(session("ann", SLOW))
         stage.forward(message("1"))
         stage.change(ended(stage.split, SessionId("ann"), reason="stopped", now=START))
@@ -383,7 +383,7 @@ class TestSlowFilters:
         assert stage.forward(message("2", "x")).cancelled == ()
         assert stage.session("ann").reason == "stopped"
 
-    def test_a_split_that_ended_meanwhile_is_left_alone(self):
+    def test_a_split_that_has_ended_is_not_written(self):
         stage = SplitterStage(session("ann", SLOW))
         stage.forward(message("1"))
         stored = stage.store.splits.find(TARGET)
@@ -405,7 +405,7 @@ class TestUnreadableFilters:
         ],
         ids=["no JSON", "no filters"],
     )
-    def test_a_session_whose_filters_cannot_be_read_ends_and_the_others_go_on(self, config, reason):
+    def test_a_session_with_unreadable_filters_ends_and_the_others_continue(self, config, reason):
         stage = SplitterStage(session("ann", "red", config=config), session("bob", "red"))
 
         done = stage.forward(message("1", "red"))
@@ -414,7 +414,7 @@ class TestUnreadableFilters:
         assert stage.session("ann").reason == reason
         assert stage.sent() == {"bob-memes": ["1"]}
 
-    def test_a_reason_is_cut_to_what_a_record_has_room_for(self):
+    def test_a_long_reason_is_truncated(self):
         entry = {"queue_type": "SQS", "message_filter": {"x" * 1000: "("}}
         config = json.dumps({"feature": {"split_queues": {"*": entry}}})
         stage = SplitterStage(session("ann", "red", config=config))
@@ -425,7 +425,7 @@ class TestUnreadableFilters:
 
 
 class TestClosing:
-    def test_a_call_is_on_account_from_before_it_sends_until_its_messages_are_deleted(self, closing):
+    def test_a_closing_call_is_in_the_ledger_until_its_messages_are_deleted(self, closing):
         stage = closing
         stage.queues.queues[FIFO].in_flight = {"handle-1": message("1"), "handle-2": message("2")}
 
@@ -436,7 +436,7 @@ class TestClosing:
         assert stage.queues.queues[FIFO].in_flight == {}
         assert stage.sent() == {"ann-orders.fifo": ["1"], "deployed-orders.fifo": ["2"]}
 
-    def test_of_a_call_that_sent_nothing_of_a_message_for_certain_nothing_is_left_to_finish(self, closing):
+    def test_a_call_whose_failures_are_certain_leaves_the_ledger(self, closing):
         closing.sender.failing = {QueueName("ann-orders.fifo")}
         closing.queues.queues[FIFO].in_flight = {"handle-1": message("1")}
 
@@ -446,7 +446,7 @@ class TestClosing:
         assert closing.store.ledger.calls == {}
         assert list(closing.queues.queues[FIFO].in_flight) == ["handle-1"]
 
-    def test_a_call_of_which_nobody_knows_what_it_sent_stays_on_account(self, closing):
+    def test_a_call_with_an_unknown_outcome_stays_in_the_ledger(self, closing):
         closing.sender.uncertain = frozenset({"ann-orders.fifo"})
 
         done = closing.forward(message("1", "red", group="g"), message("2", group="h"), original=FIFO)
@@ -454,7 +454,7 @@ class TestClosing:
         assert done.not_done == ("id-1",)
         assert list(closing.store.ledger.calls) == [(FIFO, "call")]
 
-    def test_a_call_whose_messages_could_not_be_deleted_stays_on_account(self, closing):
+    def test_a_call_whose_messages_could_not_be_deleted_stays_in_the_ledger(self, closing):
         closing.splitter.queues = NothingIsDeleted()
 
         done = closing.forward(message("1", "red", group="g"), original=FIFO)
@@ -462,7 +462,7 @@ class TestClosing:
         assert done.not_done == ()
         assert list(closing.store.ledger.calls) == [(FIFO, "call")]
 
-    def test_no_account_is_kept_while_nothing_closes(self):
+    def test_the_ledger_is_unused_while_no_queue_closes(self):
         stage = SplitterStage(session("ann", "red"))
 
         stage.forward(message("1", "red", group="g"), original=FIFO)
@@ -470,7 +470,7 @@ class TestClosing:
         assert stage.store.ledger.begun == []
 
 
-def test_a_message_without_a_time_of_its_first_receipt_came_just_now():
+def test_a_message_without_a_first_receive_time_counts_as_new():
     stage = SplitterStage(session("ann", "red", effective_at=START))
 
     stage.forward(message("1", "red", group="g", received_at=None), original=FIFO)
@@ -488,7 +488,7 @@ class CountedPattern:
 
 
 class Contested:
-    """The records, with another way to save."""
+    """The records, with a replaceable `save`."""
 
     def __init__(self, splits: Any, save: Any) -> None:
         self.find, self.of_queue, self.save = splits.find, splits.of_queue, save
@@ -500,11 +500,11 @@ class NothingIsDeleted(MemorySplitQueues):
 
 
 class Killed(Exception):
-    """The function ends here."""
+    """Raised where the function is killed."""
 
 
 class MortalSender(MemoryQueueSender):
-    """A FIFO queue's memory of what it has seen, and a function that is killed at one of its calls."""
+    """A sender that deduplicates like a FIFO queue, and is killed at one of its calls."""
 
     left = 0
 
@@ -520,7 +520,7 @@ class MortalSender(MemoryQueueSender):
 
 
 @pytest.mark.parametrize("call", range(1, 11))
-def test_a_batch_that_was_broken_off_at_any_call_comes_again_and_ends_as_if_it_had_not_been(call):
+def test_a_batch_killed_at_any_call_ends_like_an_uninterrupted_one(call):
     messages = [message(str(n), ("red", "blue", "")[n % 3], group="ab"[n % 2]) for n in range(10)]
     broken, whole = (SplitterStage(session("ann", "red"), session("bob", "blue", phase=Phase.ENDING)) for _ in range(2))
     for stage in (broken, whole):

@@ -1,4 +1,4 @@
-"""The record of a split as text, and the samples beside it."""
+"""The JSON form of a split's record and of its samples."""
 
 import json
 from dataclasses import replace
@@ -94,7 +94,7 @@ def test_a_record_names_its_version_and_is_readable_by_people():
     ],
     ids=["no-json", "list", "empty", "newer", "incomplete", "stage", "target", "tags", "queues"],
 )
-def test_a_record_that_this_version_did_not_write_is_never_half_read(text, told):
+def test_a_record_of_another_form_is_not_read_partially(text, told):
     with pytest.raises(UnreadableRecord, match=told):
         read_record(text)
 
@@ -107,7 +107,7 @@ samples = st.lists(st.builds(Sample, moments, st.integers(0, 9), st.integers(0, 
 
 
 @given(st.dictionaries(names, samples, max_size=3))
-def test_samples_come_back_to_the_microsecond(found):
+def test_samples_keep_their_microseconds(found):
     assert read_samples(samples_text(found)) == found
 
 
@@ -115,25 +115,25 @@ def kept(*found: Sample) -> tuple[Sample, ...]:
     return with_samples({MEMES: found[:-1]}, {MEMES: found[-1]}, timings=TIMINGS)[MEMES]
 
 
-def test_zeros_are_kept_as_far_back_as_emptiness_is_judged_and_no_further():
+def test_zero_samples_are_kept_for_as_long_as_emptiness_needs_them():
     zeros = [sample(seconds) for seconds in (120, 90, 61, 30, 0)]
 
     assert kept(*zeros) == tuple(zeros[2:])
 
 
-def test_fewer_samples_than_emptiness_asks_for_are_all_kept_however_old():
+def test_too_few_zero_samples_are_all_kept():
     zeros = [sample(seconds) for seconds in (600, 300, 0)]
 
     assert kept(*zeros) == tuple(zeros)
 
 
-def test_what_was_before_the_last_message_is_forgotten():
+def test_samples_before_the_last_message_are_dropped():
     assert kept(sample(20), sample(10, waiting=1), sample(5), sample(0)) == (sample(5), sample(0))
     assert kept(sample(20), sample(10, in_flight=1), sample(0, waiting=2)) == (sample(0, waiting=2),)
     assert kept(sample(10), sample(0, waiting=2)) == (sample(0, waiting=2),)
 
 
-def test_a_queue_without_a_new_sample_keeps_its_old_ones_until_it_is_long_gone():
+def test_a_queue_without_new_samples_is_dropped_after_an_hour():
     known = {MEMES: (sample(3600),), ORDERS: (sample(3601),), QueueName("never"): ()}
 
     found = with_samples(known, {QueueName("new"): sample(0)}, timings=TIMINGS)
@@ -146,7 +146,7 @@ def test_a_queue_without_a_new_sample_keeps_its_old_ones_until_it_is_long_gone()
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from([0, 0, 0, 0, 1])), min_size=1, max_size=30),
     st.integers(0, 400),
 )
-def test_what_is_forgotten_never_changes_whether_a_queue_is_empty(steps, since):
+def test_dropped_samples_never_change_the_check_for_emptiness(steps, since):
     at, everything, known = NOW, [], {}
     for seconds, waiting in steps:
         at += seconds * SECOND
@@ -160,7 +160,7 @@ def test_what_is_forgotten_never_changes_whether_a_queue_is_empty(steps, since):
         assert pair[0].has_waiting == pair[1].has_waiting
 
 
-def test_the_clock_of_a_record_may_stand_in_another_zone():
+def test_a_record_may_have_times_in_another_zone():
     text = record_text(RECORD).replace(RECORD.since.isoformat(), "2026-11-21T12:00:00+01:00")
 
     assert read_record(text) == replace(

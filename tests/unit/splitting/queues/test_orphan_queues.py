@@ -1,4 +1,4 @@
-"""Strays: what a crash left behind is deleted, and nothing else."""
+"""The orphan-queue sweeper deletes queues that a crash left behind, and nothing else."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ def test_a_temporary_queue_that_no_split_knows_is_deleted_after_a_day():
     assert sweep.found.deleted == [STRAY]
 
 
-def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
+def test_new_used_and_foreign_queues_are_kept():
     sweep = Sweep()
     sweep.add("mirrord-young", hours=23)
     sweep.add("mirrord-full", waiting=1)
@@ -62,7 +62,7 @@ def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
     assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == []
 
 
-def test_what_a_split_knows_stays():
+def test_queues_of_a_split_are_kept():
     sweep = Sweep()
     told = sweep.stage.start()
     split = sweep.stage.split()
@@ -73,7 +73,7 @@ def test_what_a_split_knows_stays():
     assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == []
 
 
-def test_nothing_is_deleted_while_a_split_cannot_be_read():
+def test_nothing_is_deleted_while_a_split_is_unreadable():
     """Its record may name any of them."""
     sweep = Sweep()
     sweep.add()
@@ -95,7 +95,7 @@ def test_nothing_is_deleted_while_a_split_cannot_be_read():
     ],
     ids=["over", "not-over", "no-moment", "no-zone", "none"],
 )
-def test_a_reply_queue_is_deleted_when_its_time_is_over(tags, is_deleted):
+def test_a_reply_queue_is_deleted_after_its_lifetime(tags, is_deleted):
     sweep = Sweep()
     sweep.add(f"{REPLIES}ann", **tags)
 
