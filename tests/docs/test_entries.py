@@ -123,11 +123,11 @@ def _names(parameter: object) -> tuple[str, ...]:
     [
         (
             "splitting",
-            "By messages",
+            "Control messages",
             {name: fields for name, (fields, _) in splitting.COMMANDS.items() if name != SENT_BY_ITSELF},
         ),
-        ("exchange", "By messages", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
-        ("live", "Commands about live", {name: fields for name, (fields, _) in live.COMMANDS.items()}),
+        ("exchange", "Control messages", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
+        ("live", "Control messages", {name: fields for name, (fields, _) in live.COMMANDS.items()}),
     ],
     ids=["splitting", "exchange", "live"],
 )
