@@ -12,7 +12,7 @@ PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "live-states.svg"
 MEANING: dict[tuple[Drawn, Drawn], tuple[str, ...]] = {
     (None, State.OPEN): ("connected",),
     (State.OPEN, State.CHALLENGED): ("HELLO with", "a name"),
-    (State.OPEN, State.JOINED): ("HELLO, realm without secret",),
+    (State.OPEN, State.JOINED): ("anonymous HELLO",),
     (State.OPEN, None): ("no HELLO within 10 s, or no such realm",),
     (State.CHALLENGED, State.JOINED): ("the right", "secret"),
     (State.CHALLENGED, None): ("a wrong secret, or none in time",),

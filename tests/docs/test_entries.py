@@ -231,7 +231,7 @@ def test_every_argument_of_the_reports_has_its_entry():
 
 
 def test_every_capability_is_in_the_readmes_table():
-    table = [line.split(" | ") for line in section(ROOT / "README.md", "Capabilities").splitlines() if "|" in line]
+    table = [line.split(" | ") for line in section(ROOT / "README.md", "Guarantees").splitlines() if "|" in line]
 
     assert [row[0].strip("| ") for row in table[2:]] == CAPABILITIES
 
