@@ -26,7 +26,7 @@ BANNED = {
     r"thereof|whereof|whereby|therein|wherein|thereby": "the noun",
     r"whom": "the noun, or a second sentence",
     r"(is|are|was|were) to be had": "is available",
-    r"none (that|who|which)|that (is|are) none|(?-i:is|are|was|were) (?-i:none)": "no …, does not exist",
+    r"none (that|who|which)|that (is|are) none|(?<!there\s)(?-i:is|are|was|were) (?-i:none)": "no …, does not exist",
     r"so many": "the number",
     r"what (became|becomes) of|becomes? of|became of": "the result of, the outcome of",
     r"what (came|comes) of|comes of it": "the result of",
