@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from signalbox.languages import Languages
+from signalbox.filters.languages import Languages
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
-from signalbox.splitting.matching import SessionId
-from signalbox.splitting.ports import StoredSplit
-from signalbox.splitting.route import Route
-from signalbox.splitting.session_config import QueueId
-from signalbox.splitting.split import Phase, Session, Split, SplitQueue, Stage
-from signalbox.splitting.splitter import Splitter
-from signalbox.splitting.target import Target
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.forwarding.route import Route
+from signalbox.splitting.forwarding.splitter import Splitter
+from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.target import Target
 
 MESSAGES = 1_000
 BATCH = 10  # what Lambda receives and deletes in one call, at most

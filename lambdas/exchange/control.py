@@ -3,17 +3,17 @@
 import logging
 from typing import Any
 
-from lambdas.commands import obey
 from lambdas.exchange import control_wiring, wiring
+from lambdas.shared.commands import obey
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
-from signalbox.exchange import commands as exchange_commands
-from signalbox.exchange.command_reader import COMMANDS
-from signalbox.exchange.control import ExchangeDesk
-from signalbox.exchange.expiring import Expiring
-from signalbox.live import commands
-from signalbox.live.desk import LiveDesk
-from signalbox.sarracenia.names import UserName
+from signalbox.exchange.control import commands as exchange_commands
+from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_reader import COMMANDS
+from signalbox.exchange.control.expiry import Expiring
+from signalbox.live.admin import commands
+from signalbox.live.admin.command_handlers import LiveDesk
+from signalbox.sarracenia.rights.names import UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
 EXPIRE, STRAYS = "expire", "strays"

@@ -5,26 +5,26 @@ from functools import cache
 import boto3
 
 from lambdas.exchange import wiring
-from lambdas.history import writing
-from lambdas.threads import side_by_side
-from signalbox.aws.bindings import DynamoBindings
-from signalbox.aws.event_source_mappings import EventSourceMappings
-from signalbox.aws.exchange_counters import DynamoCounters
-from signalbox.aws.exchange_queues import SqsExchangeQueues
-from signalbox.aws.exchange_sender import SqsExchangeSender
-from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
-from signalbox.aws.live_granting import DynamoGrants, DynamoSecrets
-from signalbox.aws.live_inbox import SqsInbox
-from signalbox.aws.live_sessions import DynamoRoster
-from signalbox.aws.own_queues import OwnQueues
-from signalbox.aws.queue_metrics import CloudWatchQueueMetrics
-from signalbox.aws.replies import SqsReplies
-from signalbox.aws.route_mappings import RouteMappings
-from signalbox.aws.sqs import SqsTemporaryQueues
-from signalbox.exchange.control_ports import ControlPorts, Setup, Store
-from signalbox.exchange.events import CAPABILITY
-from signalbox.exchange.sweeping import ExchangeSweep
-from signalbox.live.granting_ports import GrantingPorts
+from lambdas.shared import history as writing
+from lambdas.shared.threads import side_by_side
+from signalbox.aws.exchange.bindings import DynamoBindings
+from signalbox.aws.exchange.counters import DynamoCounters
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.queues import SqsExchangeQueues
+from signalbox.aws.exchange.route_mappings import RouteMappings
+from signalbox.aws.exchange.sender import SqsExchangeSender
+from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
+from signalbox.aws.live.inbox import SqsInbox
+from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.shared.managed_queues import OwnQueues
+from signalbox.aws.shared.mappings import EventSourceMappings
+from signalbox.aws.shared.queue_metrics import CloudWatchQueueMetrics
+from signalbox.aws.shared.replies import SqsReplies
+from signalbox.aws.shared.sqs import SqsTemporaryQueues
+from signalbox.exchange.control.orphan_queues import ExchangeSweep
+from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
+from signalbox.exchange.model.events import CAPABILITY
+from signalbox.live.admin.ports import GrantingPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 

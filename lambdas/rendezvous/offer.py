@@ -8,9 +8,9 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from signalbox.errors import RejectedError
-from signalbox.rendezvous import events
-from signalbox.rendezvous.broker import Delivery, parse_client_id
-from signalbox.rendezvous.offering import OfferDesk, Receipt
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.rules.offer_service import OfferDesk, Receipt
+from signalbox.rendezvous.rules.states import Delivery, parse_client_id
 
 logger = logging.getLogger(__name__)
 

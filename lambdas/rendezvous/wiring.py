@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from lambdas.history import writing
-from signalbox.aws.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.leases import DynamoLeases
-from signalbox.aws.offers import DynamoOffers
-from signalbox.aws.settings import Settings, SystemClock
-from signalbox.aws.sqs import SqsBrokerQueue, SqsClientQueues
-from signalbox.aws.statistics import DynamoStatistics
-from signalbox.aws.telemetry import PowertoolsTelemetry
-from signalbox.geoip import country_database
-from signalbox.rendezvous import events
-from signalbox.rendezvous.bridges import DEFAULT_BRIDGES, BridgeList
-from signalbox.rendezvous.matching import Candidates, Matchmaker
-from signalbox.rendezvous.party import CountryOf
-from signalbox.rendezvous.recording import Recorder
+from lambdas.shared import history as writing
+from signalbox.aws.rendezvous.countries import country_database
+from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.settings import Settings, SystemClock
+from signalbox.aws.shared.sqs import SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.shared.telemetry import PowertoolsTelemetry
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.reporting.client_address import CountryOf
+from signalbox.rendezvous.reporting.event_recorder import Recorder
+from signalbox.rendezvous.rules.matching import Candidates, Matchmaker
+from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

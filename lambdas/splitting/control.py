@@ -3,14 +3,14 @@
 import logging
 from typing import Any
 
-from lambdas.commands import obey
+from lambdas.shared.commands import obey
 from lambdas.splitting import control_wiring as wiring
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
-from signalbox.splitting.commands import COMMANDS
-from signalbox.splitting.control import ControlDesk
-from signalbox.splitting.protocol import REPLY_QUEUE_MARK
-from signalbox.splitting.rounds import RoundDesk
+from signalbox.splitting.control.command_handlers import ControlDesk
+from signalbox.splitting.control.commands import COMMANDS
+from signalbox.splitting.control.protocol import REPLY_QUEUE_MARK
+from signalbox.splitting.control.reconcile_loop import RoundDesk
 
 RECONCILE, STRAYS = "reconcile", "strays"
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from signalbox.aws.queue_sender import SqsQueueSender
-from signalbox.aws.settings import Settings, SystemClock
-from signalbox.aws.split_queues import SqsSplitQueues
-from signalbox.aws.splits import DynamoLedger, DynamoSplits
+from signalbox.aws.shared.queue_sender import SqsQueueSender
+from signalbox.aws.shared.settings import Settings, SystemClock
+from signalbox.aws.splitting.queues import SqsSplitQueues
+from signalbox.aws.splitting.splits import DynamoLedger, DynamoSplits
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from stacks.config import settings
-from stacks.setting import Setting
+from stacks.settings.config import settings
+from stacks.settings.setting import Setting
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 BEGIN, END = "<!-- settings: written by tests/docs/settings.py -->", "<!-- /settings -->"

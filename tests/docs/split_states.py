@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from signalbox.splitting.split import PHASES, STAGES, Phase, Stage
+from signalbox.splitting.model.split import PHASES, STAGES, Phase, Stage
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "split-states.svg"
 State = StrEnum | None

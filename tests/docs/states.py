@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from signalbox.rendezvous.broker import TRANSITIONS, State
+from signalbox.rendezvous.rules.states import TRANSITIONS, State
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "states.svg"
 Transition = tuple[State | None, State]

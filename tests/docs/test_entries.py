@@ -10,19 +10,19 @@ import pytest
 from typer.main import get_command
 
 import signalbox
-from glue_jobs.arguments import WINDOW
-from glue_jobs.reporting import REQUIRED
-from signalbox.aws.telemetry import metric_name
+from glue_jobs.shared.arguments import WINDOW
+from glue_jobs.shared.reporting import REQUIRED
+from signalbox.aws.shared.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
-from signalbox.exchange import command_reader as exchange
+from signalbox.exchange.control import command_reader as exchange
 from signalbox.history.event import HistoryEvent
-from signalbox.live import commands as live
-from signalbox.rendezvous import prometheus
-from signalbox.rendezvous.counters import LABELS, Metric
-from signalbox.splitting import commands as splitting
-from stacks.config import settings
-from stacks.history_lake import COLUMNS
+from signalbox.live.admin import commands as live
+from signalbox.rendezvous.reporting import prometheus
+from signalbox.rendezvous.reporting.counters import LABELS, Metric
+from signalbox.splitting.control import commands as splitting
+from stacks.history.lake import COLUMNS
+from stacks.settings.config import settings
 from tests.docs.markdown import ROOT, entries, headings, rows, section
 from tests.docs.settings import page as page_of_settings
 from tests.infrastructure.templates import Templates, templates

@@ -4,10 +4,10 @@ import json
 
 import yaml
 
-from signalbox.splitting.registry_file import parse_registries
-from signalbox.splitting.session_config import parse_mirrord_file
+from signalbox.splitting.consumers.registry_file import parse_registries
+from signalbox.splitting.model.session_config import parse_mirrord_file
 from tests.docs.markdown import ROOT, blocks
-from tests.unit.splitting.languages import PlainLanguages
+from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 PAGE, README = ROOT / "docs" / "splitting.md", ROOT / "README.md"
 

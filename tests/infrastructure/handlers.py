@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from signalbox.aws.settings import DURATIONS, HOLD_LIMIT
+from signalbox.aws.shared.settings import DURATIONS, HOLD_LIMIT
 
 # How all of them write history.
-WRITING = Path(__file__).parents[2] / "lambdas" / "history" / "writing.py"
+WRITING = Path(__file__).parents[2] / "lambdas" / "shared" / "history.py"
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
 
 
