@@ -166,7 +166,7 @@ def test_every_field_of_an_event_has_its_entry_and_type():
 def test_every_kind_of_event_has_its_entry(capability, heading):
     kinds = {
         argument.value
-        for source in (ROOT / "signalbox" / capability).glob("*events.py")
+        for source in (ROOT / "signalbox" / capability).rglob("*events.py")
         for call in ast.walk(ast.parse(source.read_text()))
         if isinstance(call, ast.Call)
         for argument in (*(k.value for k in call.keywords if k.arg == "kind"), *call.args[1:2])
