@@ -15,7 +15,7 @@ from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -168,7 +168,6 @@ class MemoryQueueSender:
 
     sent: dict[QueueName, list[Message]] = field(default_factory=dict)
     calls: list[Batch] = field(default_factory=list)
-    buried: list[tuple[Message, QueueName, str]] = field(default_factory=list)
     failing: set[QueueName] = field(default_factory=set)
     refusing: dict[QueueName, str] = field(default_factory=dict)
     refused_bodies: dict[str, str] = field(default_factory=dict)
@@ -184,12 +183,19 @@ class MemoryQueueSender:
             self.sent.setdefault(batch.destination, []).append(delivery.message)
         return failed
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        self.buried.append((message, original, reason))
-
     def bodies(self, name: QueueName) -> list[str]:
         """Return the bodies sent to a queue, in order."""
         return [message.body for message in self.sent.get(name, [])]
+
+
+@dataclass
+class MemoryDeadLetters:
+    """Keeps dead letters with their original queue and reason."""
+
+    messages: list[tuple[Message, str, str]] = field(default_factory=list)
+
+    def dead_letter(self, message: Message, *, reason: str, attributes: Mapping[str, str] | None = None) -> None:
+        self.messages.append((message, (attributes or {})[ORIGINAL_QUEUE], reason))
 
 
 @dataclass

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
+from signalbox.clock import Clock
+from signalbox.dead_letters import DeadLetters
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
@@ -33,14 +35,6 @@ from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 class NoRegistry(RejectedError):
     """Raised when a target has no registry."""
-
-
-class Clock(Protocol):
-    """The system clock."""
-
-    def now(self) -> datetime:
-        """Return the current time in UTC."""
-        ...
 
 
 class ControlQueue(Protocol):
@@ -88,6 +82,7 @@ class ControlPorts:
 
     store: Store
     sender: QueueSender
+    dead_letters: DeadLetters
     queues: SplitQueues
     forwarders: Forwarders
     targets: Mapping[TargetKind, Targets]

@@ -39,6 +39,10 @@ class StoredRegistry:
     applied_at: datetime
 
 
+# The attribute of a dead letter that names the queue which the message was sent to.
+ORIGINAL_QUEUE = "OriginalQueue"
+
+
 class Splits(Protocol):
     """The records of all splits, written under optimistic locking."""
 

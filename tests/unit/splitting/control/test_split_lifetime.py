@@ -396,8 +396,8 @@ def test_a_returned_message_that_no_queue_accepts_is_dead_lettered():
     stage.stop("ann")
     stage.pass_time(40, alive=["bob"])
 
-    ((buried, original, reason),) = stage.sender.buried
-    assert (buried.body, original, reason) == ("bad", MEMES, "InvalidMessageContents")
+    ((dead_letter, original, reason),) = stage.dead_letters.messages
+    assert (dead_letter.body, original, reason) == ("bad", MEMES, "InvalidMessageContents")
     assert [event.reason for event in stage.events if event.kind == "dead_letter"] == ["InvalidMessageContents"]
     assert "ann" not in [session.session_id for session in stage.split().sessions]
 
@@ -415,7 +415,7 @@ def test_a_failed_return_is_retried(trouble, monkeypatch):
             broken.setattr(stage.sender, "send", failing)
         else:
             broken.setattr(stage.sender, "refusing", {deployed: "AccessDenied"})
-            broken.setattr(stage.sender, "bury", failing)
+            broken.setattr(stage.dead_letters, "dead_letter", failing)
         stage.stop("ann")
         stage.pass_time(30, alive=["bob"])
         assert [one.body for one in stage.queues.queues[anns].in_flight.values()] == ["late"]

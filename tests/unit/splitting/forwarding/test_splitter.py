@@ -19,6 +19,7 @@ from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSessi
 from signalbox.splitting.model.target import Target
 from tests.fakes.splitting import (
     START,
+    MemoryDeadLetters,
     MemoryQueue,
     MemoryQueueSender,
     MemorySplitQueues,
@@ -85,20 +86,25 @@ class CountingLanguages(PlainLanguages):
 
 
 class UncertainSender(MemoryQueueSender):
-    """Some queues fail without an answer; the dead-letter queue fails while `is_closed`."""
+    """A sender whose calls to `uncertain` queues get no response."""
 
     uncertain: frozenset[str] = frozenset()
-    is_closed = False
 
     def send(self, batch: Batch):
         if batch.destination in self.uncertain:
             raise EffectFailed("no answer")
         return super().send(batch)
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
+
+class UnavailableDeadLetters(MemoryDeadLetters):
+    """A dead-letter queue that takes nothing while `is_closed`."""
+
+    is_closed = False
+
+    def dead_letter(self, message: Message, *, reason: str, attributes: Mapping[str, str] | None = None) -> None:
         if self.is_closed:
             raise EffectFailed("not now")
-        super().bury(message, original=original, reason=reason)
+        super().dead_letter(message, reason=reason, attributes=attributes)
 
 
 class SplitterStage:
@@ -106,6 +112,7 @@ class SplitterStage:
 
     def __init__(self, *sessions: SplitSession) -> None:
         self.store, self.time, self.sender = MemoryStore(), MemoryTime(), UncertainSender()
+        self.dead_letters = UnavailableDeadLetters()
         self.queues = MemorySplitQueues(queues={name: MemoryQueue() for name in (STANDARD, FIFO)})
         self.languages = CountingLanguages()
         self.step = timedelta(0)
@@ -113,6 +120,7 @@ class SplitterStage:
             splits=self.store.splits,
             ledger=self.store.ledger,
             sender=self.sender,
+            dead_letters=self.dead_letters,
             queues=self.queues,
             compiler=self.languages,
             now=self.now,
@@ -258,7 +266,7 @@ def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():
     done = stage.forward(bad, message("2", group="a"), original=FIFO)
 
     assert done.not_done == ()
-    assert stage.sender.buried == [(bad, FIFO, "InvalidMessageContents")]
+    assert stage.dead_letters.messages == [(bad, FIFO, "InvalidMessageContents")]
     assert [(one.kind, one.outcome, one.reason) for one in done.events] == [
         ("dead_letter", "dead", "InvalidMessageContents"),
         ("routed", "deployed", None),
@@ -268,7 +276,7 @@ def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():
 def test_a_message_that_cannot_be_dead_lettered_is_redelivered():
     stage = SplitterStage()
     stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
-    stage.sender.is_closed = True
+    stage.dead_letters.is_closed = True
 
     done = stage.forward(message("bad"))
 
@@ -281,7 +289,7 @@ def test_a_refused_copy_is_not_dead_lettered():
 
     done = stage.forward(message("1", "red"))
 
-    assert (done.not_done, stage.sender.buried) == ((), [])
+    assert (done.not_done, stage.dead_letters.messages) == ((), [])
     assert [(one.outcome, one.destination) for one in done.events] == [
         ("deployed", "deployed-memes"),
         ("copied", "bob-memes"),
