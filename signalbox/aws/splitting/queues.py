@@ -11,10 +11,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.shared.errors import effect, is_passing, look, reason
 from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
-from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
-from signalbox.splitting.forwarding.forwarding import Forwarding, returned
+from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, batches
+from signalbox.splitting.forwarding.forwarding import returned
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
 from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
@@ -104,15 +105,14 @@ class SqsSplitQueues:
 
         Raises `EffectFailed` if no message was accepted.
         """
-        deliveries = [Delivery(message, original) for message in messages]
-        forwarding = Forwarding(messages, is_fifo(original), deliveries)
+        work = FifoBatch([(message, Delivery(message, original)) for message in messages], is_fifo(original))
         reasons: list[str] = []
-        while batches := forwarding.next_batches():
-            for batch in batches:
-                for delivery, why in self._failures(batch):
-                    forwarding.failed(delivery)
+        while ready := work.take_ready():
+            for call in batches(ready):
+                for delivery, why in self._failures(call):
+                    work.fail(delivery.message.message_id)
                     reasons.append(why)
-        left = set(forwarding.not_done())
+        left = set(work.not_done())
         if reasons and len(left) == len(messages):
             raise EffectFailed(reasons[0])
         return [message for message in messages if message.message_id in left]

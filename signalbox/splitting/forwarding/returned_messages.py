@@ -6,13 +6,13 @@ from datetime import timedelta
 from functools import partial
 
 from signalbox.errors import EffectFailed
+from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.control.optimistic_update import changed
 from signalbox.splitting.control.ports import ControlPorts
-from signalbox.splitting.forwarding.forwarding import Forwarding
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
@@ -60,29 +60,29 @@ class Returning:
         undecided = [one.message_id for one in messages if one.message_id not in decisions]
         messages = messages[: len(decisions)]
         # Copies for sessions that mirror were made when the messages were forwarded first.
-        planned = [self.route.deliveries(one, decisions[one.message_id])[0] for one in messages]
-        work = Forwarding(messages, self.route.queue.is_fifo, planned)
+        planned = [(one, self.route.deliveries(one, decisions[one.message_id])[0]) for one in messages]
+        work = FifoBatch(planned, self.route.queue.is_fifo)
         buried = set(self._send(work))
         undone = [*work.not_done(), *undecided]
         done = [one for one in messages if one.message_id not in {*undone, *buried}]
         self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by) for one in done))
         return undone
 
-    def _send(self, work: Forwarding) -> Iterator[MessageId]:
+    def _send(self, work: FifoBatch[Delivery]) -> Iterator[MessageId]:
         """Send all that can be sent; yield what no queue takes, which is buried."""
-        while batches := work.next_batches():
-            for batch in batches:
-                for delivery, reason in self._failed(batch):
+        while ready := work.take_ready():
+            for call in batches(ready):
+                for delivery, reason in self._failed(call):
                     if reason is None or not self._is_buried(delivery.message, reason):
-                        work.failed(delivery)
+                        work.fail(delivery.message.message_id)
                     else:
                         yield delivery.message.message_id
 
-    def _failed(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def _failed(self, call: Batch) -> Sequence[tuple[Delivery, str | None]]:
         try:
-            return self.ports.sender.send(batch)
+            return self.ports.sender.send(call)
         except EffectFailed:
-            return [(delivery, None) for delivery in batch.deliveries]
+            return [(delivery, None) for delivery in call.deliveries]
 
     def _is_buried(self, message: Message, reason: str) -> bool:
         original = self.route.original

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 
 from signalbox.dead_letters import DeadLetters
 from signalbox.errors import EffectFailed, UnavailableError
+from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery, QueueSender
+from signalbox.sending import Batch, Delivery, QueueSender, batches
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.forwarding.forwarding import Forwarding
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
@@ -43,7 +44,8 @@ class _Work:
 
     route: Route
     decisions: Mapping[MessageId, Decision]
-    forwarding: Forwarding
+    messages: Sequence[Message]
+    batch: FifoBatch[Sequence[Delivery]]
     refused: dict[MessageId, str] = field(default_factory=dict)
     lost_copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
     is_certain: bool = True
@@ -79,7 +81,7 @@ class Splitter:
         else:
             self._send_all(work)
         undecided = tuple(one.message_id for one in messages if one.message_id not in decisions)
-        return Forwarded((*work.forwarding.not_done(), *undecided), tuple(self._events(work)), cancelled)
+        return Forwarded((*work.batch.not_done(), *undecided), tuple(self._events(work)), cancelled)
 
     def _route(self, original: QueueName) -> Route:
         now = self.now()
@@ -136,8 +138,8 @@ class Splitter:
         return False  # the next call finds the same filter, and tries again
 
     def _work(self, messages: Sequence[Message], decisions: Mapping[MessageId, Decision], route: Route) -> _Work:
-        planned = [one for message in messages for one in route.deliveries(message, decisions[message.message_id])]
-        return _Work(route, decisions, Forwarding(messages, route.queue.is_fifo, planned))
+        planned = [(message, route.deliveries(message, decisions[message.message_id])) for message in messages]
+        return _Work(route, decisions, messages, FifoBatch(planned, route.queue.is_fifo))
 
     def _send_with_account(self, work: _Work, call_id: str) -> None:
         """Send while the forwarding is about to pause: it goes on until each call has said that it is finished.
@@ -152,8 +154,8 @@ class Splitter:
             self.ledger.finish(original, call_id)
 
     def _is_removed(self, work: _Work) -> bool:
-        not_done = work.forwarding.not_done()
-        done = [one for one in work.forwarding.messages if one.message_id not in not_done]
+        not_done = work.batch.not_done()
+        done = [one for one in work.messages if one.message_id not in not_done]
         try:
             self.queues.remove(work.route.original, [str(message.document["ReceiptHandle"]) for message in done])
         except EffectFailed:
@@ -161,20 +163,20 @@ class Splitter:
         return True
 
     def _send_all(self, work: _Work) -> None:
-        while batches := work.forwarding.next_batches():
-            for batch in batches:
-                self._send(batch, work)
+        while ready := work.batch.take_ready():
+            for call in batches(chain.from_iterable(ready)):
+                self._send(call, work)
 
-    def _send(self, batch: Batch, work: _Work) -> None:
+    def _send(self, call: Batch, work: _Work) -> None:
         failed: Sequence[tuple[Delivery, str | None]]
         try:
-            failed = self.sender.send(batch)
+            failed = self.sender.send(call)
         except EffectFailed:
             work.is_certain = False
-            failed = [(delivery, None) for delivery in batch.deliveries]
+            failed = [(delivery, None) for delivery in call.deliveries]
         for delivery, reason in failed:
             if reason is None:
-                work.forwarding.failed(delivery)
+                work.batch.fail(delivery.message.message_id)
             elif delivery.is_copy:  # its owner gets the message, so it must not lie among the dead as well
                 work.lost_copies.add((delivery.message.message_id, delivery.destination))
             else:
@@ -186,14 +188,14 @@ class Splitter:
                 delivery.message, reason=reason, attributes={ORIGINAL_QUEUE: work.route.original}
             )
         except EffectFailed:
-            work.forwarding.failed(delivery)
+            work.batch.fail(delivery.message.message_id)
         else:
             work.refused[delivery.message.message_id] = reason
 
     def _events(self, work: _Work) -> Iterator[HistoryEvent]:
         split, queue, at = work.route.split, work.route.queue, self.now()
-        not_done = work.forwarding.not_done()
-        for message in work.forwarding.messages:
+        not_done = work.batch.not_done()
+        for message in work.messages:
             reason = work.refused.get(message.message_id)
             if message.message_id in not_done:
                 continue

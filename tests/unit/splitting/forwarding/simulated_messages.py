@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from signalbox.messages import outgoing
+from signalbox.fifo import FifoBatch
+from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery
-from signalbox.splitting.forwarding.forwarding import Forwarding, deliveries, returned
+from signalbox.sending import Batch, Delivery, batches
+from signalbox.splitting.forwarding.forwarding import deliveries, returned
 from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.model.session_config import QueueId, SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Split, SplitSession
@@ -77,16 +79,17 @@ class Messages:
         messages = [entry.message(is_fifo=is_fifo) for entry in entries]
         names = {one.session_id: one.queues[original] for one in split.sessions}
         deployed = next(queue.deployed for queue in split.queues if queue.original == original)
-        planned: list[Delivery] = []
+        planned: list[tuple[Message, tuple[Delivery, ...]]] = []
         for message in messages:
             assert message.first_received_at is not None
             sessions = routed(message.first_received_at)
             claims = [stored_config(one).claim(one.session_id, QueueId(original)) for one in sessions]
             found = deliveries(message, decide(message, claims), deployed=deployed, sessions=names)
-            planned += found[:1] if how == "return" else found  # copies were made when it was forwarded
-        work = Forwarding(messages, is_fifo, planned)
-        while batches := work.next_batches():
-            for batch in batches:
+            # The copies were made when the message was forwarded.
+            planned.append((message, found[:1] if how == "return" else found))
+        work = FifoBatch(planned, is_fifo)
+        while ready := work.take_ready():
+            for batch in batches(chain.from_iterable(ready)):
                 self.world.burn()
                 self._send(batch, work, by_id, how)
         self.world.burn()
@@ -96,13 +99,13 @@ class Messages:
                 self.world.queues[source].delete(by_id[message.message_id])
                 self.world.burn()
 
-    def _send(self, batch: Batch, work: Forwarding, by_id: dict[str, Entry], how: str) -> None:
+    def _send(self, batch: Batch, work: FifoBatch[tuple[Delivery, ...]], by_id: dict[str, Entry], how: str) -> None:
         for delivery in batch.deliveries:
             entry = by_id[delivery.message.message_id]
             if entry.color == POISON:
                 self.world.dead.append(entry.key)
             elif batch.destination not in self.world.queues:
-                work.failed(delivery)
+                work.fail(delivery.message.message_id)
             else:
                 told = outgoing(delivery.message)
                 assert told["MessageBody"] == str(entry.key)
