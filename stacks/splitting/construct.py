@@ -29,7 +29,11 @@ class Splitting(Construct):
     ) -> None:
         super().__init__(scope, name)
         self.dead_letters = DeadLetterQueue(
-            self, "DeadLetters", key=state.queue_key, config=config, holds="Messages or commands that nobody could take"
+            self,
+            "DeadLetters",
+            key=state.queue_key,
+            config=config,
+            holds="Messages and commands that failed",
         )
         self.control_queue = command_queue(
             self, queue_name=config.control_queue, dead_letters=self.dead_letters, key=state.queue_key

@@ -15,7 +15,7 @@ from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, batches
-from signalbox.splitting.forwarding.forwarding import returned
+from signalbox.splitting.forwarding.deliveries import return_request
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
 from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
@@ -172,7 +172,7 @@ class SqsSplitQueues:
             raise EffectFailed(f"{failure['Code']} at DeleteMessageBatch of {_queue(name)}: {failure.get('Message')}")
 
     def _failures(self, batch: Batch) -> Iterator[tuple[Delivery, str]]:
-        entries = [batch_entry(str(n), returned(one.message)) for n, one in enumerate(batch.deliveries)]
+        entries = [batch_entry(str(n), return_request(one.message)) for n, one in enumerate(batch.deliveries)]
         subject = _queue(batch.destination)
         try:
             answer = self.sqs.send_message_batch(QueueUrl=self._url(batch.destination), Entries=entries)

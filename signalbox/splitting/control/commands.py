@@ -81,7 +81,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Show what was done with a message in the last `days` days."""
+    """Show the events of a message in the last `days` days."""
 
     message_id: str
     days: int

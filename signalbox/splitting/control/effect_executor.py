@@ -7,7 +7,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.observation import record_start
 from signalbox.splitting.control.ports import ControlPorts
-from signalbox.splitting.forwarding.returned_messages import Returning
+from signalbox.splitting.forwarding.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.model.actions import (
     CreateQueue,
@@ -76,7 +76,7 @@ class EffectExecutor:
         now, queue = self.ports.now(), self._queue(effect.original)
         settle, until = self.ports.timings.settle, now + RETURNING_FOR
         route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
-        work = Returning(self.ports, route, effect.name)
+        work = MessageReturner(self.ports, route, effect.name)
         while is_done := work.step(to_original=effect.to_original):
             if self.ports.now() >= until:
                 break

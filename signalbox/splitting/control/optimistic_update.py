@@ -34,14 +34,14 @@ def changed(splits: Splits, target: Target, change: Callable[[Split], Split]) ->
     raise RecordBusy(f"the split of {target} is being changed by several writers")
 
 
-def written_down(splits: Splits, seen: StoredSplit, action: Record, *, now: datetime) -> StoredSplit | None:
+def save_action(splits: Splits, seen: StoredSplit, action: Record, *, now: datetime) -> StoredSplit | None:
     """Save an action that was decided by the record `seen`; return the new record, None after `ForgetSplit`.
 
     Raises `RecordChanged` and `RecordBusy`.
     """
 
     def as_decided(split: Split) -> Split:
-        check(split, seen)
+        check_unchanged(split, seen)
         return apply_change(split, action, now=now) or split
 
     if isinstance(action, ForgetSplit):
@@ -55,7 +55,7 @@ def written_down(splits: Splits, seen: StoredSplit, action: Record, *, now: date
     return saved
 
 
-def check(split: Split | None, seen: StoredSplit) -> None:
+def check_unchanged(split: Split | None, seen: StoredSplit) -> None:
     """Raise `RecordChanged` unless a record equals `seen`; heartbeats are ignored."""
     if split is None or _without_heartbeats(split) != _without_heartbeats(seen.split):
         raise RecordChanged(f"the split of {seen.split.target} was changed by another writer")

@@ -10,7 +10,7 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.control.effect_executor import EffectExecutor
 from signalbox.splitting.control.observation import observe
-from signalbox.splitting.control.optimistic_update import RecordChanged, check, written_down
+from signalbox.splitting.control.optimistic_update import RecordChanged, check_unchanged, save_action
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import session_annotation_names
 from signalbox.splitting.control.problems import record_problem
@@ -32,7 +32,7 @@ from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 
 RUN_LENGTH = timedelta(seconds=8)
-# No function that runs a reconcile lives longer than this.
+# No function that runs a reconcile runs longer than this.
 RUN_LEASE = timedelta(seconds=60)
 # How late the next run of a chain may be before another chain may begin.
 GRACE = timedelta(seconds=15)
@@ -129,7 +129,7 @@ class _Pass:
                 continue
             # Effects were decided by this record, so a changed record is read again first.
             newest = self.ports.store.splits.find(self.seen.split.target)
-            check(newest.split if newest else None, self.seen)
+            check_unchanged(newest.split if newest else None, self.seen)
             try:
                 is_more = EffectExecutor(self.ports, self.seen, self.registry).execute(action)
             except RejectedError as error:
@@ -162,7 +162,7 @@ class _Pass:
 
     def _save(self, action: Record) -> None:
         now, before = self.ports.now(), self.seen.split
-        saved = written_down(self.ports.store.splits, self.seen, action, now=now)
+        saved = save_action(self.ports.store.splits, self.seen, action, now=now)
         self.seen = saved or self.seen
         if isinstance(action, ForgetSession):
             self._remove_annotations(before, action.session_id)

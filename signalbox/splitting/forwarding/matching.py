@@ -16,7 +16,7 @@ DEPLOYED = "deployed"
 
 
 class Mode(StrEnum):
-    """Whether a session owns the messages that it claims or receives copies of them."""
+    """The ownership of claimed messages: the session takes them, or receives copies of them."""
 
     STEAL = "steal"
     MIRROR = "mirror"
@@ -66,8 +66,9 @@ class Decision:
 def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_all: bool = False) -> Decision:
     """Return the routing of a message; `claims` are in the order in which the sessions started.
 
-    The first session that steals the message owns it; every session that mirrors it receives a copy, whoever owns it.
-    With `ask_all`, sessions that are too late to own it are evaluated too, and the verdicts include refusals.
+    The first session that steals the message owns it; every session that mirrors it receives a copy, whether it has an
+    owner or not. With `ask_all`, sessions that are too late to own it are evaluated too, and the verdicts include
+    refusals.
     """
     filter_input = FilterInput.of(message, sns=sns)
     owner: SessionId | None = None

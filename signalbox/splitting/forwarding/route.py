@@ -9,8 +9,8 @@ from signalbox.errors import RejectedError
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery
+from signalbox.splitting.forwarding.deliveries import deliveries
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.forwarding.forwarding import deliveries
 from signalbox.splitting.forwarding.matching import Claim, Decision, SessionId, decide
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import SessionConfig, parse_mirrord_file

@@ -148,7 +148,7 @@ def test_only_the_value_changes_and_it_is_restored_exactly(targets: SsmTargets, 
 
     assert parameter.value == value
     assert parameter.settings == before
-    # moto keeps what it is not told again; SSM would take its own key.
+    # moto keeps a key that is not given again; SSM would use its default key.
     assert [before.items() <= {**request, "LastModifiedUser": "N/A", "Labels": []}.items() for request in told] == [
         True,
         True,

@@ -76,8 +76,8 @@ class EcsTargets:
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the service's tasks read.
 
-        The wanted state counts after the switch when the deployment is complete and no older task runs, or no task at
-        all; after the switch back, when no task reads a temporary queue.
+        The requested state counts after the switch when the deployment is complete and no older task runs, or no task
+        at all; after the switch back, when no task reads a temporary queue.
         """
         with look(str(split.target)):
             service = self._service(split.target)

@@ -1,4 +1,4 @@
-"""Shared rules of the target kinds: original queues, observed state, wanted state and error translation."""
+"""Shared rules of the target kinds: original queues, target state and error translation."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -74,7 +74,7 @@ def target_state(names: Iterable[QueueName], split: Split) -> TargetState:
 def is_switching(split: Split) -> bool:
     """Return whether the target should read its temporary queues.
 
-    A wanted state is reported only when it is reached everywhere, an unwanted one at once, so that a switch that never
+    A requested state is reported only when it is reached everywhere, any other at once, so that a switch that never
     completes can be undone.
     """
     return split.stage in (Stage.STARTING, Stage.SPLIT)

@@ -77,7 +77,7 @@ class SsmTargets:
         return {variable: renamed for variable in variables if variable is not None}
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
-        """Return which queues the parameter's readers use; the wanted state counts after `propagation`."""
+        """Return which queues the parameter's readers use; the requested state counts after `propagation`."""
         try:
             with look(str(split.target)):
                 parameter = self._parameter(split.target)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.splitting.control.observation import observe
-from signalbox.splitting.control.optimistic_update import RecordChanged, changed, check, written_down
+from signalbox.splitting.control.optimistic_update import RecordChanged, changed, check_unchanged, save_action
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit
 from signalbox.splitting.model.observed_state import ForwardingState
 from signalbox.splitting.model.split import Phase, Stage, ended, with_heartbeat
@@ -24,7 +24,7 @@ def stored(*sessions, stage=Stage.SPLIT):
 def test_an_action_is_saved():
     splits, seen = stored(session(phase=Phase.MATCHING))
 
-    saved = written_down(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
+    saved = save_action(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
 
     assert saved == splits.find(seen.split.target)
     assert saved.split.sessions[0].phase is Phase.READY
@@ -34,7 +34,7 @@ def test_an_action_is_saved_despite_heartbeats():
     splits, seen = stored(session(phase=Phase.MATCHING))
     splits.save(with_heartbeat(seen.split, ANN, now=NOW.replace(hour=13)), replacing=seen)
 
-    saved = written_down(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
+    saved = save_action(splits, seen, MoveSession(ANN, Phase.READY), now=NOW)
 
     assert (saved.split.sessions[0].phase, saved.split.sessions[0].heartbeat_at.hour) == (Phase.READY, 13)
 
@@ -45,7 +45,7 @@ def test_an_action_is_not_saved_after_another_change(action):
     splits.save(ended(seen.split, ANN, reason="", now=NOW), replacing=seen)
 
     with pytest.raises(RecordChanged):
-        written_down(splits, seen, action, now=NOW)
+        save_action(splits, seen, action, now=NOW)
 
 
 def test_an_action_is_not_saved_without_its_split():
@@ -53,9 +53,9 @@ def test_an_action_is_not_saved_without_its_split():
     splits.forget(seen)
 
     with pytest.raises(RecordChanged):
-        written_down(splits, seen, ForgetSession(ANN), now=NOW)
+        save_action(splits, seen, ForgetSession(ANN), now=NOW)
     with pytest.raises(RecordChanged):
-        check(None, seen)
+        check_unchanged(None, seen)
     assert changed(splits, seen.split.target, lambda found: found) is None
 
 
@@ -64,8 +64,8 @@ def test_a_changed_split_is_not_deleted():
     newer = splits.save(replace(seen.split, since=NOW), replacing=seen)
 
     with pytest.raises(RecordChanged):
-        written_down(splits, seen, ForgetSplit(), now=NOW)
-    assert written_down(splits, newer, ForgetSplit(), now=NOW) is None
+        save_action(splits, seen, ForgetSplit(), now=NOW)
+    assert save_action(splits, newer, ForgetSplit(), now=NOW) is None
     assert splits.every() == []
 
 

@@ -370,7 +370,10 @@ def test_unconsumed_messages_go_to_the_next_matching_session():
     stage.start("cleo", color="bob", config=config("bob", queue_mode="mirror"))
     stage.pass_time(6, alive=["ann", "bob", "cleo"])
     bobs, cleos = stage.session_queue("bob"), stage.session_queue("cleo")
-    stage.queues.queues[stage.session_queue("ann")].waiting += [message("for bob", "bob"), message("for nobody", "x")]
+    stage.queues.queues[stage.session_queue("ann")].waiting += [
+        message("for bob", "bob"),
+        message("for the deployed consumer", "x"),
+    ]
 
     stage.stop("ann")
     stage.pass_time(40, alive=["bob", "cleo"])
@@ -380,7 +383,7 @@ def test_unconsumed_messages_go_to_the_next_matching_session():
     deployed = split.queues[0].deployed
     assert stage.sender.bodies(bobs) == ["for bob"]
     assert stage.sender.bodies(cleos) == []
-    assert stage.sender.bodies(deployed) == ["for nobody"]
+    assert stage.sender.bodies(deployed) == ["for the deployed consumer"]
     returned = [event for event in stage.events if event.kind == "returned"]
     assert [(event.outcome, event.labels["session"], event.destination) for event in returned] == [
         ("session", "ann", bobs),
@@ -473,7 +476,7 @@ def test_messages_of_the_deployed_consumer_return_to_the_original():
     stage.pass_time(25)
     stage.queues.not_taken = {"second"}
 
-    stage.targets.states[APP] = TargetState.ORIGINAL  # somebody deployed it anew, so it does not drain any more
+    stage.targets.states[APP] = TargetState.ORIGINAL  # a new deployment, so it does not drain any more
     stage.queues.queues[deployed].waiting += [message("first"), message("second")]
     stage.pass_time(40)
     assert stage.queues.returned[MEMES][0].body == "first"

@@ -10,7 +10,7 @@ from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
-from signalbox.splitting.forwarding.forwarding import deliveries, returned
+from signalbox.splitting.forwarding.deliveries import deliveries, return_request
 from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.model.session_config import QueueId, SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Split, SplitSession
@@ -59,7 +59,7 @@ class Messages:
             return
         for entry in entries:
             self.world.burn()
-            told = returned(entry.message(is_fifo=original.endswith(".fifo")))
+            told = return_request(entry.message(is_fifo=original.endswith(".fifo")))
             self._put(original, entry, str(told.get("MessageDeduplicationId", "")), "restore")
             self.world.burn()
             self.world.queues[name].delete(entry)

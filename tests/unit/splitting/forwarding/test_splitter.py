@@ -13,7 +13,7 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.forwarding.splitter import RECORD_AGE, Forwarded, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
@@ -149,7 +149,7 @@ class SplitterStage:
         assert stored is not None
         assert self.store.splits.save(split, replacing=stored)
 
-    def forward(self, *messages: Message, original: QueueName = STANDARD) -> Forwarded:
+    def forward(self, *messages: Message, original: QueueName = STANDARD) -> ForwardResult:
         return self.splitter.forward(messages, original, call_id="call")
 
     def sent(self) -> Mapping[str, list[str]]:
@@ -167,7 +167,7 @@ def closing() -> SplitterStage:
     return SplitterStage(session("ann", "red", phase=Phase.ENDING, since=START), session("bob", "blue"))
 
 
-def happened(forwarded: Forwarded) -> list[tuple[str, str, str | None, str | None]]:
+def happened(forwarded: ForwardResult) -> list[tuple[str, str, str | None, str | None]]:
     return [(one.kind, one.outcome, one.message_id, one.destination) for one in forwarded.events]
 
 

@@ -82,7 +82,7 @@ def test_a_jq_filter_must_output_true(program, expected):
         pytest.param(sqs(message_filter={"a": "x"}, jq_filter="true"), True, id="both match"),
         pytest.param(sqs(message_filter={"a": "x"}, jq_filter="false"), False, id="jq does not"),
         pytest.param(sqs(message_filter={"a": "n"}, jq_filter="true"), False, id="attributes do not"),
-        pytest.param(sqs(message_filter={}, jq_filter="true"), True, id="an empty one beside jq is no hindrance"),
+        pytest.param(sqs(message_filter={}, jq_filter="true"), True, id="an empty one next to jq"),
         pytest.param(sqs(filter={"metadata": "^a: x$"}, jq_filter="true"), True, id="the newer one and jq"),
         pytest.param(sqs(filter={"metadata": "^a: x$"}, jq_filter="false"), False, id="the newer one, and not jq"),
         pytest.param(sqs(), False, id="neither matches nothing"),

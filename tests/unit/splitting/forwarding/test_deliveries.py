@@ -5,7 +5,7 @@ import pytest
 from signalbox.messages import Message, outgoing, size_bytes
 from signalbox.queues import QueueName
 from signalbox.sending import MAXIMUM_ENTRIES, Delivery
-from signalbox.splitting.forwarding.forwarding import deliveries, returned
+from signalbox.splitting.forwarding.deliveries import deliveries, return_request
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 
 DEPLOYED, ANN = QueueName("deployed"), QueueName("ann")
@@ -59,13 +59,13 @@ def test_a_message_is_forwarded_as_it_was_sent():
 
 def test_a_returned_message_has_a_new_deduplication_id_that_retries_repeat():
     message_ = Message.parse(FULL)
-    told = returned(message_)
+    told = return_request(message_)
 
     assert told["MessageDeduplicationId"] != "d"
     assert len(told["MessageDeduplicationId"]) == 64  # SQS allows 128
-    assert told == returned(message_)
+    assert told == return_request(message_)
     assert {**told, "MessageDeduplicationId": "d"} == outgoing(message_)
-    assert returned(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
+    assert return_request(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
 
 
 @pytest.mark.parametrize(
