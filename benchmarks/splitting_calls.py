@@ -132,14 +132,14 @@ def _message(number: int, case: Case) -> Message:
 def message(number: int, color: str, *, group: str | None = None) -> Message:
     """Return a message in the form that Lambda passes it."""
     sent_at = str(round(NOW.timestamp() * 1000))
-    told = {"SentTimestamp": sent_at, "ApproximateFirstReceiveTimestamp": sent_at, "ApproximateReceiveCount": "1"}
+    attributes = {"SentTimestamp": sent_at, "ApproximateFirstReceiveTimestamp": sent_at, "ApproximateReceiveCount": "1"}
     if group:
-        told |= {"MessageGroupId": group, "MessageDeduplicationId": str(number)}
+        attributes |= {"MessageGroupId": group, "MessageDeduplicationId": str(number)}
     document = {
         "MessageId": str(number),
         "ReceiptHandle": f"handle-{number}",
         "Body": json.dumps({"number": number, "text": "x" * 200}),
-        "Attributes": told,
+        "Attributes": attributes,
         "MessageAttributes": {
             name: {"DataType": "String", "StringValue": value}
             for name, value in (("color", color), ("tenant", "acme"), ("trace", f"{number:032x}"))

@@ -60,9 +60,9 @@ class Splitting(Construct):
             timeout_seconds=config.split_timeout_seconds,
             environment=split_environment(resources, config),
         )
-        told = control_environment(resources, config, split_arn=split.function_arn)
+        environment = control_environment(resources, config, split_arn=split.function_arn)
         control = make(
-            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=environment
         )
         self.functions = {"split": split, "control": control}
         self.user_policy = iam.ManagedPolicy(

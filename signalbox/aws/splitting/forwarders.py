@@ -6,8 +6,8 @@ from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.mappings import EventSourceMappings
-from signalbox.aws.splitting.queues import CAPABILITY
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
+from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, batches
 from signalbox.splitting.forwarding.deliveries import return_request
+from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
 from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-CAPABILITY = "splitting"
 SESSION_TAG, OWNER_TAG, TARGET_TAG = "signalbox:session", "signalbox:owner", "signalbox:target"
 TAG_CHARACTERS = " _.:/=+-@"  # in addition to letters and digits
 MAXIMUM_TAG_LENGTH = 256
@@ -77,7 +77,7 @@ class SqsSplitQueues:
     ) -> Mapping[QueueName, tuple[TemporaryQueue, Sample]]:
         """Return the existing queues by name, each with one new sample of its counters."""
         found = ((name, self._counters(name)) for name in names)
-        return {name: _observed(told, now) for name, told in found if told is not None}
+        return {name: _observed(attributes, now) for name, attributes in found if attributes is not None}
 
     def receive(self, name: QueueName) -> Sequence[tuple[Message, str]]:
         """Receive up to ten messages with their receipt handles; FIFO groups in order."""
@@ -144,8 +144,8 @@ class SqsSplitQueues:
     def _create(self, name: QueueName, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         try:
             # `cloned` returns attributes that CreateQueue accepts under the same names.
-            told = cast("Mapping[QueueAttributeNameType, str]", attributes)
-            self.sqs.create_queue(QueueName=name, Attributes=told, tags=tags)
+            accepted = cast("Mapping[QueueAttributeNameType, str]", attributes)
+            self.sqs.create_queue(QueueName=name, Attributes=accepted, tags=tags)
         except self.sqs.exceptions.QueueNameExists as error:
             # Created earlier by a function that was killed, and the original has changed since.
             found = self.sqs.list_queue_tags(QueueUrl=self._url(name)).get("Tags", {})
@@ -188,8 +188,8 @@ class SqsSplitQueues:
 def own_tags(*, stage: str, target: Target, session: SplitSession | None) -> dict[str, str]:
     """Return the tags of a temporary queue; the deployed consumer's queue has no session."""
     whose = {SESSION_TAG: session.session_id, OWNER_TAG: session.owner} if session else {}
-    told = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY, TARGET_TAG: str(target), **whose}
-    return {name: _tag_value(text) for name, text in told.items()}
+    tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY, TARGET_TAG: str(target), **whose}
+    return {name: _tag_value(text) for name, text in tags.items()}
 
 
 def _tag_value(text: str) -> str:
@@ -197,11 +197,11 @@ def _tag_value(text: str) -> str:
     return "".join(c if c.isalnum() or c in TAG_CHARACTERS else "_" for c in text)[:MAXIMUM_TAG_LENGTH]
 
 
-def _observed(told: Mapping["QueueAttributeNameType", str], now: datetime) -> tuple[TemporaryQueue, Sample]:
+def _observed(attributes: Mapping["QueueAttributeNameType", str], now: datetime) -> tuple[TemporaryQueue, Sample]:
     # SQS returns whole seconds, so the queue may have been created as late as the end of that second.
-    created_at = datetime.fromtimestamp(int(float(told[CREATED])), UTC) + timedelta(seconds=1)
-    waiting = sum(int(told[name]) for name in WAITING)
-    return TemporaryQueue(created_at), Sample(now, waiting, int(told[IN_FLIGHT]))
+    created_at = datetime.fromtimestamp(int(float(attributes[CREATED])), UTC) + timedelta(seconds=1)
+    waiting = sum(int(attributes[name]) for name in WAITING)
+    return TemporaryQueue(created_at), Sample(now, waiting, int(attributes[IN_FLIGHT]))
 
 
 def _queue(name: str) -> str:

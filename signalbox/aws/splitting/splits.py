@@ -285,8 +285,8 @@ def _json(documents: Sequence[object]) -> str:
 
 def _ours(error: ClientError, split: Split) -> Exception:
     """Return `SplitTooLarge` for a write that exceeds the item size, otherwise the error itself."""
-    told = error.response["Error"]
-    if {told["Code"], *reasons(error)} & {"ValidationException", "ValidationError"}:
+    details = error.response["Error"]
+    if {details["Code"], *reasons(error)} & {"ValidationException", "ValidationError"}:
         size = f"{len(split.queues)} queues, {len(split.sessions)} sessions"
-        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {told['Message']}")
+        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {details['Message']}")
     return error

@@ -30,8 +30,8 @@ def list_sessions(
 
 def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
     """Show splits with their stage, their queues, and the queues that each target reads."""
-    told = _status(target, aws=aws, stage=stage)
-    splits, unreadable = _splits(told), told.get("unreadable", ())
+    result = _status(target, aws=aws, stage=stage)
+    splits, unreadable = _splits(result), result.get("unreadable", ())
     if as_json:
         print_json({"splits": splits, "unreadable": unreadable})
         return
@@ -50,17 +50,17 @@ def _status(target: str | None, *, aws: bool, stage: str) -> Document:
     return result if isinstance(result, dict) else {}
 
 
-def _splits(told: Document) -> list[Document]:
-    return list(told.get("splits", ()))
+def _splits(result: Document) -> list[Document]:
+    return list(result.get("splits", ()))
 
 
 def _session_rows(sessions: Iterable[Document]) -> Iterator[list[str]]:
     for session in sessions:
-        told = [session["session"], session["target"], session["owner"], session["phase"]]
-        told += [age(session["started_at"]), age(session["heartbeat_at"])]
+        cells = [session["session"], session["target"], session["owner"], session["phase"]]
+        cells += [age(session["started_at"]), age(session["heartbeat_at"])]
         for queue in session["queues"] or [{}]:
-            yield [*told, str(queue.get("queue_id", "")), *_counts(queue)]
-            told = [""] * len(told)
+            yield [*cells, str(queue.get("queue_id", "")), *_counts(queue)]
+            cells = [""] * len(cells)
 
 
 def _counts(queue: Document) -> list[str]:

@@ -87,7 +87,7 @@ class SessionClient:
             return before
 
     def _started(self, deadline: float) -> SessionStatus:
-        request, told = self.request, ""
+        request, reported = self.request, ""
         fields = self._named | {"owner": request.owner, "config": request.config}
         while True:
             try:
@@ -96,9 +96,9 @@ class SessionClient:
                 # For example a split that is being undone: repeating the command is harmless and helps.
                 if self.clock() >= deadline:
                     raise
-                if str(error) != told:
-                    told = str(error)
-                    self.on_wait(told)
+                if str(error) != reported:
+                    reported = str(error)
+                    self.on_wait(reported)
             self.sleep(POLL_SECONDS)
 
     def heartbeat(self) -> SessionStatus:

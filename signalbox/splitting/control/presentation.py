@@ -86,9 +86,9 @@ class SplitPresenter:
         queues = []
         for queue in split.queues:
             name = session.queues[queue.original]
-            told = {"queue_id": queue.queue_id, "original": queue.original, "temporary": name}
-            told["url"] = self.ports.queue_url(name)
-            queues.append(told if counts is None else {**told, **_counts(counts, name)})
+            document = {"queue_id": queue.queue_id, "original": queue.original, "temporary": name}
+            document["url"] = self.ports.queue_url(name)
+            queues.append(document if counts is None else {**document, **_counts(counts, name)})
         mine = [
             annotations[queue_annotation(name)]
             for name in session.queues.values()

@@ -8,10 +8,10 @@ from signalbox.splitting.model.split import Split, SplitSession
 
 def summary(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:
     """Return a document for each split, ordered by target; an unreadable one contains the reason."""
-    return sorted(map(_told, splits), key=lambda told: str(told["target"]))
+    return sorted(map(_document, splits), key=lambda document: str(document["target"]))
 
 
-def _told(one: StoredSplit | UnreadableSplit) -> dict[str, object]:
+def _document(one: StoredSplit | UnreadableSplit) -> dict[str, object]:
     if isinstance(one, UnreadableSplit):
         return {"target": one.target, "unreadable": one.reason}
     return _split(one.split)

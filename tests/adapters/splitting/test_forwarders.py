@@ -74,8 +74,8 @@ def mapping(name: str, *, uuid: str = "u1", at: datetime = START) -> dict[str, o
 
 
 def error(code: str, *, status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "TheCall")
+    response = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "TheCall")
 
 
 def test_a_queue_without_a_mapping_has_no_forwarder(forwarders: LambdaForwarders) -> None:

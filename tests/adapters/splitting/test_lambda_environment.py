@@ -31,17 +31,17 @@ ALIAS_REGISTRY, ALIAS_SPLIT = replace(REGISTRY, target=ALIAS), replace(SPLIT, ta
 
 @dataclass
 class Lambda:
-    """A Lambda client that overrides fields of moto's configurations with `told`."""
+    """A Lambda client that overrides fields of moto's configurations with `overrides`."""
 
     client: object
-    told: dict[str, object] = field(default_factory=dict)
+    overrides: dict[str, object] = field(default_factory=dict)
     revisions: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.client, name)
 
     def get_function_configuration(self, **arguments: object) -> dict[str, object]:
-        return self.client.get_function_configuration(**arguments) | {"RevisionId": "r1"} | self.told
+        return self.client.get_function_configuration(**arguments) | {"RevisionId": "r1"} | self.overrides
 
     def update_function_configuration(self, *, RevisionId: str, **arguments: object) -> object:  # noqa: N803
         self.revisions.append(RevisionId)
@@ -117,14 +117,14 @@ def test_a_second_switch_changes_nothing(targets: LambdaTargets, functions: Lamb
 
 def test_a_function_is_changing_until_lambda_has_updated_it(targets: LambdaTargets, functions: Lambda) -> None:
     targets.switch(SPLIT, REGISTRY)
-    functions.told = {"LastUpdateStatus": "InProgress"}
+    functions.overrides = {"LastUpdateStatus": "InProgress"}
 
     assert targets.observe(SPLIT, REGISTRY) is TargetState.CHANGING
 
 
 def test_a_failed_update_is_repeated(targets: LambdaTargets, functions: Lambda) -> None:
     targets.switch(SPLIT, REGISTRY)
-    functions.told = {"LastUpdateStatus": "Failed", "LastUpdateStatusReason": "no network interface"}
+    functions.overrides = {"LastUpdateStatus": "Failed", "LastUpdateStatusReason": "no network interface"}
 
     state = targets.observe(SPLIT, REGISTRY)
     targets.switch(SPLIT, REGISTRY)
@@ -133,7 +133,7 @@ def test_a_failed_update_is_repeated(targets: LambdaTargets, functions: Lambda) 
 
 
 def test_variables_that_cannot_be_read_are_not_overwritten(targets: LambdaTargets, functions: Lambda) -> None:
-    functions.told = {"Environment": {"Error": {"ErrorCode": "KMSAccessDeniedException", "Message": "no"}}}
+    functions.overrides = {"Environment": {"Error": {"ErrorCode": "KMSAccessDeniedException", "Message": "no"}}}
 
     with pytest.raises(EffectRefused, match="cannot be read: KMSAccessDeniedException: no"):
         targets.switch(SPLIT, REGISTRY)
@@ -292,7 +292,7 @@ def test_a_function_whose_update_failed_is_not_published(
     functions.publish_version(FunctionName=NAME)
     functions.update_alias(FunctionName=NAME, Name="live", FunctionVersion="3")
     targets.switch_back(ALIAS_SPLIT, ALIAS_REGISTRY)
-    functions.told = {"LastUpdateStatus": "Failed", "StateReason": "out of addresses"}
+    functions.overrides = {"LastUpdateStatus": "Failed", "StateReason": "out of addresses"}
 
     with pytest.raises(EffectFailed, match="could not be changed: out of addresses"):
         targets.switch_back(ALIAS_SPLIT, ALIAS_REGISTRY)

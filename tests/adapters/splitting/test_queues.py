@@ -55,8 +55,8 @@ class Answering:
 
 
 def error(code: str, *, status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "TheCall")
+    response = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "TheCall")
 
 
 @pytest.fixture

@@ -57,9 +57,11 @@ class Parameter:
 
     def overwritten(self) -> list[dict[str, object]]:
         """Return a list that collects the PutParameter requests."""
-        told: list[dict[str, object]] = []
-        self.ssm.meta.events.register("provide-client-params.ssm.PutParameter", lambda params, **_: told.append(params))
-        return told
+        requests: list[dict[str, object]] = []
+        self.ssm.meta.events.register(
+            "provide-client-params.ssm.PutParameter", lambda params, **_: requests.append(params)
+        )
+        return requests
 
     def now(self):
         return self.ssm.get_parameter(Name=NAME)["Parameter"]["LastModifiedDate"] + self.later
@@ -139,7 +141,7 @@ def test_only_the_value_changes_and_it_is_restored_exactly(targets: SsmTargets, 
         value, Type="SecureString", KeyId="alias/mine", Description="whose", AllowedPattern=".*", Tier="Advanced"
     )
     before, source = parameter.settings, NameSource(SourceKind.VALUE, selector=".queue")
-    told = parameter.overwritten()
+    requests = parameter.overwritten()
 
     targets.switch(split(), registry(source))
     assert json.loads(parameter.value) == {"queue": DEPLOYED}
@@ -149,7 +151,7 @@ def test_only_the_value_changes_and_it_is_restored_exactly(targets: SsmTargets, 
     assert parameter.value == value
     assert parameter.settings == before
     # moto keeps a key that is not given again; SSM would use its default key.
-    assert [before.items() <= {**request, "LastModifiedUser": "N/A", "Labels": []}.items() for request in told] == [
+    assert [before.items() <= {**request, "LastModifiedUser": "N/A", "Labels": []}.items() for request in requests] == [
         True,
         True,
     ]
@@ -162,7 +164,7 @@ def test_policies_of_a_parameter_are_kept(targets: SsmTargets, parameter: Parame
 
     targets.switch(split(), registry())
 
-    assert [told["PolicyText"] for told in parameter.settings["Policies"]] == [str(policy)]
+    assert [policy_document["PolicyText"] for policy_document in parameter.settings["Policies"]] == [str(policy)]
 
 
 def test_only_the_version_of_the_old_value_is_stored(targets: SsmTargets, parameter: Parameter) -> None:

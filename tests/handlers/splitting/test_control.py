@@ -152,8 +152,8 @@ def started(stage: ControlStage) -> dict[str, Any]:
 def test_a_registry_is_applied_and_listed(stage):
     assert stage.ask("apply", documents=[REGISTRY])["result"] == {"targets": [APP]}
 
-    (told,) = stage.ask("registries")["result"]
-    assert (told["target"], told["documents"]) == (APP, [REGISTRY])
+    (registry,) = stage.ask("registries")["result"]
+    assert (registry["target"], registry["documents"]) == (APP, [REGISTRY])
 
 
 def test_a_registry_is_discovered(stage):
@@ -164,10 +164,10 @@ def test_a_registry_is_discovered(stage):
 
 
 def test_a_start_requests_a_reconcile(stage):
-    told = started(stage)
+    reply = started(stage)
 
-    (queue,) = told["queues"]
-    assert told["environment"] == {"QUEUE": queue["url"]}
+    (queue,) = reply["queues"]
+    assert reply["environment"] == {"QUEUE": queue["url"]}
     assert queue["temporary"].startswith(PREFIX)
     (message,) = stage.bodies(stage.control_queue_url)
     assert json.loads(message)["command"] == "reconcile"
@@ -175,13 +175,13 @@ def test_a_start_requests_a_reconcile(stage):
 
 
 def test_a_reconcile_creates_the_queues_and_requests_the_next_one(stage):
-    told = started(stage)
+    reply = started(stage)
     (message,) = stage.bodies(stage.control_queue_url)
 
     assert handler(batch(record_of(message)), None) == {"batchItemFailures": []}
 
     assert len(stage.temporary_queues()) == 2
-    assert told["queues"][0]["temporary"] in stage.temporary_queues()
+    assert reply["queues"][0]["temporary"] in stage.temporary_queues()
 
 
 def test_status_has_the_splits(stage):
@@ -197,9 +197,9 @@ def test_status_has_the_splits(stage):
 def test_an_audit_has_the_recipient_of_a_message(stage):
     answer_with(EVENTS)
 
-    told = stage.ask("audit", message_id="1", days=2)
+    reply = stage.ask("audit", message_id="1", days=2)
 
-    assert [(event["outcome"], event["destination"]) for event in told["result"]["events"]] == [
+    assert [(event["outcome"], event["destination"]) for event in reply["result"]["events"]] == [
         ("session", "mirrord-1"),
         ("deployed", "mirrord-0"),
     ]
@@ -264,7 +264,7 @@ def test_a_reply_that_is_too_long_is_an_error(stage):
     control_wiring.replies().result("signalbox-split-reply-ann", "1", "x" * 1_100_000)
 
     (reply,) = stage.bodies(stage.reply_queue_url)
-    assert "longer than a message" in json.loads(reply)["error"]
+    assert "exceeds the size of a message" in json.loads(reply)["error"]
 
 
 def test_the_schedule_requests_a_reconcile_for_each_split(stage):

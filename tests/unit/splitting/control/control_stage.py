@@ -95,7 +95,7 @@ class ControlStage:
             record=self.events.extend,
             timings=TIMINGS,
         )
-        self.desk = ControlService(self.ports)
+        self.service = ControlService(self.ports)
         self.knows(APP, *(originals or (MEMES,)))
 
     def knows(self, target: Target, *originals: QueueName) -> None:
@@ -110,10 +110,10 @@ class ControlStage:
 
     def ask(self, command: str, **fields: object) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **fields})
-        return self.obey(envelope.command(COMMANDS))
+        return self.execute(envelope.command(COMMANDS))
 
-    def obey(self, command: Command) -> Any:
-        return self.desk.answer(command)
+    def execute(self, command: Command) -> Any:
+        return self.service.answer(command)
 
     def start(self, session: str = "ann", *, color: str = "red", target: Target = APP, **fields: object) -> Any:
         wanted = {"target": str(target), "session": session, "owner": f"{session}@laptop", "config": config(color)}
@@ -132,7 +132,7 @@ class ControlStage:
             for session in alive:
                 self.heartbeat(session)
             for command in self.control_queue.due():
-                self.obey(command)
+                self.execute(command)
 
     def split(self, target: Target = APP) -> Split | None:
         stored = self.memory.splits.find(target)
@@ -150,7 +150,7 @@ class ControlStage:
         self.pass_time(15, alive=sessions)
         return self
 
-    def told(self) -> list[tuple[str, str]]:
+    def outcomes(self) -> list[tuple[str, str]]:
         return [(event.kind, event.outcome) for event in self.events]
 
 

@@ -94,9 +94,9 @@ def test_registries_are_stored_by_target_with_their_property_lists():
     theirs = new(new_queue({"env": "Q"}, queueConfig="options"), name=OTHER_APP.name)
     ours = [old({"one": old_queue()}), old({"two": old_queue()})]
 
-    told = stage.ask("apply", documents=[ours[0], None, theirs, lists, ours[1]])
+    result = stage.ask("apply", documents=[ours[0], None, theirs, lists, ours[1]])
 
-    assert told == {"targets": ["lambda/meme-app", "lambda/other-app"]}
+    assert result == {"targets": ["lambda/meme-app", "lambda/other-app"]}
     listed = {one["target"]: one["documents"] for one in stage.ask("registries")}
     assert listed == {"lambda/meme-app": [*ours, lists], "lambda/other-app": [theirs, lists]}
 
@@ -190,10 +190,10 @@ def test_status_has_the_splits_with_counts_and_problems():
     split = stage.split()
     assert split is not None
 
-    (told,) = stage.ask("status")["splits"]
+    (result,) = stage.ask("status")["splits"]
 
-    assert told["target_reads"] == "temporary"
-    assert told["queues"] == [
+    assert result["target_reads"] == "temporary"
+    assert result["queues"] == [
         {
             "queue_id": "memes",
             "original": MEMES,
@@ -203,9 +203,9 @@ def test_status_has_the_splits_with_counts_and_problems():
             "in_flight": 0,
         }
     ]
-    (queue,) = told["sessions"][0]["queues"]
+    (queue,) = result["sessions"][0]["queues"]
     assert (queue["temporary"], queue["waiting"], queue["in_flight"]) == (stage.session_queue(), 0, 0)
-    assert stage.ask("status", target="lambda/meme-app")["splits"] == [told]
+    assert stage.ask("status", target="lambda/meme-app")["splits"] == [result]
     assert stage.ask("status", target="lambda/other")["splits"] == []
 
 
@@ -217,20 +217,20 @@ def test_status_works_without_the_target_and_the_queues():
         raise EffectFailed("Throttling")
 
     stage.targets.observe = failing
-    (told,) = stage.ask("status")["splits"]
+    (result,) = stage.ask("status")["splits"]
 
-    assert told["target_reads"] == "unknown"
-    assert (told["queues"][0]["waiting"], told["queues"][0]["forwarding"]) == (None, "absent")
+    assert result["target_reads"] == "unknown"
+    assert (result["queues"][0]["waiting"], result["queues"][0]["forwarding"]) == (None, "absent")
 
 
 def test_status_has_the_unreadable_splits():
     stage = ControlStage().ready("ann")
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/other-app", "version 2")]
 
-    told = stage.ask("status")
+    result = stage.ask("status")
 
-    assert [split["target"] for split in told["splits"]] == ["lambda/meme-app"]
-    assert told["unreadable"] == [{"target": "lambda/other-app", "reason": "version 2"}]
+    assert [split["target"] for split in result["splits"]] == ["lambda/meme-app"]
+    assert result["unreadable"] == [{"target": "lambda/other-app", "reason": "version 2"}]
 
 
 def test_explain_evaluates_the_live_sessions():
@@ -238,9 +238,9 @@ def test_explain_evaluates_the_live_sessions():
     stage.stop("ann")
     red = {"Body": "x", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "bob and ann"}}}
 
-    told = stage.ask("explain", target="lambda/meme-app", queue_id="memes", messages=[red])
+    result = stage.ask("explain", target="lambda/meme-app", queue_id="memes", messages=[red])
 
-    (decision,) = told["decisions"]
+    (decision,) = result["decisions"]
     assert decision["owner"] == "bob"
     assert [verdict["session"] for verdict in decision["verdicts"]] == ["bob"]
 
@@ -261,10 +261,10 @@ def test_explain_refuses_unknown_splits_and_queues_and_too_many_messages():
 def test_explain_uses_the_claims_on_the_named_queue():
     stage = ControlStage(MEMES, QueueName("cats"))
 
-    told = stage.start()
+    result = stage.start()
 
-    assert [queue["queue_id"] for queue in told["queues"]] == ["memes", "cats"]
-    assert set(told["environment"]) == {"MEMES_QUEUE", "CATS_QUEUE"}
+    assert [queue["queue_id"] for queue in result["queues"]] == ["memes", "cats"]
+    assert set(result["environment"]) == {"MEMES_QUEUE", "CATS_QUEUE"}
 
 
 def test_an_audit_has_the_events_of_a_message_in_the_last_days():

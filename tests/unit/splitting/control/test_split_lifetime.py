@@ -21,18 +21,18 @@ from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER
 def test_the_reply_to_start_has_the_queues_and_environment_before_they_exist():
     stage = ControlStage()
 
-    told = stage.start()
+    status = stage.start()
 
-    assert (told["session"], told["target"], told["owner"], told["phase"]) == (
+    assert (status["session"], status["target"], status["owner"], status["phase"]) == (
         "ann",
         "lambda/meme-app",
         "ann@laptop",
         "starting",
     )
-    (queue,) = told["queues"]
+    (queue,) = status["queues"]
     assert queue["original"] == MEMES
     assert queue["url"] == f"https://sqs/1/{queue['temporary']}"
-    assert told["environment"] == {"MEMES_QUEUE": queue["temporary"]}
+    assert status["environment"] == {"MEMES_QUEUE": queue["temporary"]}
     assert stage.queues.queues == {}
 
 
@@ -45,7 +45,7 @@ def test_a_session_is_ready_when_everything_is_created_and_switched():
     assert stage.heartbeat()["phase"] == "ready"
     assert stage.targets.switches == [("switch", APP)]
     assert stage.forwarders.states[MEMES].state is ForwardingState.ON
-    assert stage.told() == [("session", "started"), ("session", "ready")]
+    assert stage.outcomes() == [("session", "started"), ("session", "ready")]
     assert stage.control_queue.asked == []
 
 
@@ -61,7 +61,7 @@ def test_the_last_stop_undoes_the_split():
     assert stage.targets.states[APP] is TargetState.ORIGINAL
     assert stage.memory.locks.held == {}
     assert stage.memory.annotations.annotations == {}
-    assert stage.told()[-1] == ("session", "ended")
+    assert stage.outcomes()[-1] == ("session", "ended")
     assert stage.heartbeat() == {"session": "ann", "phase": "gone"}
     assert stage.stop() == {"session": "ann", "phase": "gone"}
 
@@ -88,7 +88,7 @@ def test_an_identical_start_changes_nothing():
 
     assert again["queues"] == first["queues"]
     assert again["started_at"] == first["started_at"]
-    assert stage.told() == [("session", "started")]
+    assert stage.outcomes() == [("session", "started")]
 
 
 def test_another_session_of_the_same_name_is_refused():
@@ -127,9 +127,9 @@ def test_a_changed_registry_applies_to_the_next_split():
     stage = ControlStage().ready("ann")
 
     stage.knows(APP, QueueName("other"))
-    told = stage.start("bob", color="blue")
+    status = stage.start("bob", color="blue")
 
-    assert [queue["original"] for queue in told["queues"]] == [MEMES]
+    assert [queue["original"] for queue in status["queues"]] == [MEMES]
     for name in ("ann", "bob"):
         stage.stop(name)
     stage.pass_time(150)
@@ -159,14 +159,14 @@ def test_a_session_cannot_join_while_its_split_is_undone_and_starts_anew_afterwa
 
 def test_a_refused_start_is_undone_with_the_reason():
     stage = ControlStage()
-    told = stage.start()
-    (name,) = (queue["temporary"] for queue in told["queues"])
+    status = stage.start()
+    (name,) = (queue["temporary"] for queue in status["queues"])
     stage.queues.refused[name] = f"AccessDenied: queue {name!r}"
 
     stage.pass_time(5, alive=["ann"])
-    heard = stage.heartbeat()
+    status = stage.heartbeat()
 
-    assert (heard["phase"], heard["reason"]) == ("ending", f"AccessDenied: queue {name!r}")
+    assert (status["phase"], status["reason"]) == ("ending", f"AccessDenied: queue {name!r}")
     stage.pass_time(60)
     assert stage.split() is None
     assert stage.queues.queues == {}
@@ -190,11 +190,11 @@ def test_a_temporary_failure_is_retried_and_reported():
     stage.start()
     stage.pass_time(6, alive=["ann"])
 
-    told = stage.heartbeat()
+    status = stage.heartbeat()
     stage.targets.failing.clear()
     stage.pass_time(12, alive=["ann"])
 
-    assert (told["phase"], told["notes"]) == ("starting", ["Throttling: meme-app"])
+    assert (status["phase"], status["notes"]) == ("starting", ["Throttling: meme-app"])
     assert stage.heartbeat()["phase"] == "ready"
 
 
@@ -314,7 +314,7 @@ def test_a_redelivered_message_starts_no_second_chain():
     ((_, command),) = stage.control_queue.asked
 
     stage.pass_time(1)
-    stage.obey(command)
+    stage.execute(command)
 
     assert len(stage.control_queue.asked) == 1
 
@@ -443,9 +443,9 @@ def test_a_filter_that_is_too_slow_ends_its_session_and_not_the_return():
     stage.stop("ann")
     stage.pass_time(15, alive=["bob", "slow"])
 
-    heard = stage.heartbeat("slow")
-    assert heard["phase"] == "ending"
-    assert heard["reason"].startswith("filter too slow")
+    status = stage.heartbeat("slow")
+    assert status["phase"] == "ending"
+    assert status["reason"].startswith("filter too slow")
     assert stage.sender.bodies(stage.split().queues[0].deployed) == ["x"]
 
 

@@ -9,10 +9,10 @@ RECORD = split(Stage.SPLIT, session())
 
 
 def test_a_summary_has_the_queues_and_the_sessions():
-    (told,) = summary([StoredSplit(RECORD, 1, ())])
+    (document,) = summary([StoredSplit(RECORD, 1, ())])
 
     (queue,), (share,) = RECORD.queues, RECORD.sessions
-    assert told == {
+    assert document == {
         "target": str(RECORD.target),
         "stage": "split",
         "since": RECORD.since.isoformat(),
@@ -30,7 +30,7 @@ def test_a_summary_has_the_queues_and_the_sessions():
 
 
 def test_an_unreadable_split_has_its_reason_and_hides_no_other():
-    told = summary([StoredSplit(RECORD, 1, ()), UnreadableSplit("ecs/a/b", "too new")])
+    documents = summary([StoredSplit(RECORD, 1, ()), UnreadableSplit("ecs/a/b", "too new")])
 
-    assert told[0] == {"target": "ecs/a/b", "unreadable": "too new"}
-    assert [one["target"] for one in told] == ["ecs/a/b", str(RECORD.target)]
+    assert documents[0] == {"target": "ecs/a/b", "unreadable": "too new"}
+    assert [one["target"] for one in documents] == ["ecs/a/b", str(RECORD.target)]

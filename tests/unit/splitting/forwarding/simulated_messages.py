@@ -59,8 +59,8 @@ class Messages:
             return
         for entry in entries:
             self.world.burn()
-            told = return_request(entry.message(is_fifo=original.endswith(".fifo")))
-            self._put(original, entry, str(told.get("MessageDeduplicationId", "")), "restore")
+            request = return_request(entry.message(is_fifo=original.endswith(".fifo")))
+            self._put(original, entry, str(request.get("MessageDeduplicationId", "")), "restore")
             self.world.burn()
             self.world.queues[name].delete(entry)
 
@@ -107,9 +107,9 @@ class Messages:
             elif batch.destination not in self.world.queues:
                 work.fail(delivery.message.message_id)
             else:
-                told = outgoing(delivery.message)
-                assert told["MessageBody"] == str(entry.key)
-                self._put(batch.destination, entry, str(told.get("MessageDeduplicationId", "")), how)
+                request = outgoing(delivery.message)
+                assert request["MessageBody"] == str(entry.key)
+                self._put(batch.destination, entry, str(request.get("MessageDeduplicationId", "")), how)
 
     def _put(self, queue: QueueName, entry: Entry, deduplication_id: str, how: str) -> None:
         number = next(self.world.numbers)

@@ -59,12 +59,12 @@ def test_a_message_is_forwarded_as_it_was_sent():
 
 def test_a_returned_message_has_a_new_deduplication_id_that_retries_repeat():
     message_ = Message.parse(FULL)
-    told = return_request(message_)
+    request = return_request(message_)
 
-    assert told["MessageDeduplicationId"] != "d"
-    assert len(told["MessageDeduplicationId"]) == 64  # SQS allows 128
-    assert told == return_request(message_)
-    assert {**told, "MessageDeduplicationId": "d"} == outgoing(message_)
+    assert request["MessageDeduplicationId"] != "d"
+    assert len(request["MessageDeduplicationId"]) == 64  # SQS allows 128
+    assert request == return_request(message_)
+    assert {**request, "MessageDeduplicationId": "d"} == outgoing(message_)
     assert return_request(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
 
 

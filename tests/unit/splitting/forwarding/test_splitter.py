@@ -54,16 +54,16 @@ def session(name: str, color: str, *, mode: str = "steal", **changes: Any) -> Sp
 def message(
     body: str, color: str = "", *, group: str | None = None, received_at: datetime | None = START, attempt: int = 1
 ) -> Message:
-    told = {"ApproximateReceiveCount": str(attempt), "SentTimestamp": str(milliseconds(START))}
+    attributes = {"ApproximateReceiveCount": str(attempt), "SentTimestamp": str(milliseconds(START))}
     if received_at is not None:
-        told["ApproximateFirstReceiveTimestamp"] = str(milliseconds(received_at))
+        attributes["ApproximateFirstReceiveTimestamp"] = str(milliseconds(received_at))
     if group is not None:
-        told |= {"MessageGroupId": group, "MessageDeduplicationId": f"d-{body}"}
+        attributes |= {"MessageGroupId": group, "MessageDeduplicationId": f"d-{body}"}
     document: dict[str, object] = {
         "MessageId": f"id-{body}",
         "ReceiptHandle": f"handle-{body}",
         "Body": body,
-        "Attributes": told,
+        "Attributes": attributes,
     }
     if color:
         document["MessageAttributes"] = {"color": {"DataType": "String", "StringValue": color}}

@@ -95,13 +95,13 @@ def test_a_dead_letter_has_its_reason():
 
 
 def test_no_event_contains_a_body_or_attributes():
-    told = [
+    recorded = [
         *events.routed(MESSAGE, STOLEN, split=SPLIT, queue=QUEUE, at=NOW),
         events.returned(MESSAGE, STOLEN, left_by=BOB, split=SPLIT, queue=QUEUE, at=NOW),
         events.dead_letter(MESSAGE, target=SPLIT.target, original=MEMES, reason="refused", at=NOW),
     ]
 
-    assert not any(word in event.to_json() for event in told for word in ("secret", "color", "crimson"))
+    assert not any(word in event.to_json() for event in recorded for word in ("secret", "color", "crimson"))
 
 
 def test_a_session_event_is_identified_by_name_and_start():

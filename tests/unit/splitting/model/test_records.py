@@ -80,7 +80,7 @@ def test_a_record_names_its_version_and_is_readable_by_people():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("not JSON", "JSONDecodeError"),
         ("[]", "TypeError"),
@@ -94,8 +94,8 @@ def test_a_record_names_its_version_and_is_readable_by_people():
     ],
     ids=["no-json", "list", "empty", "newer", "incomplete", "stage", "target", "tags", "queues"],
 )
-def test_a_record_of_another_form_is_not_read_partially(text, told):
-    with pytest.raises(UnreadableRecord, match=told):
+def test_a_record_of_another_form_is_not_read_partially(text, reason):
+    with pytest.raises(UnreadableRecord, match=reason):
         read_record(text)
 
 

@@ -34,7 +34,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stage = ControlStage()
         self.found = MemoryFoundQueues()
-        self.desk = OrphanQueueSweeper(
+        self.sweeper = OrphanQueueSweeper(
             self.stage.memory.splits, self.found, self.stage.queues, self.stage.time, stage="signalbox"
         )
 
@@ -48,7 +48,7 @@ def test_a_temporary_queue_that_no_split_knows_is_deleted_after_a_day():
     sweep = Sweep()
     sweep.add()
 
-    assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == [STRAY]
+    assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == [STRAY]
     assert sweep.found.deleted == [STRAY]
 
 
@@ -59,18 +59,18 @@ def test_new_used_and_foreign_queues_are_kept():
     sweep.add("mirrord-theirs", **{STAGE_TAG: "other"})
     sweep.add("mirrord-rendezvous", **{CAPABILITY_TAG: "rendezvous"})
 
-    assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == []
+    assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == []
 
 
 def test_queues_of_a_split_are_kept():
     sweep = Sweep()
-    told = sweep.stage.start()
+    status = sweep.stage.start()
     split = sweep.stage.split()
     assert split is not None
-    sweep.add(told["queues"][0]["temporary"])
+    sweep.add(status["queues"][0]["temporary"])
     sweep.add(split.queues[0].deployed)
 
-    assert list(sweep.desk.delete_orphans(prefix="mirrord-")) == []
+    assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == []
 
 
 def test_nothing_is_deleted_while_a_split_is_unreadable():
@@ -80,7 +80,7 @@ def test_nothing_is_deleted_while_a_split_is_unreadable():
     sweep.stage.memory.splits.unreadable = [UnreadableSplit("lambda/meme-app", "version 2")]
 
     with pytest.raises(UnreadableRecord, match="lambda/meme-app"):
-        list(sweep.desk.delete_orphans(prefix="mirrord-"))
+        list(sweep.sweeper.delete_orphans(prefix="mirrord-"))
     assert sweep.found.deleted == []
 
 
@@ -99,4 +99,4 @@ def test_a_reply_queue_is_deleted_after_its_lifetime(tags, is_deleted):
     sweep = Sweep()
     sweep.add(f"{REPLIES}ann", **tags)
 
-    assert bool(list(sweep.desk.delete_reply_queues(prefix=REPLIES))) is is_deleted
+    assert bool(list(sweep.sweeper.delete_reply_queues(prefix=REPLIES))) is is_deleted
