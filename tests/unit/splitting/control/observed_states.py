@@ -67,7 +67,7 @@ def holding(waiting: int = 0, in_flight: int = 0, *, created_at: datetime = LONG
     return TemporaryQueue(created_at, tuple(Sample(ago(120 - 30 * n), waiting, in_flight) for n in range(5)))
 
 
-def world(target: TargetState, forwarder: Forwarder | None = None, **queues: TemporaryQueue) -> ObservedState:
+def observed(target: TargetState, forwarder: Forwarder | None = None, **queues: TemporaryQueue) -> ObservedState:
     named = {QueueName(name.replace("_", "-").replace("-fifo", ".fifo")): queue for name, queue in queues.items()}
     forwarders = dict.fromkeys((MEMES, ORDERS), forwarder) if forwarder else {}
     return ObservedState(target, forwarders, named)

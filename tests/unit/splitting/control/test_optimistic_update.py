@@ -78,7 +78,7 @@ def test_no_call_is_unfinished_if_forwarding_never_started():
     seen = stage.memory.splits.find(APP)
     assert seen is not None
 
-    world = observe(stage.ports, seen.split, stage.ports.registry_of(seen), now=stage.time.now())
+    observed = observe(stage.ports, seen.split, stage.ports.registry_of(seen), now=stage.time.now())
 
-    assert world.forwarder(ORDERS).state is ForwardingState.ON
-    assert world.forwarder(ORDERS).unfinished == 0
+    assert observed.forwarder(ORDERS).state is ForwardingState.ON
+    assert observed.forwarder(ORDERS).unfinished == 0

@@ -38,10 +38,10 @@ from tests.unit.splitting.control.observed_states import (
     ago,
     ending,
     holding,
+    observed,
     on,
     session,
     split,
-    world,
 )
 
 
@@ -49,7 +49,7 @@ def test_a_start_creates_all_queues_first():
     starting = session(phase=Phase.STARTING, since=NOW)
     record = split(Stage.STARTING, starting, since=NOW)
 
-    assert actions(record, world(TargetState.ORIGINAL)) == [
+    assert actions(record, observed(TargetState.ORIGINAL)) == [
         CreateQueue("ann-memes", MEMES, ANN),
         CreateQueue("deployed-memes", MEMES),
     ]
@@ -61,24 +61,24 @@ def test_the_target_is_switched_when_its_queues_are_usable(target):
     new = {"ann_memes": holding(), "deployed_memes": holding(created_at=ago(0.5))}
     usable = new | {"deployed_memes": holding(created_at=ago(1))}
 
-    assert actions(record, world(target, **new)) == []
-    assert actions(record, world(target, **usable)) == [SwitchTarget()]
+    assert actions(record, observed(target, **new)) == []
+    assert actions(record, observed(target, **usable)) == [SwitchTarget()]
 
 
 def test_forwarding_starts_only_when_the_target_reads_its_temporary_queue():
     starting = session(phase=Phase.STARTING, since=NOW)
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.STARTING, starting, since=NOW), world(TargetState.CHANGING, **queues)) == []
-    assert actions(split(Stage.STARTING, starting, since=NOW), world(TargetState.TEMPORARY, **queues)) == [
+    assert actions(split(Stage.STARTING, starting, since=NOW), observed(TargetState.CHANGING, **queues)) == []
+    assert actions(split(Stage.STARTING, starting, since=NOW), observed(TargetState.TEMPORARY, **queues)) == [
         MoveSplit(Stage.SPLIT)
     ]
-    assert actions(split(Stage.SPLIT, starting, since=NOW), world(TargetState.TEMPORARY, **queues)) == [
+    assert actions(split(Stage.SPLIT, starting, since=NOW), observed(TargetState.TEMPORARY, **queues)) == [
         MoveSession(ANN, Phase.MATCHING, effective_at=NOW)
     ]
     matching = session(phase=Phase.MATCHING)
-    assert actions(split(Stage.SPLIT, matching), world(TargetState.TEMPORARY, **queues)) == [StartForwarding(MEMES)]
-    assert actions(split(Stage.SPLIT, matching), world(TargetState.TEMPORARY, on(), **queues)) == [
+    assert actions(split(Stage.SPLIT, matching), observed(TargetState.TEMPORARY, **queues)) == [StartForwarding(MEMES)]
+    assert actions(split(Stage.SPLIT, matching), observed(TargetState.TEMPORARY, on(), **queues)) == [
         MoveSession(ANN, Phase.READY)
     ]
 
@@ -90,11 +90,13 @@ def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
     record = split(Stage.SPLIT, starting, originals=[ORDERS], since=NOW)
     effective_at = NOW + TIMINGS.settle
 
-    assert actions(record, world(TargetState.TEMPORARY, **queues)) == [
+    assert actions(record, observed(TargetState.TEMPORARY, **queues)) == [
         MoveSession(ANN, Phase.MATCHING, effective_at=effective_at)
     ]
     matching = session(ANN, Phase.MATCHING, ORDERS, effective_at=effective_at)
-    assert actions(split(Stage.SPLIT, matching, originals=[ORDERS]), world(TargetState.TEMPORARY, on(), **queues)) == []
+    assert (
+        actions(split(Stage.SPLIT, matching, originals=[ORDERS]), observed(TargetState.TEMPORARY, on(), **queues)) == []
+    )
     assert not matching.counts_for(ORDERS, NOW)
     assert matching.counts_for(ORDERS, effective_at)
 
@@ -102,7 +104,7 @@ def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
 def test_a_second_session_does_not_touch_the_target():
     """Wire page, A.4 step 2."""
     record = split(Stage.SPLIT, session(), session(BOB, Phase.STARTING, since=NOW))
-    found = world(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())
+    found = observed(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())
 
     assert actions(record, found) == [CreateQueue("bob-memes", MEMES, BOB)]
     assert not is_at_rest(record)
@@ -111,7 +113,7 @@ def test_a_second_session_does_not_touch_the_target():
 def test_a_split_with_ready_sessions_is_at_rest():
     record = split(Stage.SPLIT, session())
 
-    assert actions(record, world(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())) == []
+    assert actions(record, observed(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())) == []
     assert is_at_rest(record)
 
 
@@ -121,7 +123,7 @@ def test_a_split_without_sessions_is_not_at_rest():
 
 
 def test_a_redeployed_target_is_switched_again():
-    found = world(TargetState.ORIGINAL, on(), ann_memes=holding(), deployed_memes=holding())
+    found = observed(TargetState.ORIGINAL, on(), ann_memes=holding(), deployed_memes=holding())
 
     assert actions(split(Stage.SPLIT, session()), found) == [SwitchTarget()]
 
@@ -131,10 +133,10 @@ def test_a_target_that_does_not_switch_in_time_ends_the_sessions_with_the_reason
     record = split(Stage.STARTING, session(phase=Phase.STARTING, since=ago(121)), since=ago(121))
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(record, world(TargetState.CHANGING, **queues)) == [
+    assert actions(record, observed(TargetState.CHANGING, **queues)) == [
         MoveSession(ANN, Phase.ENDING, "target lambda/meme-app did not read from its temporary queues after 120 s")
     ]
-    assert actions(record, world(TargetState.ORIGINAL)) == [
+    assert actions(record, observed(TargetState.ORIGINAL)) == [
         MoveSession(ANN, Phase.ENDING, "its temporary queues were not there after 120 s")
     ]
 
@@ -144,39 +146,41 @@ def test_a_failed_start_is_undone_completely():
     failed = ending(effective_at=None)
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.STARTING, failed), world(TargetState.MIXED, **queues)) == [DeleteQueue("ann-memes")]
-    assert actions(split(Stage.STARTING, failed), world(TargetState.MIXED, deployed_memes=holding())) == [
+    assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, **queues)) == [DeleteQueue("ann-memes")]
+    assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, deployed_memes=holding())) == [
         ForgetSession(ANN)
     ]
-    assert actions(split(Stage.STARTING), world(TargetState.MIXED, deployed_memes=holding())) == [
+    assert actions(split(Stage.STARTING), observed(TargetState.MIXED, deployed_memes=holding())) == [
         MoveSplit(Stage.RESTORING)
     ]
     restoring = split(Stage.RESTORING, was_split=False)
-    assert actions(restoring, world(TargetState.MIXED, deployed_memes=holding())) == [SwitchTargetBack()]
-    assert actions(restoring, world(TargetState.CHANGING, deployed_memes=holding())) == []
-    assert actions(restoring, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
+    assert actions(restoring, observed(TargetState.MIXED, deployed_memes=holding())) == [SwitchTargetBack()]
+    assert actions(restoring, observed(TargetState.CHANGING, deployed_memes=holding())) == []
+    assert actions(restoring, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
     cleaning = split(Stage.CLEANING, was_split=False)
-    assert actions(cleaning, world(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
-    assert actions(cleaning, world(TargetState.ORIGINAL)) == [ForgetSplit()]
+    assert actions(cleaning, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [
+        DeleteQueue("deployed-memes")
+    ]
+    assert actions(cleaning, observed(TargetState.ORIGINAL)) == [ForgetSplit()]
 
 
 def test_a_session_without_heartbeats_ends():
     record = split(Stage.SPLIT, session(heartbeat_at=ago(61)), session(BOB))
 
-    assert actions(record, world(TargetState.TEMPORARY, on())) == [
+    assert actions(record, observed(TargetState.TEMPORARY, on())) == [
         MoveSession(ANN, Phase.ENDING, "no sign of life since 2026-11-21T11:58:59+00:00")
     ]
 
 
 def test_a_deleted_target_ends_its_sessions_and_is_not_switched_back():
-    assert actions(split(Stage.SPLIT, session()), world(TargetState.GONE, on())) == [
+    assert actions(split(Stage.SPLIT, session()), observed(TargetState.GONE, on())) == [
         MoveSession(ANN, Phase.ENDING, "target lambda/meme-app does not exist any more")
     ]
-    assert actions(split(Stage.DRAINING), world(TargetState.GONE, deployed_memes=holding(3))) == [
+    assert actions(split(Stage.DRAINING), observed(TargetState.GONE, deployed_memes=holding(3))) == [
         MoveSplit(Stage.RESTORING)
     ]
-    assert actions(split(Stage.RESTORING), world(TargetState.GONE)) == [MoveSplit(Stage.CLEANING)]
-    assert actions(split(Stage.CLEANING), world(TargetState.GONE, deployed_memes=holding(3))) == [
+    assert actions(split(Stage.RESTORING), observed(TargetState.GONE)) == [MoveSplit(Stage.CLEANING)]
+    assert actions(split(Stage.CLEANING), observed(TargetState.GONE, deployed_memes=holding(3))) == [
         ReturnMessages("deployed-memes", MEMES, to_original=True)
     ]
 

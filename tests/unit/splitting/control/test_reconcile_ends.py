@@ -39,11 +39,11 @@ from tests.unit.splitting.control.observed_states import (
     ago,
     ending,
     holding,
+    observed,
     off,
     on,
     session,
     split,
-    world,
 )
 
 
@@ -60,7 +60,7 @@ from tests.unit.splitting.control.observed_states import (
 )
 def test_a_session_ends_when_its_messages_are_returned(since, queue, expected):
     record = split(Stage.SPLIT, ending(since=since), session(BOB))
-    found = world(TargetState.TEMPORARY, on(), ann_memes=queue, bob_memes=holding(), deployed_memes=holding())
+    found = observed(TargetState.TEMPORARY, on(), ann_memes=queue, bob_memes=holding(), deployed_memes=holding())
 
     assert actions(record, found) == expected
 
@@ -68,12 +68,12 @@ def test_a_session_ends_when_its_messages_are_returned(since, queue, expected):
 def test_a_queue_of_copies_is_deleted_and_a_session_without_queues_removed():
     others = {"bob_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.SPLIT, ending(), session(BOB)), world(TargetState.TEMPORARY, on(), **others)) == [
+    assert actions(split(Stage.SPLIT, ending(), session(BOB)), observed(TargetState.TEMPORARY, on(), **others)) == [
         ForgetSession(ANN)
     ]
     copies = ending(stolen=frozenset())
     assert actions(
-        split(Stage.SPLIT, copies, session(BOB)), world(TargetState.TEMPORARY, on(), ann_memes=holding(9), **others)
+        split(Stage.SPLIT, copies, session(BOB)), observed(TargetState.TEMPORARY, on(), ann_memes=holding(9), **others)
     ) == [DeleteQueue("ann-memes")]
 
 
@@ -103,14 +103,14 @@ QUEUES = {"ann_orders_fifo": holding(2), "bob_orders_fifo": holding(), "deployed
 def test_in_a_fifo_queue_forwarding_pauses_while_messages_are_returned(forwarder, since, expected):
     record = fifo(ending(ANN, ORDERS, since=since), session(BOB, Phase.READY, ORDERS))
 
-    assert actions(record, world(TargetState.TEMPORARY, forwarder, **QUEUES)) == expected
+    assert actions(record, observed(TargetState.TEMPORARY, forwarder, **QUEUES)) == expected
     assert record.is_closing(ORDERS)
 
 
 def test_forwarding_resumes_when_the_session_is_removed():
     record = fifo(session(BOB, Phase.READY, ORDERS))
 
-    assert actions(record, world(TargetState.TEMPORARY, off(), **QUEUES)) == [StartForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(), **QUEUES)) == [StartForwarding(ORDERS)]
     assert not record.is_closing(ORDERS)
 
 
@@ -119,7 +119,9 @@ def test_the_session_that_ended_first_is_emptied_first():
     record = replace(record, sessions=(*record.sessions[:2], session(SessionId("cyd"), Phase.READY, ORDERS)))
     queues = QUEUES | {"bob_orders_fifo": holding(4), "cyd_orders_fifo": holding()}
 
-    assert actions(record, world(TargetState.TEMPORARY, off(), **queues)) == [ReturnMessages("ann-orders.fifo", ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(), **queues)) == [
+        ReturnMessages("ann-orders.fifo", ORDERS)
+    ]
     heirs = record.heirs(record.sessions[0], ORDERS, received_at=NOW)
     assert [one.session_id for one in heirs] == ["bob", "cyd"]
     assert [one.session_id for one in record.heirs(record.sessions[1], ORDERS, received_at=NOW)] == ["cyd"]
@@ -139,18 +141,20 @@ def test_the_last_session_stays_until_its_fifo_queue_is_not_forwarded_any_more()
     record = fifo(last)
     deployed = {"deployed_orders_fifo": holding()}
 
-    assert actions(record, world(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(ORDERS)]
-    assert actions(record, world(TargetState.TEMPORARY, off(ago(30)), **deployed)) == []
-    assert actions(record, world(TargetState.TEMPORARY, off(unfinished=2), **deployed)) == [StartForwarding(ORDERS)]
-    assert actions(record, world(TargetState.TEMPORARY, off(), **deployed)) == [ForgetSession(ANN)]
+    assert actions(record, observed(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(ago(30)), **deployed)) == []
+    assert actions(record, observed(TargetState.TEMPORARY, off(unfinished=2), **deployed)) == [StartForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(), **deployed)) == [ForgetSession(ANN)]
 
 
 def test_after_the_last_session_forwarding_stops_and_the_target_drains():
     """Wire page, A.4 step 6."""
     deployed = {"deployed_memes": holding(3)}
 
-    assert actions(split(Stage.SPLIT), world(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(MEMES)]
-    assert actions(split(Stage.SPLIT), world(TargetState.TEMPORARY, off(), **deployed)) == [MoveSplit(Stage.DRAINING)]
+    assert actions(split(Stage.SPLIT), observed(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(MEMES)]
+    assert actions(split(Stage.SPLIT), observed(TargetState.TEMPORARY, off(), **deployed)) == [
+        MoveSplit(Stage.DRAINING)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,12 +174,12 @@ def test_draining(timeout, queue, since, expected):
     drain_timeout = None if timeout is None else timedelta(seconds=timeout)
     record = split(Stage.DRAINING, since=since, drain_timeout=drain_timeout)
 
-    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=queue)) == expected
+    assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=queue)) == expected
 
 
 def test_a_forwarder_is_deleted_when_it_has_settled():
     def forwarded(forwarder: Forwarder, stage: Stage = Stage.DRAINING) -> list[Action]:
-        return actions(split(stage, since=NOW), world(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
+        return actions(split(stage, since=NOW), observed(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
 
     assert forwarded(off(ago(59))) == []
     assert forwarded(off(SETTLED)) == [RemoveForwarding(MEMES)]
@@ -188,25 +192,25 @@ def test_a_queue_is_deleted_only_after_the_target_is_back_and_nothing_forwards()
     """Operator 3.119: the main output queue was deleted too early."""
     record = split(Stage.RESTORING)
 
-    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [SwitchTargetBack()]
-    assert actions(record, world(TargetState.CHANGING, deployed_memes=holding())) == []
-    assert actions(record, world(TargetState.ORIGINAL, off(ago(30)), deployed_memes=holding())) == []
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
+    assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=holding())) == [SwitchTargetBack()]
+    assert actions(record, observed(TargetState.CHANGING, deployed_memes=holding())) == []
+    assert actions(record, observed(TargetState.ORIGINAL, off(ago(30)), deployed_memes=holding())) == []
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
 
 
 def test_messages_that_the_target_left_are_returned_to_the_original():
     """With a drain time-out; mirrord loses it."""
     record = split(Stage.CLEANING)
 
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding(2))) == [
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding(2))) == [
         ReturnMessages("deployed-memes", MEMES, to_original=True)
     ]
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding(0, 2))) == []
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
-    assert actions(record, world(TargetState.ORIGINAL)) == [ForgetSplit()]
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding(0, 2))) == []
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
+    assert actions(record, observed(TargetState.ORIGINAL)) == [ForgetSplit()]
 
 
 def test_a_session_that_starts_during_draining_resumes_the_split():
     record = split(Stage.DRAINING, session(phase=Phase.STARTING, since=NOW))
 
-    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [MoveSplit(Stage.SPLIT)]
+    assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=holding())) == [MoveSplit(Stage.SPLIT)]

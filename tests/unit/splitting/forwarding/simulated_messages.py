@@ -37,15 +37,15 @@ class Arrival:
 class Messages:
     """Forwards and returns messages."""
 
-    world: "Simulation"
+    simulation: "Simulation"
 
     def give_back(self, name: QueueName, original: QueueName, *, to_original: bool) -> None:
-        split = self.world.split
+        split = self.simulation.split
         assert split is not None
-        if name not in self.world.queues:
+        if name not in self.simulation.queues:
             return
-        self.world.first_return.setdefault(name, next(self.world.numbers))
-        entries = self.world.queues[name].receive(10, now=self.world.seconds)
+        self.simulation.first_return.setdefault(name, next(self.simulation.numbers))
+        entries = self.simulation.queues[name].receive(10, now=self.simulation.seconds)
         if not to_original:
             session = next(one for one in split.sessions if one.queues[original] == name)
             self.forward(
@@ -58,11 +58,11 @@ class Messages:
             )
             return
         for entry in entries:
-            self.world.burn()
+            self.simulation.burn()
             request = return_request(entry.message(is_fifo=original.endswith(".fifo")))
             self._put(original, entry, str(request.get("MessageDeduplicationId", "")), "restore")
-            self.world.burn()
-            self.world.queues[name].delete(entry)
+            self.simulation.burn()
+            self.simulation.queues[name].delete(entry)
 
     def forward(
         self,
@@ -90,21 +90,21 @@ class Messages:
         work = FifoBatch(planned, is_fifo)
         while ready := work.take_ready():
             for batch in batches(chain.from_iterable(ready)):
-                self.world.burn()
+                self.simulation.burn()
                 self._send(batch, work, by_id, how)
-        self.world.burn()
+        self.simulation.burn()
         undone = work.not_done()
         for message in messages:
-            if message.message_id not in undone and source in self.world.queues:
-                self.world.queues[source].delete(by_id[message.message_id])
-                self.world.burn()
+            if message.message_id not in undone and source in self.simulation.queues:
+                self.simulation.queues[source].delete(by_id[message.message_id])
+                self.simulation.burn()
 
     def _send(self, batch: Batch, work: FifoBatch[tuple[Delivery, ...]], by_id: dict[str, Entry], how: str) -> None:
         for delivery in batch.deliveries:
             entry = by_id[delivery.message.message_id]
             if entry.color == POISON:
-                self.world.dead.append(entry.key)
-            elif batch.destination not in self.world.queues:
+                self.simulation.dead.append(entry.key)
+            elif batch.destination not in self.simulation.queues:
                 work.fail(delivery.message.message_id)
             else:
                 request = outgoing(delivery.message)
@@ -112,10 +112,10 @@ class Messages:
                 self._put(batch.destination, entry, str(request.get("MessageDeduplicationId", "")), how)
 
     def _put(self, queue: QueueName, entry: Entry, deduplication_id: str, how: str) -> None:
-        number = next(self.world.numbers)
+        number = next(self.simulation.numbers)
         copy = Entry(entry.key, entry.color, entry.group, deduplication_id or f"{number}", f"{queue}-{number}")
-        if self.world.queues[queue].send(copy):
-            self.world.arrivals.append(Arrival(number, entry.key, queue, how))
+        if self.simulation.queues[queue].send(copy):
+            self.simulation.arrivals.append(Arrival(number, entry.key, queue, how))
 
 
 def config_document(color: str, mode: str) -> dict[str, object]:

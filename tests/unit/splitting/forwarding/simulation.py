@@ -185,7 +185,7 @@ class Simulation:
                 if entries:
                     self.invoke(Invocation(original, self.split, entries, self.seconds))
 
-    def world(self) -> ObservedState:
+    def observed(self) -> ObservedState:
         reading = {read == original for original, read in self.reads.items()}
         target = TargetState.MIXED if len(reading) > 1 else TargetState.ORIGINAL
         if reading == {False}:
@@ -202,7 +202,7 @@ class Simulation:
         """Execute the next actions, until done or killed."""
         if self.split is None:
             return ()
-        actions = next_actions(self.split, self.world(), now=self.now, timings=TIMINGS)
+        actions = next_actions(self.split, self.observed(), now=self.now, timings=TIMINGS)
         for action in actions:
             self.burn()
             self.carry_out(action)
