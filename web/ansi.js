@@ -38,7 +38,9 @@ function overwritten(raw) {
 }
 
 function shown(piece, column = 0) {
-  const text = piece.replace(CONTROLS, (one) => (one === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + one.charCodeAt(0))));
+  const text = piece.replace(CONTROLS, (one) =>
+    one === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + one.charCodeAt(0)),
+  );
   if (!text.includes("\t")) return text;
   let expanded = "";
   for (const one of text) expanded += one === "\t" ? " ".repeat(TAB - ((column + expanded.length) % TAB)) : one;
@@ -69,11 +71,18 @@ function styled(before, codes) {
 
 function extended(numbers) {
   const kind = numbers.shift();
-  if (kind === 2) return `rgb(${numbers.splice(0, 3).map((one) => Math.min(one || 0, 255)).join(" ")})`;
+  if (kind === 2)
+    return `rgb(${numbers
+      .splice(0, 3)
+      .map((one) => Math.min(one || 0, 255))
+      .join(" ")})`;
   const index = Math.min(numbers.shift() ?? 0, 255);
   if (index < 8) return NAMES[index];
   if (index < 16) return `bright-${NAMES[index - 8]}`;
-  if (index >= 232) return `rgb(${Array(3).fill(8 + (index - 232) * 10).join(" ")})`;
+  if (index >= 232)
+    return `rgb(${Array(3)
+      .fill(8 + (index - 232) * 10)
+      .join(" ")})`;
   const level = (step) => (step ? 55 + 40 * step : 0);
   const cube = index - 16;
   return `rgb(${[Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map(level).join(" ")})`;

@@ -2,13 +2,13 @@
 
 import { count, el } from "./dom.js";
 import { LogView } from "./logview.js";
-import { LogModel, RecordModel, parsedName } from "./models.js";
+import { LogModel, parsedName, RecordModel } from "./models.js";
 import { OverviewView } from "./overview.js";
 import { RecordView } from "./recordview.js";
 import { showSignIn } from "./signin.js";
+import { Standing } from "./subscription.js";
 import { TopicsView } from "./topics.js";
 import { Client, Phase } from "./wamp.js";
-import { Standing } from "./subscription.js";
 
 const MODELS = { log: LogModel, record: RecordModel };
 const VIEWS = { log: LogView, record: RecordView };
@@ -21,7 +21,12 @@ class App {
     this.open = new Map(); // the models of what is open, by address
     this.main = el("main", { id: "main", tabindex: "-1" });
     this.tabs = el("ul", { class: "tabs" });
-    this.lamp = el("button", { class: "lamp", type: "button", onclick: () => this.client.wake() }, el("span", { class: "light", "aria-hidden": "true" }), el("span", { class: "words" }));
+    this.lamp = el(
+      "button",
+      { class: "lamp", type: "button", onclick: () => this.client.wake() },
+      el("span", { class: "light", "aria-hidden": "true" }),
+      el("span", { class: "words" }),
+    );
     this.announced = el("p", { class: "visually-hidden", role: "status" });
     addEventListener("hashchange", () => this.client && this.show());
     for (const name of ["online", "offline", "focus"]) addEventListener(name, () => this.client?.wake());
@@ -57,14 +62,27 @@ class App {
     this.root.replaceChildren(
       el("a", { class: "skip", href: "#main", onclick: (event) => this._skip(event) }, "Skip to content"),
       el(
-        "header", {},
-        el("a", { class: "brand", href: "#/topics" }, el("span", { class: "mark", "aria-hidden": "true" }), "Signalbox"),
-        el("span", { class: "realm", title: "Realm" }, realm), this.lamp,
+        "header",
+        {},
+        el(
+          "a",
+          { class: "brand", href: "#/topics" },
+          el("span", { class: "mark", "aria-hidden": "true" }),
+          "Signalbox",
+        ),
+        el("span", { class: "realm", title: "Realm" }, realm),
+        this.lamp,
         el("span", { class: "who" }, this.identity.authid ?? ""),
         el("button", { type: "button", class: "quiet", onclick: () => this.leave() }, "Sign out"),
       ),
-      el("nav", { "aria-label": "Views" }, el("ul", {}, this._link("topics", "Topics"), this._link("overview", "Overview")), this.tabs),
-      this.main, this.announced,
+      el(
+        "nav",
+        { "aria-label": "Views" },
+        el("ul", {}, this._link("topics", "Topics"), this._link("overview", "Overview")),
+        this.tabs,
+      ),
+      this.main,
+      this.announced,
     );
     for (const address of kept(realm)) this._model(address);
     if (!location.hash) history.replaceState(null, "", this.open.size ? `#/${[...this.open.keys()][0]}` : "#/topics");
@@ -94,11 +112,14 @@ class App {
 
   _view(kind, name) {
     if (kind === "overview") return new OverviewView(this.client);
-    if (!(kind in MODELS)) return new TopicsView(this.client, (as, opened) => { location.hash = `#/${as}/${encodeURIComponent(opened)}`; });
+    if (!(kind in MODELS))
+      return new TopicsView(this.client, (as, opened) => {
+        location.hash = `#/${as}/${encodeURIComponent(opened)}`;
+      });
     // A record is one topic: of several, only a log makes sense.
     const model = this._model(`${parsedName(name).match === "exact" ? kind : "log"}/${name}`);
     model.news = 0;
-    return model.view ??= new VIEWS[model.kind](model);
+    return (model.view ??= new VIEWS[model.kind](model));
   }
 
   _model(address) {
@@ -118,9 +139,20 @@ class App {
     const name = encodeURIComponent(model.name);
     model.badge = el("span", { class: "badge", hidden: true });
     return el(
-      "li", {},
-      el("a", { href: `#/${model.kind}/${name}`, title: `${model.kind} ${model.title}`, "data-address": address }, el("span", { class: `dot is-${model.kind}`, "aria-hidden": "true" }), el("span", { class: "name" }, el("bdi", {}, model.title)), model.badge),
-      el("button", { type: "button", class: "close", "aria-label": `Close ${model.title}`, onclick: () => this._close(address) }, "×"),
+      "li",
+      {},
+      el(
+        "a",
+        { href: `#/${model.kind}/${name}`, title: `${model.kind} ${model.title}`, "data-address": address },
+        el("span", { class: `dot is-${model.kind}`, "aria-hidden": "true" }),
+        el("span", { class: "name" }, el("bdi", {}, model.title)),
+        model.badge,
+      ),
+      el(
+        "button",
+        { type: "button", class: "close", "aria-label": `Close ${model.title}`, onclick: () => this._close(address) },
+        "×",
+      ),
     );
   }
 
@@ -180,28 +212,46 @@ class App {
     if (state.phase === Phase.WAITING) this.counting = setInterval(() => this._words(state), 1000);
     if (state.phase === Phase.REFUSED) this._refused(state);
     const said = SAID[state.phase];
-    if (said && said !== this.announced.textContent && (this.client.joins > 1 || state.phase !== Phase.LIVE)) this.announced.textContent = said;
+    if (said && said !== this.announced.textContent && (this.client.joins > 1 || state.phase !== Phase.LIVE))
+      this.announced.textContent = said;
   }
 
   _words({ phase, retryAt }) {
     const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
-    const words = { live: "Live", connecting: "Connecting …", waiting: seconds ? `Reconnecting in ${seconds} s` : "Reconnecting …", refused: "Ended", closed: "Signed out" };
+    const words = {
+      live: "Live",
+      connecting: "Connecting …",
+      waiting: seconds ? `Reconnecting in ${seconds} s` : "Reconnecting …",
+      refused: "Ended",
+      closed: "Signed out",
+    };
     this.lamp.querySelector(".words").textContent = words[phase];
   }
 
   _refused({ reason }) {
     const dialog = el(
-      "dialog", { class: "details", "aria-label": "The session ended" },
-      el("h2", {}, "The session ended"), el("p", {}, `${reason}.`),
+      "dialog",
+      { class: "details", "aria-label": "The session ended" },
+      el("h2", {}, "The session ended"),
+      el("p", {}, `${reason}.`),
       el("p", {}, "What was shown stays here. To go on, sign in again."),
-      el("form", { method: "dialog", class: "actions" }, el("button", {}, "Stay"), el("button", { type: "button", class: "primary", onclick: () => location.reload() }, "Sign in")),
+      el(
+        "form",
+        { method: "dialog", class: "actions" },
+        el("button", {}, "Stay"),
+        el("button", { type: "button", class: "primary", onclick: () => location.reload() }, "Sign in"),
+      ),
     );
     document.body.append(dialog);
     dialog.showModal();
   }
 }
 
-const SAID = { live: "Connected again.", waiting: "The connection is lost. Reconnecting.", refused: "The session ended." };
+const SAID = {
+  live: "Connected again.",
+  waiting: "The connection is lost. Reconnecting.",
+  refused: "The session ended.",
+};
 
 /** Return what stands in an address, also where somebody typed a sign that should have been written otherwise. */
 function decoded(text) {
@@ -239,7 +289,14 @@ async function start() {
     if (!answer.ok) throw new Error(`config.json: ${answer.status}`);
     new App(root, await answer.json()).signIn();
   } catch (error) {
-    root.replaceChildren(el("main", { class: "sign-in" }, el("h1", {}, "Signalbox"), el("p", { role: "alert" }, `The page cannot start: ${error.message}. Load it again.`)));
+    root.replaceChildren(
+      el(
+        "main",
+        { class: "sign-in" },
+        el("h1", {}, "Signalbox"),
+        el("p", { role: "alert" }, `The page cannot start: ${error.message}. Load it again.`),
+      ),
+    );
   }
 }
 

@@ -8,7 +8,9 @@ export function el(name, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(key, "");
     else element.setAttribute(key, value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 

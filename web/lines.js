@@ -7,9 +7,24 @@ const DROPPED_AT_ONCE = 15_000;
 export const LEVELS = ["error", "warn", "info", "debug"];
 
 const WORDS = {
-  fatal: "error", critical: "error", crit: "error", alert: "error", emerg: "error", panic: "error", error: "error",
-  err: "error", severe: "error", warning: "warn", warn: "warn", notice: "info", info: "info", information: "info",
-  debug: "debug", trace: "debug", verbose: "debug", fine: "debug",
+  fatal: "error",
+  critical: "error",
+  crit: "error",
+  alert: "error",
+  emerg: "error",
+  panic: "error",
+  error: "error",
+  err: "error",
+  severe: "error",
+  warning: "warn",
+  warn: "warn",
+  notice: "info",
+  info: "info",
+  information: "info",
+  debug: "debug",
+  trace: "debug",
+  verbose: "debug",
+  fine: "debug",
 };
 const NAMED = /(?:^|[\s{,"'])(?:level|lvl|severity)["']?\s*[=:]\s*["']?([a-z]+)/i;
 const SHOUTED = /\b(FATAL|CRITICAL|CRIT|PANIC|ERROR|ERR|SEVERE|WARNING|WARN|NOTICE|INFO|DEBUG|TRACE)\b/;
@@ -54,7 +69,7 @@ function isObject(value) {
 export function levelOf(text) {
   const beginning = text.slice(0, LOOKED_AT);
   const found = NAMED.exec(beginning) ?? SHOUTED.exec(beginning) ?? BEGUN.exec(beginning);
-  return found ? WORDS[found[1].toLowerCase()] ?? null : null;
+  return found ? (WORDS[found[1].toLowerCase()] ?? null) : null;
 }
 
 /**

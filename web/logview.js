@@ -1,13 +1,14 @@
 // The view of a log: follow, pause, search, filter, select; fast however long the log is.
 
 import { clock, count, el } from "./dom.js";
-import { LogTools } from "./logtools.js";
 import { showLine } from "./linedetails.js";
-import { Rows } from "./rows.js";
 import { below, pieces } from "./lines.js";
+import { LogTools } from "./logtools.js";
+import { Rows } from "./rows.js";
 
 const NARROW = 640; // px: below it lines wrap, and times are with a line's details
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/g;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/g;
 const LEVEL_SIGNS = { error: "E", warn: "W", info: "I", debug: "D" };
 const SPOKEN_EVERY_MS = 3_000;
 
@@ -20,8 +21,13 @@ export class LogView {
     this.active = null;
     this.lastTop = 0;
     this.viewport = el("div", {
-      class: "log", tabindex: "0", role: "listbox", "aria-label": `Lines of ${model.title}`,
-      onscroll: () => this._scrolled(), onkeydown: (event) => this._key(event), onclick: (event) => this._clicked(event),
+      class: "log",
+      tabindex: "0",
+      role: "listbox",
+      "aria-label": `Lines of ${model.title}`,
+      onscroll: () => this._scrolled(),
+      onkeydown: (event) => this._key(event),
+      onclick: (event) => this._clicked(event),
       // Before the browser scrolls, so that no new line gets in between; a log that fits has nowhere to go.
       onwheel: (event) => event.deltaY < 0 && this.viewport.scrollTop > 0 && this.setFollows(false),
     });
@@ -34,9 +40,12 @@ export class LogView {
     this.empty = el("p", { class: "empty" });
     this.spoken = el("div", { class: "spoken", role: "log", "aria-live": "off" });
     this.element = el(
-      "section", { class: "log-view", "aria-label": model.title },
-      el("h1", { class: "visually-hidden" }, `Log ${model.title}`), this.tools.element,
-      el("div", { class: "log-frame" }, this.viewport, this.empty, this.fresh), this.spoken,
+      "section",
+      { class: "log-view", "aria-label": model.title },
+      el("h1", { class: "visually-hidden" }, `Log ${model.title}`),
+      this.tools.element,
+      el("div", { class: "log-frame" }, this.viewport, this.empty, this.fresh),
+      this.spoken,
     );
     this.spokenUntil = model.log.end;
   }
@@ -136,16 +145,31 @@ export class LogView {
   _key(event) {
     const { shown } = this.model.selection;
     const page = Math.max(1, Math.floor(this.viewport.clientHeight / this.rowHeight) - 1);
-    const at = this.active === null ? below(shown, this._numberAt(this.viewport.scrollTop) ?? 0) - 1 : below(shown, this.active);
-    const steps = { ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0 };
+    const at =
+      this.active === null ? below(shown, this._numberAt(this.viewport.scrollTop) ?? 0) - 1 : below(shown, this.active);
+    const steps = {
+      ArrowDown: at + 1,
+      j: at + 1,
+      ArrowUp: at - 1,
+      k: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
+      Home: 0,
+    };
     const acts = {
-      End: () => this.resume(), " ": () => this.setPaused(this.pausedAt === null), f: () => this.resume(),
-      "/": () => this.tools.focus(), n: () => this.find(1), N: () => this.find(-1), w: () => this.setWraps(!this.wraps),
+      End: () => this.resume(),
+      " ": () => this.setPaused(this.pausedAt === null),
+      f: () => this.resume(),
+      "/": () => this.tools.focus(),
+      n: () => this.find(1),
+      N: () => this.find(-1),
+      w: () => this.setWraps(!this.wraps),
       Enter: () => this.active !== null && showLine(this.model.log.line(this.active)),
       Escape: () => this._deactivate(),
     };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in steps && shown.length) this.activate(shown[Math.min(Math.max(steps[event.key], 0), shown.length - 1)]);
+    if (event.key in steps && shown.length)
+      this.activate(shown[Math.min(Math.max(steps[event.key], 0), shown.length - 1)]);
     else if (event.key in acts) acts[event.key]();
     else return;
     event.preventDefault();
@@ -185,7 +209,13 @@ export class LogView {
 
   _measure() {
     const text = el("span", { class: "text" }, "0".repeat(10));
-    const probe = el("div", { class: "row" }, el("span", { class: "sign" }), el("time", { class: "time" }, "00:00:00.000"), text);
+    const probe = el(
+      "div",
+      { class: "row" },
+      el("span", { class: "sign" }),
+      el("time", { class: "time" }, "00:00:00.000"),
+      text,
+    );
     this.viewport.classList.toggle("wraps", this.wraps);
     this.rows.canvas.append(probe);
     const range = document.createRange();
@@ -201,7 +231,8 @@ export class LogView {
     if (!this.rowHeight) this._measure();
     if (!this.wraps) return this.rowHeight;
     const { text } = this.model.log.line(number);
-    const cells = this._prefix(number).length + text.length + (text.match(WIDE)?.filter((one) => one.length === 1).length ?? 0);
+    const cells =
+      this._prefix(number).length + text.length + (text.match(WIDE)?.filter((one) => one.length === 1).length ?? 0);
     return this.rowHeight * Math.max(1, Math.ceil(cells / this.columns));
   }
 
@@ -222,7 +253,12 @@ export class LogView {
     row.replaceChildren(
       el("span", { class: "sign", title: line.level }, LEVEL_SIGNS[line.level] ?? ""),
       el("time", { class: "time" }, clock(line.at, { milliseconds: true })),
-      el("span", { class: "text" }, prefix && el("span", { class: "from" }, prefix), pieces(line, this.model.selection.query).map(pieceElement)),
+      el(
+        "span",
+        { class: "text" },
+        prefix && el("span", { class: "from" }, prefix),
+        pieces(line, this.model.selection.query).map(pieceElement),
+      ),
     );
     this._mark(number, row);
   }

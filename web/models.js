@@ -1,8 +1,8 @@
 // What is open: logs and records, each with its subscription, whether it is in sight or not.
 
+import { clock, count } from "./dom.js";
 import { Log, Selection } from "./lines.js";
 import { History } from "./record.js";
-import { clock, count } from "./dom.js";
 import { Standing } from "./subscription.js";
 
 const FIRST_EVENTS = 5_000;
@@ -28,12 +28,16 @@ class Model {
     this.onnews = () => {};
     this.news = 0;
     this.standing = Standing.WAITING;
-    this.subscription = client.subscribe(this.uri, { match: this.match, ...options }, {
-      onEvent: (event) => this._take(event),
-      onGap: (gap) => this.gap(gap),
-      onStanding: (standing, error) => this._stands(standing, error),
-      onCaughtUp: () => this._caughtUp(),
-    });
+    this.subscription = client.subscribe(
+      this.uri,
+      { match: this.match, ...options },
+      {
+        onEvent: (event) => this._take(event),
+        onGap: (gap) => this.gap(gap),
+        onStanding: (standing, error) => this._stands(standing, error),
+        onCaughtUp: () => this._caughtUp(),
+      },
+    );
   }
 
   close() {
@@ -106,7 +110,9 @@ export class LogModel extends Model {
 
   returns({ after, events, isIncomplete }) {
     const seconds = Math.max(1, Math.round(after / 1000));
-    this.log.note(`Connection lost for ${seconds} s until ${clock(Date.now())}; ${count(events, "event")} fetched${isIncomplete ? "" : ", nothing missing"}.`);
+    this.log.note(
+      `Connection lost for ${seconds} s until ${clock(Date.now())}; ${count(events, "event")} fetched${isIncomplete ? "" : ", nothing missing"}.`,
+    );
   }
 }
 

@@ -11,19 +11,30 @@ export class PicturesView {
     this.list = el("ul", { class: "pictures" });
     this.note = el("p", { class: "empty" });
     this.more = el("button", { type: "button", hidden: true, onclick: () => this._show(this.found) }, "Show all");
-    this.element = el("section", { "aria-labelledby": "pictures-title" }, el("h2", { id: "pictures-title" }, "Reports"), this.list, this.note, this.more);
+    this.element = el(
+      "section",
+      { "aria-labelledby": "pictures-title" },
+      el("h2", { id: "pictures-title" }, "Reports"),
+      this.list,
+      this.note,
+      this.more,
+    );
   }
 
   async refresh() {
     try {
-      const { args: [found] } = await this.client.call("signalbox.report");
+      const {
+        args: [found],
+      } = await this.client.call("signalbox.report");
       this.found = found;
       this.note.textContent = found.length ? "" : "No job has made a picture yet.";
       this._show(found.slice(0, AT_FIRST));
       this.more.hidden = found.length <= AT_FIRST;
     } catch (error) {
       const isDenied = error.uri === "wamp.error.not_authorized";
-      this.note.textContent = isDenied ? "For administrators, and whom it is granted to." : `Not to be had right now: ${error.message}.`;
+      this.note.textContent = isDenied
+        ? "For administrators, and whom it is granted to."
+        : `Not to be had right now: ${error.message}.`;
     }
   }
 
@@ -37,10 +48,17 @@ export class PicturesView {
     const image = el("img", { alt: title, loading: "lazy" });
     this._load(name, image);
     return el(
-      "li", {},
+      "li",
+      {},
       el(
-        "button", { type: "button", "aria-label": `Enlarge ${title}`, onclick: () => enlarge(image.src, title) },
-        el("figure", {}, image, el("figcaption", {}, title, el("span", { class: "small" }, ` ${ago(Date.parse(madeAt))}`))),
+        "button",
+        { type: "button", "aria-label": `Enlarge ${title}`, onclick: () => enlarge(image.src, title) },
+        el(
+          "figure",
+          {},
+          image,
+          el("figcaption", {}, title, el("span", { class: "small" }, ` ${ago(Date.parse(madeAt))}`)),
+        ),
       ),
     );
   }
@@ -48,7 +66,9 @@ export class PicturesView {
   async _load(name, image) {
     try {
       if (!this.urls.has(name)) {
-        const { args: [svg] } = await this.client.call("signalbox.report", [name]);
+        const {
+          args: [svg],
+        } = await this.client.call("signalbox.report", [name]);
         // As an image, not as a part of the page: nothing in it can run.
         this.urls.set(name, URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" })));
       }
@@ -61,13 +81,17 @@ export class PicturesView {
 
 /** Return «delivery report, 2026-11-21» of `delivery_report/picture/day=2026-11-21.svg`. */
 function titleOf(name) {
-  const parts = name.replace(/\.svg$/, "").split("/").filter((part) => part !== "picture");
+  const parts = name
+    .replace(/\.svg$/, "")
+    .split("/")
+    .filter((part) => part !== "picture");
   return parts.map((part) => part.replace(/^\w+=/, "").replaceAll("_", " ")).join(", ");
 }
 
 function enlarge(url, title) {
   const dialog = el(
-    "dialog", { class: "picture", "aria-label": title, onclose: () => dialog.remove() },
+    "dialog",
+    { class: "picture", "aria-label": title, onclose: () => dialog.remove() },
     el("img", { src: url, alt: title }),
     el("form", { method: "dialog", class: "actions" }, el("button", { class: "primary", autofocus: true }, "Close")),
   );

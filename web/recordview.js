@@ -15,14 +15,31 @@ export class RecordView {
     this.versions = el("ol", { class: "versions", reversed: true });
     this.empty = el("p", { class: "empty" });
     this.spoken = el("p", { class: "visually-hidden", role: "status" });
-    this.back = el("button", { type: "button", class: "back", hidden: true, onclick: () => this._choose(null) }, "Back to the latest state");
+    this.back = el(
+      "button",
+      { type: "button", class: "back", hidden: true, onclick: () => this._choose(null) },
+      "Back to the latest state",
+    );
     this.table = el(
-      "table", { class: "fields" }, this.caption,
-      el("thead", {}, el("tr", {}, ["Field", "Value", "Changed"].map((name) => el("th", { scope: "col" }, name)))), this.body,
+      "table",
+      { class: "fields" },
+      this.caption,
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          ["Field", "Value", "Changed"].map((name) => el("th", { scope: "col" }, name)),
+        ),
+      ),
+      this.body,
     );
     this.element = el(
-      "section", { class: "record-view", "aria-label": model.title },
-      el("h1", { class: "visually-hidden" }, `Record ${model.title}`), this.spoken,
+      "section",
+      { class: "record-view", "aria-label": model.title },
+      el("h1", { class: "visually-hidden" }, `Record ${model.title}`),
+      this.spoken,
       el("div", { class: "shown" }, this.table, this.back, this.empty),
       el("aside", { "aria-label": "States" }, el("h2", {}, "States"), this.versions),
     );
@@ -78,7 +95,9 @@ export class RecordView {
     this.caption.textContent = `${isLatest ? "Latest state" : "Earlier state"}${number}, ${clock(version.at)} (${ago(version.at)})`;
     const isFresh = isLatest && this.shown !== version;
     this.shown = version;
-    const rows = [...version.fields].map(([path, value]) => fieldRow(path, value, changed.get(path), { version, isFresh }));
+    const rows = [...version.fields].map(([path, value]) =>
+      fieldRow(path, value, changed.get(path), { version, isFresh }),
+    );
     rows.push(...removed.map((one) => removedRow(one)));
     this.body.replaceChildren(...rows);
   }
@@ -87,20 +106,27 @@ export class RecordView {
     const { versions, latest } = this.model.history;
     const shown = versions.slice(-SHOWN_VERSIONS).reverse();
     const focused = this.versions.contains(document.activeElement) ? document.activeElement.dataset.publication : null;
-    this.versions.replaceChildren(...shown.map((version) => this._version(version, version === (this.chosen ?? latest))));
+    this.versions.replaceChildren(
+      ...shown.map((version) => this._version(version, version === (this.chosen ?? latest))),
+    );
     if (focused) this.versions.querySelector(`[data-publication="${focused}"]`)?.focus();
   }
 
   _version(version, isShown) {
     const isLatest = version === this.model.history.latest;
     return el(
-      "li", {},
+      "li",
+      {},
       el(
-        "button", {
-          type: "button", "aria-current": isShown ? "true" : null, "data-publication": version.event.publication,
+        "button",
+        {
+          type: "button",
+          "aria-current": isShown ? "true" : null,
+          "data-publication": version.event.publication,
           onclick: () => this._choose(isLatest ? null : version),
         },
-        el("time", {}, clock(version.at)), el("span", {}, summary(version)),
+        el("time", {}, clock(version.at)),
+        el("span", {}, summary(version)),
       ),
     );
   }
@@ -110,7 +136,9 @@ export class RecordView {
     const isFirst = this.told === null;
     this.told = latest;
     if (isFirst) return;
-    const said = latest.changes.slice(0, SPOKEN).map((one) => `${one.path}: ${one.kind === "removed" ? "removed" : text(one.after)}`);
+    const said = latest.changes
+      .slice(0, SPOKEN)
+      .map((one) => `${one.path}: ${one.kind === "removed" ? "removed" : text(one.after)}`);
     const more = latest.changes.length - said.length;
     this.spoken.textContent = said.join(", ") + (more > 0 ? `, and ${count(more, "more change")}` : "");
   }
@@ -128,11 +156,14 @@ function lastChanges(versions) {
 function fieldRow(path, value, change, { version, isFresh }) {
   const isNew = change?.version === version;
   return el(
-    "tr", { class: isNew ? `changed ${change.kind} ${isFresh ? "is-fresh" : ""}` : null },
+    "tr",
+    { class: isNew ? `changed ${change.kind} ${isFresh ? "is-fresh" : ""}` : null },
     el("th", { scope: "row" }, breakable(path)),
     el(
-      "td", {},
-      isNew && change.kind === "changed" && el("del", {}, text(change.before)), " ",
+      "td",
+      {},
+      isNew && change.kind === "changed" && el("del", {}, text(change.before)),
+      " ",
       el(isNew ? "ins" : "span", { class: `value ${typeof value}` }, text(value)),
     ),
     el("td", { class: "when" }, change ? ago(change.at) : ""),
@@ -140,7 +171,13 @@ function fieldRow(path, value, change, { version, isFresh }) {
 }
 
 function removedRow({ path, before }) {
-  return el("tr", { class: "changed removed" }, el("th", { scope: "row" }, breakable(path)), el("td", {}, el("del", {}, text(before))), el("td", { class: "when" }, "removed"));
+  return el(
+    "tr",
+    { class: "changed removed" },
+    el("th", { scope: "row" }, breakable(path)),
+    el("td", {}, el("del", {}, text(before))),
+    el("td", { class: "when" }, "removed"),
+  );
 }
 
 function summary({ changes }) {

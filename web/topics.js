@@ -10,24 +10,41 @@ export class TopicsView {
   constructor(client, open) {
     Object.assign(this, { client, open });
     this.filter = el("input", {
-      id: "topic", type: "text", placeholder: "trial.logs", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
+      id: "topic",
+      type: "text",
+      placeholder: "trial.logs",
+      autocomplete: "off",
+      autocapitalize: "none",
+      spellcheck: "false",
       oninput: () => this._typed(),
     });
     this.match = el(
-      "select", { id: "match" },
-      [["exact", "this topic"], ["prefix", "all that begin with it"], ["wildcard", "wildcard, a..c"]].map(([value, text]) => el("option", { value }, text)),
+      "select",
+      { id: "match" },
+      [
+        ["exact", "this topic"],
+        ["prefix", "all that begin with it"],
+        ["wildcard", "wildcard, a..c"],
+      ].map(([value, text]) => el("option", { value }, text)),
     );
     this.list = el("ul", { class: "topics" });
     this.note = el("p", { class: "empty", role: "status" });
     this.element = el(
-      "section", { class: "topics-view", "aria-labelledby": "topics-title" },
+      "section",
+      { class: "topics-view", "aria-labelledby": "topics-title" },
       el("h1", { id: "topics-title" }, "Topics"),
       el(
-        "form", { class: "open", onsubmit: (event) => this._submit(event) },
-        el("label", { for: "topic" }, "Topic"), this.filter, el("label", { for: "match", class: "visually-hidden" }, "Match"), this.match,
-        el("button", { class: "primary", value: "log" }, "Open as log"), el("button", { value: "record" }, "Open as record"),
+        "form",
+        { class: "open", onsubmit: (event) => this._submit(event) },
+        el("label", { for: "topic" }, "Topic"),
+        this.filter,
+        el("label", { for: "match", class: "visually-hidden" }, "Match"),
+        this.match,
+        el("button", { class: "primary", value: "log" }, "Open as log"),
+        el("button", { value: "record" }, "Open as record"),
       ),
-      this.list, this.note,
+      this.list,
+      this.note,
     );
   }
 
@@ -75,14 +92,19 @@ export class TopicsView {
     this.list.replaceChildren(...topics.map((one) => topicRow(one)));
     if (focused) this.list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
     if (more) this.note.textContent = "There are more: type how the topic begins.";
-    else this.note.textContent = topics.length ? "" : "No topic that you may see begins so. You can open one before it has events.";
+    else
+      this.note.textContent = topics.length
+        ? ""
+        : "No topic that you may see begins so. You can open one before it has events.";
   }
 }
 
 function topicRow({ topic, retained_at: retainedAt }) {
-  const link = (kind, text, name) => el("a", { href: `#/${kind}/${encodeURIComponent(topic)}`, "aria-label": name }, text);
+  const link = (kind, text, name) =>
+    el("a", { href: `#/${kind}/${encodeURIComponent(topic)}`, "aria-label": name }, text);
   return el(
-    "li", {},
+    "li",
+    {},
     retainedAt ? link("record", topic, `${topic}, record`) : link("log", topic, `${topic}, log`),
     el("span", { class: "kind" }, retainedAt ? `record · ${ago(Date.parse(retainedAt))}` : "log"),
     retainedAt ? link("log", "as log", `${topic} as log`) : link("record", "as record", `${topic} as record`),

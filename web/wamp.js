@@ -10,11 +10,26 @@ export const Phase = Object.freeze({
   CLOSED: "closed",
 });
 
-const HELLO = 1, WELCOME = 2, ABORT = 3, CHALLENGE = 4, AUTHENTICATE = 5, GOODBYE = 6, ERROR = 8;
-const SUBSCRIBE = 32, SUBSCRIBED = 33, UNSUBSCRIBE = 34, UNSUBSCRIBED = 35, EVENT = 36, CALL = 48, RESULT = 50;
+const HELLO = 1,
+  WELCOME = 2,
+  ABORT = 3,
+  CHALLENGE = 4,
+  AUTHENTICATE = 5,
+  GOODBYE = 6,
+  ERROR = 8;
+const SUBSCRIBE = 32,
+  SUBSCRIBED = 33,
+  UNSUBSCRIBE = 34,
+  UNSUBSCRIBED = 35,
+  EVENT = 36,
+  CALL = 48,
+  RESULT = 50;
 
 const SUBPROTOCOL = "wamp.2.json";
-const ROLES = { subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } }, caller: {} };
+const ROLES = {
+  subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } },
+  caller: {},
+};
 // Reasons for which another attempt with the same name and ticket ends in the same way.
 const FINAL = new Set([
   "wamp.error.authentication_denied",

@@ -6,7 +6,8 @@ import { serve, tell } from "./lines.mjs";
 
 serve((login) => {
   const subscribed = new Map();
-  const joined = (welcome) => tell({ joined: welcome.authid, session: client.getSessionId?.(), role: welcome.authrole });
+  const joined = (welcome) =>
+    tell({ joined: welcome.authid, session: client.getSessionId?.(), role: welcome.authrole });
   const client = new Wampy(login.url, {
     realm: login.realm,
     ws: WebSocket,
@@ -15,13 +16,14 @@ serve((login) => {
     reconnectInterval: 300,
     maxRetries: 1000,
     ...(login.method === "anonymous" ? {} : { authid: login.user, authmethods: [login.method] }),
-    onChallenge: (method, extra) =>
-      method === "ticket" ? login.secret : wampyCra.sign(login.secret)(method, extra),
+    onChallenge: (method, extra) => (method === "ticket" ? login.secret : wampyCra.sign(login.secret)(method, extra)),
     onReconnectSuccess: joined,
     onClose: () => tell({ left: "closed", text: "" }),
     onError: () => {},
   });
-  client.connect().then(joined, (error) => tell({ left: error.errorUri ?? error.message, text: String(error.message) }));
+  client
+    .connect()
+    .then(joined, (error) => tell({ left: error.errorUri ?? error.message, text: String(error.message) }));
 
   return {
     async carryOut(said) {
