@@ -105,7 +105,7 @@ def test_new_lines_are_read_aloud_only_to_who_asks(router, desk):
     assert spoken.get_attribute("aria-live") == "off"
 
     page.get_by_label("More").click()
-    page.get_by_label("Let a screen reader read new lines").click()
+    page.get_by_label("Announce new lines to screen readers").click()
     for number in range(3):
         router.publish("trial.log", f"line {number}")
 

@@ -74,12 +74,12 @@ def test_a_cut_connection_is_seen_and_nothing_is_lost_or_told_twice(router, desk
         expect(page.get_by_text(wanted[-1])).to_be_visible()
         router.refuse_with = (503, "busy\n")
         router.cut()
-        expect(page.locator(".lamp")).to_contain_text("Reconnecting")
+        expect(page.locator(".connection")).to_contain_text("Reconnecting")
         for number in range(20):
             wanted.append(f"{cut}.{number} missed")
             router.publish(f"trial.log.{number % 3}", wanted[-1])
         router.refuse_with = None
-        expect(page.locator(".lamp")).to_have_text("Live")
+        expect(page.locator(".connection")).to_have_text("Live")
         expect(page.locator(".lines")).to_have_text(f"{41 * (cut + 1)} lines")
 
     found = lines(page)
@@ -103,11 +103,11 @@ def test_a_connection_that_has_fallen_silent_is_found_out(router, desk):
     with router.paused():
         page.clock.fast_forward("02:30")  # the page looks whether it is still heard
         page.clock.fast_forward("00:11")
-        expect(page.locator(".lamp")).to_contain_text("Reconnecting")
+        expect(page.locator(".connection")).to_contain_text("Reconnecting")
 
     page.clock.fast_forward("00:20")
     router.publish("trial.log", "after")
-    expect(page.locator(".lamp")).to_have_text("Live")
+    expect(page.locator(".connection")).to_have_text("Live")
     expect(page.get_by_text("after")).to_be_visible()
 
 
@@ -145,7 +145,9 @@ def test_what_the_log_does_not_have_any_more_is_not_passed_over_in_silence(route
     router.forget("trial.log", 4)
     router.refuse_with = None
 
-    expect(page.get_by_text("Numbers 2 to 4 of trial.log are not kept any more, or not for you.")).to_be_visible()
+    expect(
+        page.get_by_text("Events 2 to 4 of trial.log are missing: no longer kept, or not visible to you.")
+    ).to_be_visible()
     expect(page.locator(".row.note").last).to_contain_text("2 events fetched")
     expect(page.locator(".row.note").last).not_to_contain_text("nothing missing")
 
@@ -158,8 +160,8 @@ def test_a_permission_that_is_taken_away_ends_the_log_visibly_and_keeps_what_was
     router.withdraw("alice")
     router.publish("trial.log", "after")
 
-    expect(page.get_by_text("Ended: the permission was taken away.")).to_be_visible()
-    assert desk.texts() == ["before", "Ended: the permission was taken away."]
+    expect(page.get_by_text("Ended: the permission was revoked.")).to_be_visible()
+    assert desk.texts() == ["before", "Ended: the permission was revoked."]
 
 
 def test_a_topic_that_is_not_open_says_so(desk):
@@ -177,7 +179,7 @@ def test_a_session_that_was_ended_says_why_and_does_not_come_back_by_itself(rout
 
     expect(page.get_by_role("dialog", name="The session ended")).to_contain_text("enough")
     page.get_by_role("button", name="Stay").click()
-    expect(page.locator(".lamp")).to_have_text("Ended")
+    expect(page.locator(".connection")).to_have_text("Ended")
     expect(page.get_by_text("still there")).to_be_visible()
 
 

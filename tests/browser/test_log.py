@@ -210,7 +210,7 @@ def test_everything_can_be_done_by_keys(router, desk):
     expect(dialog).to_have_count(0)
     expect(log).to_be_focused()
     page.keyboard.press("End")
-    expect(page.get_by_label("Keep the newest line in sight")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("Keep the newest line in view")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press(" ")
     expect(page.get_by_label("Hold new lines back")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("/")

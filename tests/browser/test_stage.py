@@ -143,7 +143,7 @@ def test_an_administrator_sees_the_stage_and_what_the_jobs_drew(joined, publishe
 def test_others_do_not(joined):
     page = joined("subscriber", "#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("For administrators", timeout=WAIT_MS)
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("Available to administrators", timeout=WAIT_MS)
 
 
 def test_the_stage_says_that_it_is_well(deployed):

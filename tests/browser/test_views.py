@@ -68,7 +68,7 @@ def test_a_record_has_each_state_once_also_after_a_cut(router, desk):
     expect(states).to_have_count(1)
     router.refuse_with = (503, "busy\n")
     router.cut()
-    expect(page.locator(".lamp")).to_contain_text("Reconnecting")
+    expect(page.locator(".connection")).to_contain_text("Reconnecting")
 
     router.publish(TOPIC, {"state": "Locked"}, retain=True)
     router.publish(TOPIC, {"state": "Running"}, retain=True)
@@ -113,7 +113,7 @@ def test_a_record_is_one_topic(router, desk):
     page.get_by_label("Topic", exact=True).fill(TOPIC)
     page.get_by_label("Match").select_option("prefix")
     page.get_by_role("button", name="Open as record").click()
-    expect(page.get_by_text("A record is one topic. Several can be opened as a log.")).to_be_visible()
+    expect(page.get_by_text("A record is a single topic. Open a pattern as a log.")).to_be_visible()
 
     page.goto(f"{desk.url}#/record/{TOPIC}*")
 
@@ -156,9 +156,7 @@ def test_a_part_that_is_not_to_be_had_does_not_hide_the_others(router, desk):
     )
     page = desk.sign_in("#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text(
-        "Not to be had right now: AWS answered Throttling."
-    )
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("Not available: AWS answered Throttling.")
     expect(page.get_by_role("region", name="Exchanges")).to_contain_text("12,044")
 
 
@@ -166,7 +164,9 @@ def test_who_may_not_see_the_stage_is_told_so(router, desk):
     router.rights["alice"] = router.rights["alice"][:2]
     page = desk.sign_in("#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("For administrators, and whom it is granted to.")
+    expect(page.get_by_role("region", name="Splits")).to_contain_text(
+        "Available to administrators, and to users with a grant."
+    )
 
 
 def test_the_pictures_of_reports_are_shown_and_enlarged(router, desk):

@@ -3,7 +3,7 @@ import autobahn from "autobahn";
 import { serve, tell } from "./lines.mjs";
 
 console.error = () => {};
-autobahn.log?.debug && (autobahn.log.debug = () => {});
+if (autobahn.log?.debug) autobahn.log.debug = () => {};
 
 serve((login) => {
   const wanted = new Map();
