@@ -5,8 +5,13 @@
 /** @typedef {{ path: string, kind: "added" | "changed" | "removed", before: unknown, after: unknown }} Change */
 
 /**
- * A version of a record; `changes` are those since the version before.
- * @typedef {{ at: number, seq: number | null, fields: Map<string, unknown>, event: LiveEvent, changes: Change[] }} Version
+ * A version of a record.
+ * @typedef {object} Version
+ * @property {number} at when it was published, in milliseconds since the epoch
+ * @property {number | null} seq the event's number in its topic
+ * @property {Map<string, unknown>} fields by path
+ * @property {LiveEvent} event
+ * @property {Change[]} changes since the version before
  */
 
 const MAXIMUM_VERSIONS = 500;

@@ -30,7 +30,10 @@ import { Cursor } from "./cursor.js";
  * @property {number} [_omitted_bytes]
  */
 
-/** @typedef {[type: number, subscription: number, publication: number, EventDetails, unknown[]?, Record<string, any>?]} EventMessage */
+/**
+ * An EVENT: its type, the ids of the subscription and the publication, details, arguments and keyword arguments.
+ * @typedef {[number, number, number, EventDetails, unknown[]?, Record<string, any>?]} EventMessage
+ */
 
 /**
  * @typedef {object} Handlers

@@ -70,7 +70,7 @@ const CONNECTION_LOST = "signalbox.error.connection_lost";
 const JOIN_TIMEOUT_MS = 15_000;
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
-// API Gateway closes a connection that was idle for ten minutes, and a lost network closes none: probe idle connections.
+// API Gateway closes a connection that was idle for ten minutes, and a lost network closes none: probe idle ones.
 const PROBE_AFTER_MS = 120_000;
 const IDLE_CHECK_MS = 30_000;
 const PROBE_TIMEOUT_MS = 10_000;
@@ -159,7 +159,7 @@ export class Client {
     this._setState(Phase.CLOSED);
   }
 
-  /** Connect now if an attempt is due later, else probe the connection: the network has changed or the page was asleep. */
+  /** Connect now if an attempt is due later, else probe the connection: the network may have changed. */
   wake() {
     if (this.state.phase === Phase.WAITING) this.start();
     else if (this.isLive) this._probe();
