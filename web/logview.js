@@ -218,7 +218,7 @@ export class LogView {
   }
 
   /**
-   * Do what a key stands for. Returns false for a key without a meaning.
+   * Perform the action of a key. Returns false for a key without an action.
    * @param {string} key
    */
   _act(key) {

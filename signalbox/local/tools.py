@@ -61,7 +61,7 @@ def cdk() -> list[str]:
 
 
 def cdk_is_installed() -> bool:
-    """Tell whether the CDK command line is there: its folder appears when it is whole."""
+    """Return whether the CDK command line is installed: its folder appears when it is complete."""
     return CDK_HOME.exists()
 
 

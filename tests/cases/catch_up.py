@@ -34,7 +34,7 @@ def delivered(case: Mapping[str, Any], style: str = "") -> list[int]:
 
 
 def check_request(requested: Any, expected: Any) -> None:
-    """Fail unless a history request is the expected one, or names at least so many topics and fits into a frame."""
+    """Fail unless a history request is the expected one, or names at least `at_least` topics within a frame."""
     after = (expected or {}).get("after")
     if not isinstance(after, dict) or "at_least" not in after:
         assert requested == expected

@@ -39,8 +39,9 @@ def _deliver(cursor: Cursor, events: Iterable[Any], at: str, **details: object) 
     found = []
     for event in catch_up.expanded(list(events)):
         numbered = {} if event["sequence"] is None else {"_seq": event["sequence"]}
-        told = {"topic": event["topic"], "_at": at, **numbered, **details}
-        found.append(cursor.received(Event(cursor.pattern.subscription_id, PublicationId(event["publication"]), told)))
+        given = {"topic": event["topic"], "_at": at, **numbered, **details}
+        publication = PublicationId(event["publication"])
+        found.append(cursor.received(Event(cursor.pattern.subscription_id, publication, given)))
     return [one for one in found if one is not None]
 
 
