@@ -1,7 +1,7 @@
-// How far a subscription has been received: which events are new, and which history to request after a reconnect.
+// The position of a subscription: which events are new, and which history to request after a reconnect.
 
 /**
- * What the cursor needs to know of an event. `seq` is its number in its topic; events about sessions have none.
+ * The parts of an event that the cursor uses. `seq` is its number in its topic; events about sessions have none.
  * @typedef {{ topic: string, publication: number, seq: number | null, at: number, isRetained: boolean }} Position
  */
 

@@ -15,7 +15,7 @@ const SHOWN_FIRST = 6;
  */
 export function unavailable(error) {
   const isDenied = error instanceof WampError && error.uri === "wamp.error.not_authorized";
-  return isDenied ? "Available to administrators, and to users with a grant." : `Not available: ${messageOf(error)}.`;
+  return isDenied ? "You have no permission to view this." : `Not available: ${messageOf(error)}.`;
 }
 
 /** The pictures of the overview. */

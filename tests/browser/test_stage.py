@@ -10,13 +10,13 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from signalbox.live.client import LiveClient
-from signalbox.live.messages import Payload
-from signalbox.live.talking import ConnectionLost
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.session import ConnectionLost
+from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
-from tests.integration.cutting import relay
-from tests.integration.live_place import Place, new_topic
+from tests.integration.live.stage import Place, new_topic
+from tests.integration.shared.connection_cuts import relay
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 
@@ -143,7 +143,7 @@ def test_an_administrator_sees_the_stage_and_the_pictures_of_jobs(joined, publis
 def test_a_user_without_a_grant_does_not_see_the_stage(joined):
     page = joined("subscriber", "#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("Available to administrators", timeout=WAIT_MS)
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission", timeout=WAIT_MS)
 
 
 def test_the_stage_reports_that_it_is_healthy(deployed):

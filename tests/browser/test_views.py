@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from signalbox.live.messages import Payload
+from signalbox.live.wamp.messages import Payload
 from tests.browser.stages import OVERVIEW, furnish
 
 pytestmark = pytest.mark.browser
@@ -164,9 +164,7 @@ def test_a_user_without_a_grant_is_informed(router, visitor):
     router.rights["alice"] = router.rights["alice"][:2]
     page = visitor.sign_in("#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text(
-        "Available to administrators, and to users with a grant."
-    )
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission to view this.")
 
 
 def test_the_pictures_of_reports_are_shown_and_enlarged(router, visitor):

@@ -33,7 +33,7 @@ module Signalbox
       @numbers, @retained, @publications, @newest, @since = {}, {}, {}, nil, nil
     end
 
-    # Returns the options of SUBSCRIBE: the history after the last event, or the past that was wanted at first.
+    # Returns the options of SUBSCRIBE: the history after the last event, or at first the `last` past events.
     def request
       history =
         if match == "exact" && @numbers[topic] then { after: @numbers[topic] }

@@ -59,7 +59,7 @@ func newCursor(topic string, options Options) *cursor {
 	}
 }
 
-// request returns the options of SUBSCRIBE: the history after the last event, or the past that was wanted at first.
+// request returns the options of SUBSCRIBE: the history after the last event, or at first the Last past events.
 func (c *cursor) request() map[string]any {
 	options := map[string]any{"match": c.options.Match, "get_retained": c.options.Latest}
 	if last, ok := c.numbers[c.topic]; ok && c.options.Match == "exact" {

@@ -1,0 +1,139 @@
+"""DynamoDB: conversion of values, conditional writes, transactions and paged reads."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from botocore.exceptions import ClientError
+
+from signalbox.errors import Contended
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+TRANSACTION_CONFLICT = "TransactionConflictException"
+TRIES = 5  # BatchGetItem may return UnprocessedKeys
+
+Answer = TypeVar("Answer")
+Item = dict[str, Any]  # values of boto3's table resource: str, Decimal, bool, bytes, dict, list
+
+
+class ItemBusy(Contended):
+    """Raised when a concurrent transaction on the same items makes DynamoDB reject a write."""
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a time as epoch milliseconds, the unit of every time in our tables except the TTL."""
+    return round(moment.timestamp() * 1000)
+
+
+def moment(number: Decimal) -> datetime:
+    """Return the time of epoch milliseconds."""
+    return datetime.fromtimestamp(int(number) / 1000, UTC)
+
+
+def succeeds(write: Callable[[], object]) -> bool:
+    """Execute a conditional write and return whether its condition held. Raises `ItemBusy`."""
+    return not isinstance(_attempt(write), ClientError)
+
+
+def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
+    """Execute a conditional update and return the new item, or None when its condition failed.
+
+    Raises `ItemBusy`.
+    """
+    answer = _attempt(lambda: table.update_item(**arguments, ReturnValues="ALL_NEW"))
+    return None if isinstance(answer, ClientError) else answer["Attributes"]
+
+
+def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
+    """Execute a conditional update; return the result of `updated`, and whether the item existed.
+
+    Raises `ItemBusy`.
+    """
+    answer = _attempt(
+        lambda: table.update_item(**arguments, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+    )
+    return (None, "Item" in answer.response) if isinstance(answer, ClientError) else (answer["Attributes"], True)
+
+
+def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
+    """Execute a conditional deletion and return the old item, or None when its condition failed.
+
+    Raises `ItemBusy`.
+    """
+    answer = _attempt(lambda: table.delete_item(**arguments, ReturnValues="ALL_OLD"))
+    return None if isinstance(answer, ClientError) else answer.get("Attributes")
+
+
+def _attempt(write: Callable[[], Answer]) -> Answer | ClientError:
+    """Return the response of a conditional write, or the error of its failed condition."""
+    try:
+        return write()
+    except ClientError as error:
+        if _code(error) == TRANSACTION_CONFLICT:
+            raise ItemBusy("a concurrent transaction writes to the same record") from error
+        if _code(error) != "ConditionalCheckFailedException":
+            raise
+        return error
+
+
+def _code(error: ClientError) -> str:
+    return error.response["Error"]["Code"]
+
+
+def every_item(query: Callable[..., Mapping[str, Any]], arguments: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield the items of all pages of a query or scan."""
+    start: Mapping[str, Any] | None = None
+    while True:
+        page = query(**arguments, **({"ExclusiveStartKey": start} if start else {}))
+        yield from page["Items"]
+        start = page.get("LastEvaluatedKey")
+        if not start:
+            return
+
+
+def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> Sequence[bool]:
+    """Execute all writes or none; return, in their order, whether the condition of each held.
+
+    Raises `ItemBusy`.
+    """
+    try:
+        table.meta.client.transact_write_items(TransactItems=writes)
+    except ClientError as error:
+        codes = reasons(error)
+        if "TransactionConflict" in codes or _code(error) == TRANSACTION_CONFLICT:
+            raise ItemBusy(f"a concurrent transaction writes to the same records of {table.name}") from error
+        if "ConditionalCheckFailed" not in codes:
+            raise
+        return [code != "ConditionalCheckFailed" for code in codes]
+    return [True] * len(writes)
+
+
+def reasons(error: ClientError) -> Sequence[str]:
+    """Return the cancellation codes of a transaction's writes, in their order; empty for any other error."""
+    # The stubs type CancellationReasons for one operation only.
+    found = cast("list[dict[str, str]]", error.response.get("CancellationReasons", []))
+    return [reason.get("Code", "") for reason in found]
+
+
+def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]) -> dict[str, list[Item]]:
+    """Return the existing items by table name, in one consistent BatchGetItem of at most 100 keys.
+
+    Raises `ItemBusy`.
+    """
+    found: dict[str, list[Item]] = {name: [] for name in keys}
+    left: Mapping[str, Any] = {
+        name: {"Keys": wanted, "ConsistentRead": True} for name, wanted in keys.items() if wanted
+    }
+    for _ in range(TRIES):
+        answer = client.batch_get_item(RequestItems=left)
+        for name, items in answer["Responses"].items():
+            found[name] += items
+        left = answer["UnprocessedKeys"]
+        if not left:
+            return found
+    raise ItemBusy(f"tables {', '.join(map(repr, left))} returned no result for some of the keys")

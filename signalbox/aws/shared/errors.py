@@ -1,0 +1,63 @@
+"""Translation of AWS errors into `EffectRefused` (permanent) and `EffectFailed` (retryable)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.errors import EffectFailed, EffectRefused
+
+# Retryable codes that AWS returns with status 400 or 409.
+PASSING = frozenset(
+    {
+        "KmsThrottled",
+        "PreconditionFailedException",
+        "AWS.SimpleQueueService.QueueDeletedRecently",
+        "QueueDeletedRecently",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "ResourceConflictException",
+        "ResourceInUseException",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+    }
+)
+TOO_MANY_REQUESTS, SERVER_ERROR = 429, 500
+
+
+@contextmanager
+def effect(subject: str) -> Iterator[None]:
+    """Translate errors of a write to `subject`, such as a queue. Raises `EffectRefused` or `EffectFailed`."""
+    try:
+        yield
+    except ClientError as error:
+        refusal = EffectFailed if is_passing(error) else EffectRefused
+        raise refusal(reason(error, subject)) from error
+    except BotoCoreError as error:
+        raise EffectFailed(reason(error, subject)) from error
+
+
+@contextmanager
+def look(subject: str) -> Iterator[None]:
+    """Translate errors of a read of `subject`. Raises `EffectFailed`: a read that fails can always be retried."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        raise EffectFailed(reason(error, subject)) from error
+
+
+def reason(error: ClientError | BotoCoreError, subject: str) -> str:
+    """Return AWS's error code, the operation, the subject and AWS's message as one text."""
+    if isinstance(error, ClientError):
+        details = error.response.get("Error", {})
+        return f"{details.get('Code')} at {error.operation_name} of {subject}: {details.get('Message')}"
+    return f"{type(error).__name__} at {subject}: {error}"  # no response arrived
+
+
+def is_passing(error: ClientError) -> bool:
+    """Return whether a retry of the same call can succeed (throttling, conflicts, server errors)."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    code = error.response.get("Error", {}).get("Code")
+    return code in PASSING or status == TOO_MANY_REQUESTS or status >= SERVER_ERROR

@@ -1,0 +1,80 @@
+"""Queues that a stage creates at run time: idempotent creation, identified by tags, TLS only."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from signalbox.aws.shared.errors import effect
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+# Attributes that SQS never changes after CreateQueue: they are only compared.
+NEVER_CHANGED = ("FifoQueue",)
+
+
+class ForeignQueue(RejectedError):
+    """Raised when a queue of this name exists and is not managed by this stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQueues:
+    """Creates, changes and deletes queues; `url_prefix` and `arn_prefix` are a queue's URL and ARN up to its name."""
+
+    sqs: "SQSClient"
+    url_prefix: str
+    arn_prefix: str
+
+    def url(self, name: str) -> str:
+        """Return a queue's URL."""
+        return self.url_prefix + name
+
+    def arn(self, name: str) -> str:
+        """Return a queue's ARN."""
+        return self.arn_prefix + name
+
+    def make(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """Create a queue, or set the attributes of the existing queue with the same tags.
+
+        Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
+        """
+        # Callers give attributes of CreateQueue.
+        told = cast(
+            "dict[QueueAttributeNameType, str]", {**attributes, "Policy": json.dumps(_tls_only(self.arn(name)))}
+        )
+        with effect(_queue(name)):
+            try:
+                self.sqs.create_queue(QueueName=name, Attributes=told, tags=tags)
+            except self.sqs.exceptions.QueueNameExists as error:
+                found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
+                if any(found.get(key) != value for key, value in tags.items()):
+                    raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
+                changed = {key: value for key, value in told.items() if key not in NEVER_CHANGED}
+                self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
+
+    def delete(self, name: str) -> None:
+        """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` and `EffectFailed`."""
+        with effect(_queue(name)):
+            try:
+                self.sqs.delete_queue(QueueUrl=self.url(name))
+            except self.sqs.exceptions.QueueDoesNotExist:
+                return
+
+
+def _tls_only(arn: str) -> dict[str, object]:
+    """Return the queue policy that CDK writes for `enforce_ssl`."""
+    statement = {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "sqs:*",
+        "Resource": arn,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+def _queue(name: str) -> str:
+    return f"queue {name!r}"

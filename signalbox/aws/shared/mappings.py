@@ -1,0 +1,74 @@
+"""Event source mappings of Lambda: the queues whose messages a function receives."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from signalbox.aws.shared.errors import effect, look
+from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
+
+DELETING = "Deleting"
+
+
+@dataclass(frozen=True, slots=True)
+class EventSourceMappings:
+    """The mappings from queues to one function; `queue_arn_prefix` is the ARN of a queue up to its name.
+
+    Who reports single messages as failed switches off Lambda's own slowing-down: for a queue, at most `concurrency`
+    functions run at once.
+    """
+
+    functions: "LambdaClient"
+    function_arn: str
+    queue_arn_prefix: str
+    concurrency: int
+    tags: Mapping[str, str] = field(default_factory=dict)
+    batch_size: int = MAXIMUM_ENTRIES
+
+    def of(self, queue: str) -> Sequence["EventSourceMappingConfigurationTypeDef"]:
+        """Return the mappings of a queue, including those in deletion. Raises `EffectFailed`."""
+        # AWS allows one mapping for a queue and a function; of two concurrent creations one fails.
+        with look(_subject(queue)):
+            pages = self.functions.get_paginator("list_event_source_mappings").paginate(
+                EventSourceArn=self.queue_arn_prefix + queue, FunctionName=self.function_arn
+            )
+            return [mapping for page in pages for mapping in page["EventSourceMappings"]]
+
+    def create(self, queue: str) -> None:
+        """Create the mapping of a queue. Raises `EffectRefused` and `EffectFailed`."""
+        with effect(_subject(queue)):
+            self.functions.create_event_source_mapping(
+                EventSourceArn=self.queue_arn_prefix + queue,
+                FunctionName=self.function_arn,
+                BatchSize=self.batch_size,
+                FunctionResponseTypes=["ReportBatchItemFailures"],
+                ScalingConfig={"MaximumConcurrency": self.concurrency},
+                Tags=self.tags,
+            )
+
+    def enable(self, queue: str, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
+        """Enable or disable a mapping. Raises `EffectRefused` and `EffectFailed`."""
+        with effect(_subject(queue)):
+            self.functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=enabled)
+
+    def remove(self, queue: str) -> None:
+        """Delete the mappings of a queue, except those already in deletion.
+
+        Raises `EffectRefused` and `EffectFailed`.
+        """
+        for mapping in self.of(queue):
+            if mapping["State"] == DELETING:
+                continue
+            with effect(_subject(queue)):
+                try:
+                    self.functions.delete_event_source_mapping(UUID=mapping["UUID"])
+                except self.functions.exceptions.ResourceNotFoundException:
+                    continue
+
+
+def _subject(queue: str) -> str:
+    return f"event source mapping of queue {queue!r}"

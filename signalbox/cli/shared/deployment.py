@@ -1,0 +1,101 @@
+"""The deployment that a command uses: the local stage of this folder, or a stage in AWS."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+from signalbox.errors import RejectedError
+from signalbox.local.session import LocalSession, stack_outputs
+
+if TYPE_CHECKING:
+    from signalbox.aws.rendezvous.credentials import ClientCredentials
+
+LOCAL = Path(".signalbox", "local.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A deployed stage: its name, region, endpoint, outputs and the credentials of the caller."""
+
+    outputs: Mapping[str, str]
+    region: str
+    rendezvous_url: str
+    endpoint_url: str | None = None
+    """The endpoint URL of AWS calls; None for AWS itself."""
+    administrator: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The keys of the emulator's administrator; empty in AWS, which uses the standard credentials."""
+    folder: Path | None = None
+    """The folder of the local stage; None in AWS."""
+    websocket_url: str = ""
+    """The WebSocket URL of live; empty for a stage without live."""
+    realm: str = ""
+    """The live exchange of the local stage; empty in AWS."""
+    tickets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The tickets of users of that exchange, by name."""
+
+    def session(self) -> boto3.Session:
+        """Return a boto3 session for this deployment."""
+        if self.endpoint_url is None:
+            return boto3.Session(region_name=self.region)
+        return LocalSession(self.endpoint_url, region=self.region, **self.administrator)
+
+    def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
+        """Return a boto3 session for this deployment with another user's access key."""
+        key_id, secret = credentials.access_key_id, credentials.secret_access_key
+        if self.endpoint_url is None:
+            return boto3.Session(key_id, secret, region_name=self.region)
+        return LocalSession(self.endpoint_url, region=self.region, access_key_id=key_id, secret_access_key=secret)
+
+
+def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
+    """Return the stage in AWS with `aws`, else the local stage of `folder` or of its nearest parent that has one."""
+    if aws:
+        return aws_deployment(aws_session(), stage=stage)
+    start = (folder or Path.cwd()).resolve()
+    for parent in (start, *start.parents):
+        if (parent / LOCAL).is_file():
+            return local_deployment(json.loads((parent / LOCAL).read_text()), folder=(parent / LOCAL).parent)
+    raise RejectedError(
+        f"no local stage runs in {str(start)!r} or above (there is no {LOCAL}): start one with `make up` or "
+        "`signalbox local up`, or give --aws for a stage in AWS"
+    )
+
+
+def aws_session() -> boto3.Session:
+    """Return a session with the standard AWS credentials."""
+    # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools use AWS_REGION.
+    session = boto3.Session(region_name=os.environ.get("AWS_REGION"))
+    if session.region_name is None:
+        raise RejectedError("no AWS region is set: set AWS_REGION, or a region in the AWS profile")
+    return session
+
+
+def local_deployment(local: Mapping[str, Any], *, folder: Path | None = None) -> Deployment:
+    """Return the deployment that a local.json describes."""
+    return Deployment(
+        outputs=local["outputs"],
+        region=local["region"],
+        rendezvous_url=local["rendezvous_url"],
+        endpoint_url=local["endpoint_url"],
+        administrator=local["admin_credentials"],
+        folder=folder,
+        websocket_url=local.get("websocket_url", ""),
+        realm=local.get("realm", ""),
+        tickets={user["name"]: user["ticket"] for user in local.get("live_users", ())},
+    )
+
+
+def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
+    """Return a stage in the account and region of the standard AWS credentials."""
+    outputs = stack_outputs(session, stage)
+    return Deployment(
+        outputs=outputs,
+        region=str(session.region_name),
+        rendezvous_url=outputs["RendezvousUrl"],
+        websocket_url=outputs.get("LiveWebSocketUrl", ""),
+    )

@@ -1,0 +1,50 @@
+"""Options and output that all commands of a stage share."""
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
+
+Aws = Annotated[
+    bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials instead of the local stage.")
+]
+Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def output(deployment: "Deployment", name: str) -> str:
+    """Return an output of a stage. Raises `RejectedError` when the deployed version does not have it."""
+    try:
+        return deployment.outputs[name]
+    except KeyError as error:
+        raise RejectedError(f"the stage has no output {name!r}: deploy it again to update it") from error
+
+
+def say(text: str) -> None:
+    """Print progress to standard error."""
+    sys.stderr.write(f"· {text}\n")
+    sys.stderr.flush()
+
+
+def age(moment: object) -> str:
+    """Return the age of an ISO 8601 time as a short text."""
+    try:
+        then = datetime.fromisoformat(str(moment))
+    except ValueError:
+        return ""
+    return duration((datetime.now(UTC) - then).total_seconds())
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds as a short text."""
+    whole = int(seconds)
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if whole >= 2 * size:
+            return f"{whole // size} {unit}"
+    return f"{max(whole, 0)} s"

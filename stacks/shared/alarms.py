@@ -1,0 +1,36 @@
+"""The alarm factory: missing data counts as healthy, the description names the page, the topic is notified."""
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from stacks.settings.config import Config
+
+
+def alarm(
+    scope: Construct,
+    name: str,
+    *,
+    metric: cloudwatch.IMetric,
+    description: str,
+    config: Config,
+    threshold: float = 1,
+    comparison: cloudwatch.ComparisonOperator = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+    periods: int = 1,
+) -> cloudwatch.Alarm:
+    """Create an alarm on a metric at or above the threshold in every period; missing data is healthy."""
+    made = cloudwatch.Alarm(
+        scope,
+        name,
+        metric=metric,
+        threshold=threshold,
+        comparison_operator=comparison,
+        evaluation_periods=periods,
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        alarm_description=f"{description} See docs/operations.md.",
+    )
+    if config.alarm_topic_arn:
+        topic = sns.Topic.from_topic_arn(scope, f"{name}Topic", config.alarm_topic_arn)
+        made.add_alarm_action(actions.SnsAction(topic))
+    return made

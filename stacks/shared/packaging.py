@@ -1,0 +1,155 @@
+"""Builds of the Lambda layer and code, with bytecode and without Docker, and of the Glue modules."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from stacks.settings.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".signalbox" / "build"
+LOCK = ROOT / "lambdas" / "requirements.lock"
+# Lambda's Amazon Linux 2023 has glibc 2.34, so wheels for 2.28 run on it.
+LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
+# Packages that no function imports.
+LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/local", "signalbox/sr3")
+# The version of the build: a change of the build must not reuse cached folders.
+RECIPE = "1"
+
+
+class PackagingError(Exception):
+    """Raised when a build fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A built folder, and the digest of its inputs."""
+
+    path: Path
+    digest: str
+
+
+def packages(*, local: bool, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
+    """Return the folder of the locked packages for arm64 Lambda or this machine, built unless cached."""
+    platform = _this_machine() if local else LAMBDA_PLATFORM
+    digest = _digest([(b"lock", lock.read_bytes()), (b"platform", platform.encode())])
+    return _built("packages", digest, lambda folder: _install(folder, lock, local=local), cache=cache)
+
+
+def code(config: Config, *, cache: Path = CACHE) -> Folder:
+    """Return the folder of the functions' code with the deployment's settings files, built unless cached."""
+    files = dict(_code_files(config))
+    digest = _digest((name.encode(), path.read_bytes()) for name, path in sorted(files.items()))
+    return _built("code", digest, lambda folder: _copy_compiled(files, folder), cache=cache)
+
+
+def glue_modules(*, with_core: bool = False, cache: Path = CACHE) -> Folder:
+    """Return the folder of the modules that Glue scripts import; `with_core` adds the core and the adapters."""
+    files = dict(_modules("glue_jobs"))
+    if with_core:
+        files |= _modules("signalbox")
+    digest = _digest((name.encode(), path.read_bytes()) for name, path in files.items())
+    return _built("glue", digest, lambda folder: _copy(files, folder), cache=cache)
+
+
+def _this_machine() -> str:
+    uname = os.uname()
+    return f"{uname.sysname}-{uname.machine}".lower()
+
+
+def _digest(inputs: Iterable[tuple[bytes, bytes]]) -> str:
+    digest = sha256(f"{RECIPE} {sys.version_info.major}.{sys.version_info.minor}".encode())
+    for name, content in inputs:
+        digest.update(b"%d %b %d %b" % (len(name), name, len(content), content))
+    return digest.hexdigest()
+
+
+def _modules(package: str) -> Iterable[tuple[str, Path]]:
+    for path in sorted((ROOT / package).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(LEFT_OUT):
+            yield name, path
+
+
+def _code_files(config: Config) -> Iterable[tuple[str, Path]]:
+    for package in ("signalbox", "lambdas"):
+        yield from _modules(package)
+    for path in sorted((ROOT / "web").iterdir()):
+        yield path.relative_to(ROOT).as_posix(), path
+    if config.bridge_list_file:
+        yield "settings/bridges.jsonl", config.bridge_list_file
+    if config.country_database_file:
+        yield "settings/country.mmdb", config.country_database_file
+
+
+def _built(name: str, digest: str, fill: Callable[[Path], None], *, cache: Path) -> Folder:
+    path = cache / f"{name}-{digest[:32]}"
+    if not path.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=cache) as scratch:
+            fresh = Path(scratch) / name
+            fresh.mkdir()
+            fill(fresh)
+            _publish(fresh, path)
+    return Folder(path=path, digest=digest)
+
+
+def _publish(fresh: Path, path: Path) -> None:
+    try:
+        fresh.rename(path)
+    except OSError:
+        # A concurrent synthesis may have published the same folder.
+        if not path.is_dir():
+            raise
+
+
+def _copy(files: dict[str, Path], folder: Path) -> None:
+    for name, source in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / name)
+
+
+def _copy_compiled(files: dict[str, Path], folder: Path) -> None:
+    _copy(files, folder)
+    _compile(folder, prefix="/var/task")
+
+
+def _install(folder: Path, lock: Path, *, local: bool) -> None:
+    target = folder / "python"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    where: list[str] = [] if local else ["--python-platform", LAMBDA_PLATFORM, "--python-version", version]
+    options = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
+    _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", lock])
+    shutil.rmtree(target / "bin", ignore_errors=True)
+    (target / ".lock").unlink(missing_ok=True)
+    _compile(target, prefix="/opt/python")
+
+
+def _uv() -> str:
+    try:
+        from uv import find_uv_bin  # noqa: PLC0415 - only a build needs it
+    except ModuleNotFoundError as error:
+        raise PackagingError(f"uv is not installed for {sys.executable}: pip install -r requirements.txt") from error
+    return find_uv_bin()
+
+
+def _compile(folder: Path, *, prefix: str) -> None:
+    # The task folder is read-only in Lambda: without bytecode every cold start compiles again.
+    options = ["-q", "--invalidation-mode", "unchecked-hash", "-p", prefix]
+    _run([sys.executable, "-m", "compileall", *options, "-s", folder, folder])
+
+
+def _run(command: Sequence[str | Path]) -> None:
+    # A fixed hash seed orders sets of constants equally in every build.
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our own arguments
+    if done.returncode:
+        raise PackagingError(
+            f"{Path(command[0]).name} {command[1]} failed: {(done.stderr or done.stdout).strip()[-2000:]}"
+        )

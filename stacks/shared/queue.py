@@ -1,0 +1,103 @@
+"""Queues: encrypted with the stage's key, TLS only, with a dead-letter queue and its alarm."""
+
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from stacks.settings.config import Config
+from stacks.shared.alarms import alarm
+
+# Reuse of a data key for one hour: a KMS request for each message would cost more than the message.
+DATA_KEY_REUSE = Duration.hours(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """The dead-letter queue of a queue, and the receives before a message moves there."""
+
+    queue: "DeadLetterQueue"
+    maximum_receives: int
+
+
+class DeadLetterQueue(sqs.Queue):
+    """A dead-letter queue with a retention of two weeks and an alarm from `alarm_at` messages."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        key: kms.IKey,
+        config: Config,
+        alarm_at: int = 1,
+        holds: str,
+        ordered: bool = False,
+    ) -> None:
+        super().__init__(
+            scope,
+            name,
+            fifo=ordered or None,
+            retention_period=Duration.days(14),
+            encryption=sqs.QueueEncryption.KMS,
+            encryption_master_key=key,
+            data_key_reuse=DATA_KEY_REUSE,
+            enforce_ssl=True,
+        )
+        self.alarm = alarm(
+            self,
+            "Alarm",
+            metric=self.metric_approximate_number_of_messages_visible(period=Duration.minutes(1), statistic="Maximum"),
+            threshold=alarm_at,
+            description=f"{holds} are in the dead-letter queue.",
+            config=config,
+        )
+
+
+class Queue(sqs.Queue):
+    """A queue with a dead-letter queue."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        key: kms.IKey,
+        redrive: Redrive,
+        visibility: Duration,
+        retention: Duration,
+        queue_name: str | None = None,
+        ordered: bool = False,
+    ) -> None:
+        super().__init__(
+            scope,
+            name,
+            queue_name=queue_name,
+            fifo=ordered or None,
+            # High throughput: the order is kept within a message group only.
+            deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if ordered else None,
+            fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if ordered else None,
+            visibility_timeout=visibility,
+            retention_period=retention,
+            encryption=sqs.QueueEncryption.KMS,
+            encryption_master_key=key,
+            data_key_reuse=DATA_KEY_REUSE,
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(queue=redrive.queue, max_receive_count=redrive.maximum_receives),
+        )
+
+
+def age_alarm(scope: Construct, queue: sqs.IQueue, *, oldest: Duration, config: Config) -> cloudwatch.Alarm:
+    """Create an alarm on a queue, also an imported one, whose oldest message exceeds an age for three minutes."""
+    return alarm(
+        scope,
+        "AgeAlarm",
+        metric=queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(1), statistic="Maximum"),
+        threshold=oldest.to_seconds(),
+        periods=3,
+        description="Messages wait too long: the function that reads the queue fails or is throttled.",
+        config=config,
+    )
