@@ -16,7 +16,7 @@ from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
 from tests.integration.live.stage import Place, new_topic
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import relay
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 

@@ -11,8 +11,8 @@ import pytest
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
-from tests.handlers.recorded import ACCOUNT, Event
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.recorded_events import ACCOUNT, Event
 
 __all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
 

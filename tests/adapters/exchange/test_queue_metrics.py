@@ -9,7 +9,7 @@ from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.records import QueueActivity
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import Answering, error
+from tests.adapters.shared.stubs import Answering, error
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from signalbox.aws.shared.managed_queues import ForeignQueue, OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.model.records import Kind, MadeQueue, Place, QueueSize, WantedQueue
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import ARNS, KEY, URLS, Answering, attributes_of, error, tags_of
+from tests.adapters.shared.stubs import ARNS, KEY, URLS, Answering, attributes_of, error, tags_of
 
 NAME, DEAD = QueueName("xpublic"), QueueName("xpublic-dlq")
 WANTED = WantedQueue(NAME, Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)

@@ -9,7 +9,7 @@ from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import ARNS, Answering, error, function
+from tests.adapters.shared.stubs import ARNS, Answering, error, function
 
 NAME = QueueName("xpublic")
 TAGS = {"signalbox:stage": "signalbox", "signalbox:capability": "exchange"}

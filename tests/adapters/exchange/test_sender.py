@@ -6,7 +6,7 @@ from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import URLS, Answering, error
+from tests.adapters.shared.stubs import URLS, Answering, error
 
 NAME, FIFO = QueueName("xpublic"), QueueName("q_a.fifo")
 

@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
-from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.athena import EVENTS, answer_with
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 SINCE = date(2026, 11, 20)

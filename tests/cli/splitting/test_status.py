@@ -10,7 +10,7 @@ import pytest
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.target import InvalidTarget
 from tests.cli.shared.stage import FakeStage, fake_stage, split
-from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.athena import EVENTS, answer_with
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 QUEUE = {"queue_id": "memes", "original": "meme-queue", "waiting": 3, "in_flight": None}

@@ -19,10 +19,10 @@ from signalbox.exchange.model.records import DeclaredQueue, MadeQueue, User, Wan
 from signalbox.queues import lease_tags
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.adapters.shared.queues import ARNS, KEY, URLS, function
+from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply-", "dead"
 NOW = datetime.now(UTC)

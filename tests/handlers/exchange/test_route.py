@@ -27,8 +27,8 @@ from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)

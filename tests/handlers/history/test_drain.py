@@ -4,7 +4,7 @@ import pytest
 
 from lambdas.history import drain
 from tests.fakes.aws import aws
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.environment import STREAM, cool, make_lake, written
 
 __all__ = ["aws"]
 

@@ -22,8 +22,8 @@ from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import REGION
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 REALM = ExchangeName("xs_trial.fifo")
 PREFIX = "stage-"

@@ -32,9 +32,9 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.fakes.live import MemoryConnections
+from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, reason_of, written
 from tests.handlers.exchange.test_route import record_of
-from tests.handlers.recorded import batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, reason_of, written
+from tests.handlers.recorded_events import batch
 
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
 PATTERN = TopicPattern.parse("trial.", Match.PREFIX)

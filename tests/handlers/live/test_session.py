@@ -17,6 +17,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.environment import reason_of
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     DEAD,
     INBOX,
@@ -26,7 +27,6 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     TIMERS,
     stage,
 )
-from tests.handlers.surroundings import reason_of
 
 A = TopicPattern.parse("trial.a")
 

@@ -15,7 +15,7 @@ from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
-from tests.handlers.recorded import armored, event, request
+from tests.handlers.recorded_events import armored, event, request
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'

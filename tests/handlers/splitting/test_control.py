@@ -15,10 +15,10 @@ from lambdas.splitting import control, control_wiring, wiring
 from lambdas.splitting.control import handler
 from signalbox.errors import RejectedError
 from signalbox.queues import lease_tags
-from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.athena import EVENTS, answer_with
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import BUCKET, OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 PREFIX = "mirrord-"
 APP = "lambda/meme-app"

@@ -21,8 +21,8 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 CONTEXT = SimpleNamespace(aws_request_id="call-1")

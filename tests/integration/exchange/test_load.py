@@ -17,7 +17,7 @@ from signalbox.local.state import State
 from signalbox.messages import MessageId
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import Killer
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 

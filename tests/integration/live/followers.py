@@ -12,7 +12,7 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
-from tests.integration.shared.connection_cuts import Relay
+from tests.integration.shared.tcp_proxy import Relay
 
 LOOK_SECONDS = 0.5
 SECONDS_BETWEEN_STARTS = 0.2

@@ -10,7 +10,7 @@ from signalbox.clients.live.client import LiveClient
 from signalbox.live.wamp.messages import Payload
 from tests.integration.live.stage import Place, new_topic
 from tests.integration.live.wamp_clients import KINDS, Client, Refused, command_of, joined, started
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import relay
 
 pytestmark = pytest.mark.emulator
 

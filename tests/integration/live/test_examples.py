@@ -17,7 +17,7 @@ from signalbox.local import tools
 from tests.integration.live.stage import new_topic
 from tests.integration.live.wamp_clients import EXAMPLES, FOLDER, javascript, python
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import relay
 
 pytestmark = pytest.mark.emulator
 

@@ -15,8 +15,8 @@ from signalbox.local.state import State
 from tests.integration.live.followers import Follower, cutting, differences, following
 from tests.integration.live.stage import Place, new_topic
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import Killer
+from tests.integration.shared.tcp_proxy import relay
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 

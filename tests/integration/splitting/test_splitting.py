@@ -23,7 +23,7 @@ from signalbox.local.state import State
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import Killer
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 

@@ -1,0 +1,253 @@
+"""How many events a second an exchange takes that keeps the order of each topic, of each publisher, or of all."""
+
+import json
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from benchmarks.parts.live.following import following, wait
+from benchmarks.parts.live.latency import LOOK_SECONDS
+from benchmarks.shared.stage import Stage
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import ConnectionLost, Login
+from signalbox.clients.web_socket import opening
+from signalbox.errors import UnavailableError
+from signalbox.exchange.model.records import OrderBy, User
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+
+EVENTS, TOPICS = 100, 20
+PUBLISHERS = (1, 4)  # at once
+ROUNDS = 4
+SUBSCRIBERS = 2  # who must agree on the order
+WARM_UP = 20
+PREFIX = "order"
+END_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One measurement, from the first call on."""
+
+    publishing_seconds: float
+    """Until SQS had answered the last call."""
+    seconds: float
+    """Until the last subscriber had the last event."""
+    missing: int
+    out_of_order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What an exchange took of so many publishers, round by round."""
+
+    order_by: OrderBy
+    publishers: int
+    runs: Sequence[Run]
+    over_topic: float
+    """How many times as many events a second as by topic: the median of what it was in each round."""
+
+    @property
+    def published_per_second(self) -> float:
+        """Return how many events SQS took in a second, in the median."""
+        return statistics.median(EVENTS / one.publishing_seconds for one in self.runs)
+
+    @property
+    def events_per_second(self) -> list[float]:
+        """Return how many events a second went all the way, in each round, the slowest first."""
+        return sorted(EVENTS / one.seconds for one in self.runs)
+
+    @property
+    def missing(self) -> int:
+        """Return how many events did not come to a subscriber."""
+        return sum(one.missing for one in self.runs)
+
+    @property
+    def out_of_order(self) -> int:
+        """Return how many came out of the order that the exchange promises."""
+        return sum(one.out_of_order for one in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An event as a subscriber saw it."""
+
+    publisher: int
+    number: int
+    topic: str
+    at: float = field(compare=False)
+
+
+@dataclass(slots=True)
+class _Subscriber:
+    """A client in a thread of its own, and what it saw of each run."""
+
+    client: LiveClient
+    cursor: Cursor = field(default_factory=lambda: Cursor(TopicPattern.parse(PREFIX, Match.PREFIX)))
+    seen: dict[int, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
+
+    def follow(self, over: threading.Event) -> None:
+        with self.client:
+            self.client.follow(self.cursor)
+            while not over.is_set():
+                with suppress(ConnectionLost):
+                    self._receive()
+
+    def _receive(self) -> None:
+        event = self.client.receive(LOOK_SECONDS)
+        if event is not None:
+            told: Any = event.payload.arguments[0]  # as `_posts` writes it
+            run, publisher, number = told
+            self.seen[run].append(_Seen(publisher, number, event.topic, time.perf_counter()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Realm:
+    """An exchange, and who is subscribed to all of it."""
+
+    name: str
+    subscribers: Sequence[_Subscriber]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An exchange of each order on a stage, with subscribers, and users who may publish."""
+
+    realms: Mapping[OrderBy, _Realm]
+    publishers: Sequence[ExchangeClient]
+    _runs: Iterator[int] = field(default_factory=count)
+
+    def run(self, order_by: OrderBy, *, publishers: int = 1, topics: int = TOPICS, events: int = EVENTS) -> Run:
+        """Publish events over topics in turn, as fast as some publishers can, and wait until all have come."""
+        run, realm = next(self._runs), self.realms[order_by]
+        posts = [_posts(run, publisher, topics, events // publishers) for publisher in range(publishers)]
+        begun = time.perf_counter()
+        with ThreadPoolExecutor(publishers) as pool:
+            sending = [
+                pool.submit(_publish, client, realm.name, some, order_by)
+                for client, some in zip(self.publishers, posts, strict=False)
+            ]
+            for one in sending:
+                one.result()
+        published = time.perf_counter()
+        wanted = sum(map(len, posts))
+        wait(lambda: all(len(one.seen[run]) >= wanted for one in realm.subscribers), seconds=END_SECONDS)
+        seen = [list(one.seen[run]) for one in realm.subscribers]
+        if not all(seen):
+            raise UnavailableError(f"no event of exchange {realm.name!r} came within {END_SECONDS:.0f} s")
+        last = max(one.at for line in seen for one in line)
+        missing = sum(wanted - len(set(line)) for line in seen)
+        return Run(published - begun, last - begun, missing, _out_of_order(order_by, seen))
+
+
+def measure(trial: Trial, say: Callable[[str], None]) -> list[Ordered]:
+    """Measure the orders in turn, round by round, so that the noise of the machine hits all of them."""
+    runs: dict[tuple[int, OrderBy], list[Run]] = {(some, by): [] for some in PUBLISHERS for by in OrderBy}
+    for order_by in OrderBy:
+        say(f"warming up: by {order_by}")
+        trial.run(order_by, publishers=max(PUBLISHERS), events=WARM_UP * max(PUBLISHERS))
+    for number in range(1, ROUNDS + 1):
+        for publishers in PUBLISHERS:
+            for order_by in OrderBy if number % 2 else reversed(OrderBy):
+                say(f"round {number} of {ROUNDS}: by {order_by}, {publishers} at once")
+                runs[publishers, order_by].append(trial.run(order_by, publishers=publishers))
+    return [
+        Ordered(order_by, publishers, some, _median_ratio(some, runs[publishers, OrderBy.TOPIC]))
+        for (publishers, order_by), some in runs.items()
+    ]
+
+
+def _median_ratio(runs: Sequence[Run], by_topic: Sequence[Run]) -> float:
+    return statistics.median(other.seconds / one.seconds for one, other in zip(runs, by_topic, strict=True))
+
+
+@contextmanager
+def trial_on(stage: Stage) -> Iterator[Trial]:
+    """Declare an exchange of each order, join it, and make users; the stage is not needed for anything later."""
+    with ExitStack() as stack:
+        administrator = stack.enter_context(client_of(stage.deployment))
+        realms = {}
+        for order_by in OrderBy:
+            name = f"xorder-{order_by}.fifo"
+            administrator.declare_exchange(name, live={"live": True, "order_by": order_by.value})
+            realms[order_by] = _Realm(name, [_Subscriber(_client(stage, name)) for _ in range(SUBSCRIBERS)])
+        stack.enter_context(following([one for realm in realms.values() for one in realm.subscribers]))
+        publishers = [_publisher(stage.deployment, number) for number in range(max(PUBLISHERS))]
+        yield Trial(realms, publishers)
+
+
+def _client(stage: Stage, realm: str) -> LiveClient:
+    (user,) = (one for one in stage.local["live_users"] if one["role"] == Role.ADMIN)
+    return LiveClient(opening(stage.local["websocket_url"]), Login(realm, user["name"], user["ticket"]))
+
+
+def _publisher(deployment: Deployment, number: int) -> ExchangeClient:
+    """Make a user who may publish to all exchanges, and return the client: `publisher` goes by who calls SQS."""
+    name = UserName(f"order-{number}")
+    session, outputs = deployment.session(), deployment.outputs
+    users = ExchangeUsers.of(session, outputs)
+    user_id = users.make(name, Role.FEEDER, Ownership.STRICT)
+    records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
+    records.put(User(name, Role.FEEDER, Ownership.STRICT, datetime.now(UTC), user_id))
+    key = users.new_key(name)
+    sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
+    url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"
+    return ExchangeClient(sqs, users.control_queues.names, url_prefix, name)
+
+
+def _posts(run: int, publisher: int, topics: int, events: int) -> list[Post]:
+    return [
+        Post(f"{PREFIX}.t{number % topics}", json.dumps([run, publisher, number]), {}, f"{run}-{publisher}-{number}")
+        for number in range(events)
+    ]
+
+
+def _publish(client: ExchangeClient, exchange: str, posts: Sequence[Post], order_by: OrderBy) -> None:
+    for posted in client.publish_all(exchange, posts, order_by=order_by):
+        if posted.message_id is None:
+            raise posted.problem or UnavailableError(f"a message to exchange {exchange!r} was not published")
+
+
+def _out_of_order(order_by: OrderBy, seen: Sequence[Sequence[_Seen]]) -> int:
+    """Count events behind a later one of their publisher, and those that subscribers saw at different places.
+
+    Of each topic, as all exchanges promise, and of each publisher or of all.
+    """
+    wholes: Mapping[OrderBy, Callable[[_Seen], Hashable]] = {
+        OrderBy.TOPIC: lambda one: one.topic,
+        OrderBy.PUBLISHER: lambda one: one.publisher,
+        OrderBy.EXCHANGE: lambda _: "all",
+    }
+    return sum(_wrong(*lines) for kind in {OrderBy.TOPIC, order_by} for lines in _lines(seen, wholes[kind]))
+
+
+def _lines(seen: Sequence[Sequence[_Seen]], whole: Callable[[_Seen], Hashable]) -> Iterator[list[list[_Seen]]]:
+    """Yield for each whole what the subscribers saw of it."""
+    for key in {whole(one) for one in seen[0]}:
+        yield [[one for one in line if whole(one) == key] for line in seen]
+
+
+def _wrong(line: Sequence[_Seen], other: Sequence[_Seen]) -> int:
+    newest: dict[int, int] = {}
+    wrong = sum(one != there for one, there in zip(line, other, strict=False))
+    for one in line:
+        wrong += one.number < newest.get(one.publisher, 0)
+        newest[one.publisher] = max(one.number, newest.get(one.publisher, 0))
+    return wrong

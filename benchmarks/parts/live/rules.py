@@ -1,0 +1,142 @@
+"""Signalbox's rules in a process of their own: a router in memory that finds subscribers as the deployed function does.
+
+It prints the URLs of as many routers as it is asked for, as JSON, and ends with its standard input.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from threading import Thread
+from typing import Any
+
+from websockets.sync.server import serve
+from websockets.typing import Subprotocol
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent, event_for, postable
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp import codec
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.local.state import CHECKOUT
+from tests.fakes import live_router
+
+USER = "alice"
+KEPT_CHANGES = 16
+KEPT_FOR = timedelta(hours=2)
+STOP_SECONDS = 30
+
+
+@dataclass
+class _Subscribers:
+    """`SubscriberTable` of one realm, in memory."""
+
+    stored: dict[Bucket, dict[tuple[ConnectionId, TopicPattern], Row]] = field(default_factory=dict)
+    changed: dict[Bucket, Version] = field(default_factory=dict)
+
+    def put(self, subscriber: Subscriber) -> None:
+        row = Row(subscriber, datetime.now(UTC) + KEPT_FOR)
+        self._change(Change(subscriber.connection, subscriber.pattern, row))
+
+    def remove(self, connection: ConnectionId, pattern: TopicPattern) -> None:
+        self._change(Change(connection, pattern, None))
+
+    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+        return {bucket: self.changed[bucket] for bucket in buckets if bucket in self.changed}
+
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:  # noqa: ARG002 - a Protocol's
+        return {}  # so it reads all rows when it has missed many, while subscriptions are made
+
+    def rows(self, bucket: Bucket) -> Iterable[Row]:
+        return list(self.stored.get(bucket, {}).values())
+
+    def _change(self, change: Change) -> None:
+        is_exact = change.pattern.match is Match.EXACT
+        bucket = Bucket(live_router.REALM, RoutingKey(change.pattern.uri) if is_exact else None)
+        rows = self.stored.setdefault(bucket, {})
+        rows.pop((change.connection, change.pattern), None)
+        if change.row is not None:
+            rows[change.connection, change.pattern] = change.row
+        before = self.changed.get(bucket, Version())
+        self.changed[bucket] = Version(before.number + 1, (*before.changes, change)[-KEPT_CHANGES:])
+
+
+@dataclass
+class _Router(live_router.Router):
+    """The tests' router asks each subscription in turn; this one asks the directory, once an event."""
+
+    subscribers: _Subscribers = field(default_factory=_Subscribers)
+    directory: Directory = field(init=False)
+    _found: dict[ConnectionId, list[TopicPattern]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.directory = Directory(self.subscribers, lambda: datetime.now(UTC))
+
+    def _carry_out(self, peer: live_router.Peer, effect: object) -> None:
+        connection, listener = peer.session.connection, peer.session.listener
+        if isinstance(effect, Attach) and listener is not None:
+            self.subscribers.put(Subscriber(connection, effect.pattern, listener))
+        elif isinstance(effect, Detach):
+            self.subscribers.remove(connection, effect.pattern)
+        elif isinstance(effect, Leave):
+            for pattern in effect.subscriptions:
+                self.subscribers.remove(connection, pattern)
+        super()._carry_out(peer, effect)
+
+    def _distribute(self, effect: Distribute) -> LoggedEvent:
+        with self._lock:
+            self._found = {}
+            for one in self.directory.look(live_router.REALM, [effect.topic])(effect.topic):
+                self._found.setdefault(one.connection, []).append(one.pattern)
+            return super()._distribute(effect)
+
+    def _deliver(self, peer: live_router.Peer, logged: LoggedEvent) -> None:
+        listener = peer.session.listener
+        for pattern in self._found.get(peer.session.connection, ()):
+            if listener is not None and logged.audience.admits(listener):
+                peer.post(postable(event_for(pattern, logged)))
+
+
+@contextmanager
+def running(count: int) -> Iterator[Sequence[str]]:
+    """Run so many routers in one process, and give their URLs."""
+    command = [sys.executable, "-m", "benchmarks.parts.live.rules", str(count)]
+    process = subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait(STOP_SECONDS)
+        process.stdout.close()
+
+
+@contextmanager
+def _serving() -> Iterator[str]:
+    router = _Router({USER: live_router.grants("trial.")})
+    told: dict[str, Any] = {"subprotocols": [Subprotocol(codec.SUBPROTOCOL)], "compression": None, "close_timeout": 1}
+    with serve(router.serve, "127.0.0.1", 0, **told) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
+        router.cut()
+        server.shutdown()
+        thread.join()
+
+
+def main() -> None:
+    """Serve until nobody holds the other end of standard input."""
+    with ExitStack() as stack:
+        print(json.dumps([stack.enter_context(_serving()) for _ in range(int(sys.argv[1]))]), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
