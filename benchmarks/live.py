@@ -223,7 +223,7 @@ def _needs(load: Load) -> Table:
     ]
     title = f"What {load.connections:,} connections and {load.deliveries_per_minute:,} deliveries a minute need"
     note = (
-        "A calculation, not a measurement; what goes into it stands in benchmarks/parts/live/costs.py. A quota that does "
+        "A calculation, not a measurement, from the inputs in benchmarks/parts/live/costs.py. A quota that does "
         "not suffice can be raised: ask AWS first."
     )
     return Table(title, ["what", "needed", "quota at first", "to be raised"], rows, note)
