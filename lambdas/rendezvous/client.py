@@ -15,7 +15,7 @@ from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, Stat
 from signalbox.rendezvous.wire import amp
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
 from signalbox.rendezvous.wire.reply import Reply, error_reply, legacy_reply
-from signalbox.rendezvous.wire.sdp import SessionDescription, best_candidate_address
+from signalbox.rendezvous.wire.sdp import best_candidate_address
 
 AMP_PREFIX = "/amp/client/"
 
@@ -82,8 +82,7 @@ def _served(request: Request, offer: Offer, *, method: Method) -> str:
 
 def _country(request: Request, offer: Offer, method: Method) -> str:
     if method is Method.AMP:  # the request comes from the cache; the client itself is in its offer
-        sdp = SessionDescription.parse(offer.session_description).sdp
-        return wiring.country_of()(best_candidate_address(sdp))
+        return wiring.country_of()(best_candidate_address(offer.sdp))
     return wiring.country_of()(client_address(request.headers, socket_address=request.source_ip))
 
 

@@ -24,7 +24,7 @@ from signalbox.rendezvous.rules.states import (
 from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer, OfferRejectedError
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
-from signalbox.rendezvous.wire.sdp import SessionDescription, best_candidate_address
+from signalbox.rendezvous.wire.sdp import best_candidate_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class OfferDesk:
         return self._park(record, replacing=replacing, now=now)
 
     def _with_offer(self, record: Rendezvous, offer: Offer) -> Rendezvous:
-        sdp = SessionDescription.parse(offer.session_description).sdp
-        return replace(with_offer(record, offer, self.bridges), country=self.country_of(best_candidate_address(sdp)))
+        country = self.country_of(best_candidate_address(offer.sdp))
+        return replace(with_offer(record, offer, self.bridges), country=country)
 
     def _park(self, record: Rendezvous, *, replacing: Rendezvous | None, now: datetime) -> Receipt | None:
         placement = self.matchmaker.place(record.client_id, nat=record.nat, now=now)

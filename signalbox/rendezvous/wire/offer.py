@@ -35,11 +35,15 @@ class OfferRejectedError(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A client that asks for a proxy; the session description goes to the proxy as it came."""
+    """A client's request for a proxy.
+
+    `session_description` is the JSON text that goes to the proxy unchanged; `sdp` is the SDP text inside it.
+    """
 
     session_description: str
     nat: Nat
     fingerprint: Fingerprint
+    sdp: str
 
     @classmethod
     def parse(cls, body: bytes, bridges: BridgeList) -> "Offer":
@@ -80,12 +84,12 @@ def _checked(record: Record, bridges: BridgeList) -> Offer:
     session_description = record.text("offer")
     if not session_description:
         raise OfferRejectedError("no supplied offer")
-    SessionDescription.parse(session_description)
+    sdp = SessionDescription.parse(session_description).sdp
     fingerprint = _fingerprint(record.text("fingerprint"))
     nat = Nat.parse(record.text("nat"))
     if bridges.relay_url(fingerprint) is None:
         raise OfferRejectedError("bridge with requested fingerprint is unknown to the broker")
-    return Offer(session_description, nat, fingerprint)
+    return Offer(session_description, nat, fingerprint, sdp)
 
 
 def _fingerprint(text: str) -> Fingerprint:

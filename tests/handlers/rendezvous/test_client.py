@@ -12,6 +12,8 @@ from lambdas.rendezvous import answer, poll
 from lambdas.rendezvous.client import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, TEXT
+from signalbox.rendezvous.wire import sdp
+from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -61,6 +63,16 @@ def test_an_offer_is_answered_while_its_request_waits(patient):
 
     expected = '{"answer":' + json.dumps(sample_answer(sample_offer("1"))) + "}"
     assert response == {"statusCode": 200, "headers": HEADERS, "body": expected}
+
+
+def test_the_session_description_of_an_offer_is_parsed_once(stage, monkeypatch):
+    """The function of AMP offers takes the client's country from the offer."""
+    parsed = []
+    monkeypatch.setattr(sdp, "decode_map", lambda document: (parsed.append(document), decode_map(document))[1])
+
+    handler(event("client_amp"), None)
+
+    assert parsed == [sample_offer("4").encode()]
 
 
 def test_a_client_of_the_older_form_gets_the_bare_answer(patient):

@@ -1,5 +1,6 @@
 """What happens to an offer that came by HTTP."""
 
+import json
 from datetime import timedelta
 
 from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, State
@@ -14,7 +15,7 @@ HTTP_CLIENT = ClientId("request-1")
 
 
 def call(world: World) -> Rendezvous:
-    offer = Offer(OFFER, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT)
+    offer = Offer(OFFER, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT, json.loads(OFFER)["sdp"])
     return world.call_desk().serve(offer, client_id=HTTP_CLIENT, method=Method.HTTP, country="US")
 
 

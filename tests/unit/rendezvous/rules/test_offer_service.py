@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 
 from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.wire import sdp
+from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.fakes.rendezvous import START
@@ -48,6 +50,17 @@ def test_a_proxy_that_polled_too_long_ago_is_no_prospect() -> None:
 
     assert receipt.done
     assert world.replies == [DENIED]
+
+
+def test_the_session_description_of_an_offer_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, parsed = World(), []
+    world.expect_proxies()
+    monkeypatch.setattr(sdp, "decode_map", lambda document: (parsed.append(document), decode_map(document))[1])
+
+    receipt = world.receive(delivery())
+
+    assert receipt.events[0].labels["country"] == "US"
+    assert parsed == [OFFER.encode()]
 
 
 def test_the_country_of_an_offer_is_that_of_its_best_candidate() -> None:

@@ -11,6 +11,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy, offer_body
 
 DESCRIPTION = r'{"type":"offer","sdp":"v=0\r\na=candidate:1 1 udp 1 203.0.113.7 9 typ host\r\n"}'
+SDP = "v=0\r\na=candidate:1 1 udp 1 203.0.113.7 9 typ host\r\n"
 UNKNOWN_BRIDGE = "AB" * 20
 
 
@@ -21,12 +22,12 @@ def body(**members):
 def test_an_offer_is_read_and_its_session_description_left_as_it_is():
     offer = Offer.parse(body(nat="restricted", fingerprint=DEFAULT_FINGERPRINT.lower()), DEFAULT_BRIDGES)
 
-    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT)
+    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT, SDP)
 
 
 @pytest.mark.parametrize("absent", [{}, {"nat": "", "fingerprint": ""}, {"nat": None, "fingerprint": None}])
 def test_without_nat_and_fingerprint_the_nat_is_unknown_and_the_bridge_the_default(absent):
-    assert Offer.parse(body(**absent), DEFAULT_BRIDGES) == Offer(DESCRIPTION, Nat.UNKNOWN, DEFAULT_FINGERPRINT)
+    assert Offer.parse(body(**absent), DEFAULT_BRIDGES) == Offer(DESCRIPTION, Nat.UNKNOWN, DEFAULT_FINGERPRINT, SDP)
 
 
 def test_names_in_any_case_count_and_the_last_duplicate_wins():
@@ -36,7 +37,7 @@ def test_names_in_any_case_count_and_the_last_duplicate_wins():
 
     offer = Offer.parse(b"1.0\n" + document.encode(), DEFAULT_BRIDGES)
 
-    assert offer == Offer(DESCRIPTION, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT)
+    assert offer == Offer(DESCRIPTION, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT, SDP)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_a_body_that_no_proxy_could_read_whole_is_refused_with_its_size():
 def test_an_older_offer_is_the_bare_session_description():
     offer = Offer.parse_legacy(DESCRIPTION.encode(), DEFAULT_BRIDGES, nat_header="restricted")
 
-    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT)
+    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT, SDP)
 
 
 def test_an_older_offer_without_the_header_has_an_unknown_nat():
@@ -156,7 +157,7 @@ def test_what_a_client_writes_is_what_the_broker_reads(sdp, nat, fingerprint):
 
     offer = Offer.parse(offer_body(description, nat, fingerprint=fingerprint).encode(), bridges)
 
-    assert offer == Offer(description, nat, fingerprint)
+    assert offer == Offer(description, nat, fingerprint, sdp)
 
 
 @given(st.binary())
