@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from signalbox.clients.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, Round
+from signalbox.clients.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, ServeResult
 from signalbox.errors import UnavailableError
 
 # So many new ones at a time: each needs a function instance of its own, and all cold starts at once would choke the
@@ -30,7 +30,7 @@ class Pool:
 
     broker_url: str
     size: int
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[ServeResult] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
 

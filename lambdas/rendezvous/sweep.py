@@ -6,7 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.rendezvous.rules.sweep_service import SweepDesk
+from signalbox.rendezvous.rules.sweep_service import SweepService
 
 STRAYS = "strays"
 
@@ -19,16 +19,16 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, int]:
         if attributes:  # a queue of somebody else's has none here, and is theirs to look after
             wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
         age = settings.seconds("STRAY_QUEUE_AGE_SECONDS")
-        deleted = list(_desk().delete_strays(prefix=settings.text("CLIENT_QUEUE_PREFIX"), age=age))
+        deleted = list(_service().delete_strays(prefix=settings.text("CLIENT_QUEUE_PREFIX"), age=age))
     else:
-        deleted = list(_desk().end_leases())
+        deleted = list(_service().end_leases())
     wiring.recorder().record(deleted)
     return {"deleted": len(deleted)}
 
 
 @cache
-def _desk() -> SweepDesk:
-    return SweepDesk(
+def _service() -> SweepService:
+    return SweepService(
         leases=wiring.leases(),
         queues=SqsTemporaryQueues(wiring.sqs()),
         clock=wiring.CLOCK,

@@ -21,9 +21,9 @@ from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.settings import Settings
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryOf
-from signalbox.rendezvous.reporting.event_recorder import Recorder
-from signalbox.rendezvous.rules.matching import Candidates, Matchmaker
+from signalbox.rendezvous.reporting.client_address import CountryLookup
+from signalbox.rendezvous.reporting.event_recorder import EventRecorder
+from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def statistics() -> DynamoStatistics:
 
 
 @cache
-def recorder() -> Recorder:
+def recorder() -> EventRecorder:
     """Return where events go."""
-    return Recorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
+    return EventRecorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
 
 
 def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
@@ -82,9 +82,11 @@ def offers() -> DynamoOffers:
 
 
 @cache
-def matchmaker() -> Matchmaker:
+def poll_reserver() -> PollReserver:
     """Return what places offers with held polls."""
-    return Matchmaker(Candidates(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings()))
+    return PollReserver(
+        HeldPollCache(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings())
+    )
 
 
 @cache
@@ -119,6 +121,6 @@ def bridges() -> BridgeList:
 
 
 @cache
-def country_of() -> CountryOf:
+def country_lookup() -> CountryLookup:
     """Return where addresses are."""
     return country_database(FILES / "country.mmdb")

@@ -7,7 +7,15 @@ from typing import Protocol
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueUrl, StrayQueue
 from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import Claim, Claimant, ClientId, Pool, ProxySessionId, Rendezvous, State
+from signalbox.rendezvous.rules.states import (
+    Claimant,
+    ClaimResult,
+    ClientId,
+    OfferPool,
+    OfferState,
+    ProxySessionId,
+    Rendezvous,
+)
 from signalbox.rendezvous.wire.nat import Nat
 
 
@@ -22,14 +30,14 @@ class Offers(Protocol):
         """Store a new record unless another than `replacing` is there; say whether it was stored."""
         ...
 
-    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
+    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
         """Return some of the open offers in these pools whose `available_at` has come, oldest first.
 
         They are records without what choosing does not need; `claim` returns the whole one.
         """
         ...
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
         """Match an offer until a moment, if it is to be had (`is_claimable`)."""
         ...
 
@@ -41,7 +49,7 @@ class Offers(Protocol):
         """Answer an offer (`is_answerable`); return the record, or None when the answer is not wanted."""
         ...
 
-    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         """Move an open offer to a final state; return the record, or None when it was final already."""
         ...
 
@@ -53,19 +61,19 @@ class Offers(Protocol):
 class HeldPolls(Protocol):
     """The numbered slots in which polls are held."""
 
-    def take(self, poll: HeldPoll, *, now: datetime) -> bool:
+    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
         """Occupy the slot of `poll` if it is free; say whether it was."""
         ...
 
-    def look(self, poll: HeldPoll) -> ClientId | None:
+    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
         """Return the offer that was shown to this held poll, if any."""
         ...
 
-    def lend(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
         """Show an offer to a held poll; say whether it is still there and was shown none yet."""
         ...
 
-    def leave(self, poll: HeldPoll) -> ClientId | None:
+    def release(self, poll: HeldPoll) -> ClientId | None:
         """Free the slot of `poll`, which is shown nothing from then on; return the offer that it was shown, if any."""
         ...
 
@@ -74,10 +82,10 @@ class HeldPolls(Protocol):
         ...
 
 
-class Presence(Protocol):
+class ProxyPresence(Protocol):
     """When a proxy of each NAT type polled last."""
 
-    def note(self, nat: Nat, *, now: datetime) -> None:
+    def record_poll(self, nat: Nat, *, now: datetime) -> None:
         """Remember that a proxy of this NAT type polled, to within a few seconds."""
         ...
 

@@ -17,7 +17,7 @@ from signalbox.exchange.control.summary import Counted
 from signalbox.exchange.control.summary import glance as exchange_glance
 from signalbox.live.procedures.overview import Part, Picture, PictureName
 from signalbox.rendezvous.reporting.statistics import DayStatistics
-from signalbox.rendezvous.reporting.summary import glance as rendezvous_glance
+from signalbox.rendezvous.reporting.summary import summary as rendezvous_glance
 from signalbox.splitting.control.summary import glance as splits_glance
 
 if TYPE_CHECKING:

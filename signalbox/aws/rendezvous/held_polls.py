@@ -26,19 +26,19 @@ class DynamoHeldPolls:
 
     table: "Table"
 
-    def take(self, poll: HeldPoll, *, now: datetime) -> bool:
+    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
         """Occupy the slot of `poll` if it is free; say whether it was."""
         is_free = Attr("pk").not_exists() | Attr("until").lte(milliseconds(now)) | Attr("sid").eq(poll.sid)
         return succeeds(lambda: self.table.put_item(Item=_item(poll), ConditionExpression=is_free))
 
-    def look(self, poll: HeldPoll) -> ClientId | None:
+    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
         """Return the offer that was shown to this held poll, if any."""
         item = self.table.get_item(Key=_key(poll.slot), ConsistentRead=True).get("Item")
         if item is None or item["sid"] != poll.sid or "offer" not in item:
             return None
         return ClientId(str(item["offer"]))
 
-    def lend(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
         """Show an offer to a held poll; say whether it is still there and was shown none yet."""
         return succeeds(
             lambda: self.table.update_item(
@@ -49,7 +49,7 @@ class DynamoHeldPolls:
             )
         )
 
-    def leave(self, poll: HeldPoll) -> ClientId | None:
+    def release(self, poll: HeldPoll) -> ClientId | None:
         """Free the slot of `poll`, which is shown nothing from then on; return the offer that it was shown, if any."""
         item = deleted(self.table, {"Key": _key(poll.slot), "ConditionExpression": Attr("sid").eq(poll.sid)})
         return ClientId(str(item["offer"])) if item and "offer" in item else None
@@ -68,7 +68,7 @@ class DynamoPresence:
     table: "Table"
     noted: dict[Nat, datetime] = field(default_factory=dict)
 
-    def note(self, nat: Nat, *, now: datetime) -> None:
+    def record_poll(self, nat: Nat, *, now: datetime) -> None:
         """Remember that a proxy of this NAT type polled, to within a few seconds."""
         last = self.noted.get(nat)
         if last is None or now - last >= NOTED_EVERY:

@@ -16,15 +16,15 @@ from signalbox.queues import QueueUrl
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.rules.states import (
     OPEN_STATES,
-    Claim,
     Claimant,
+    ClaimResult,
     ClientId,
-    Method,
-    Pool,
+    OfferPool,
+    OfferState,
     ProxySessionId,
     Rendezvous,
-    State,
-    waiting_pool,
+    RendezvousMethod,
+    offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -59,12 +59,12 @@ class DynamoOffers:
             condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
         return succeeds(lambda: self.table.put_item(Item=_item(record), ConditionExpression=condition))
 
-    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
+    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
         """Return some of the open offers in these pools whose `available_at` has come, oldest first."""
         found = [record for pool in pools for record in self._available(pool, now)]
         return sorted(found, key=lambda record: record.created_at)
 
-    def _available(self, pool: Pool, now: datetime) -> list[Rendezvous]:
+    def _available(self, pool: OfferPool, now: datetime) -> list[Rendezvous]:
         page = self.table.query(
             IndexName=OPEN_OFFERS_INDEX,
             KeyConditionExpression=Key("pool").eq(pool) & Key("available_at").lte(milliseconds(now)),
@@ -72,9 +72,9 @@ class DynamoOffers:
         )
         return [_record(item) for item in page["Items"]]
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
         """Match an offer until a moment, if it is to be had (`is_claimable`)."""
-        is_lent = Attr("state").eq(State.PENDING) & Attr("lent_to").eq(proxy.sid)
+        is_lent = Attr("state").eq(OfferState.PENDING) & Attr("lent_to").eq(proxy.sid)
         is_free = Attr("available_at").lte(milliseconds(now))
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
         item, is_stored = updated_or_there(
@@ -86,7 +86,7 @@ class DynamoOffers:
                 "ConditionExpression": is_open & Attr("deadline").gt(milliseconds(now)) & (is_free | is_lent),
                 "ExpressionAttributeNames": {"#state": "state"},
                 "ExpressionAttributeValues": {
-                    ":matched": State.MATCHED,
+                    ":matched": OfferState.MATCHED,
                     ":sid": proxy.sid,
                     ":type": proxy.proxy_type,
                     ":until": milliseconds(until),
@@ -95,9 +95,9 @@ class DynamoOffers:
             },
         )
         if item is None:
-            return Claim(None, is_stored)
+            return ClaimResult(None, is_stored)
         self.table.put_item(Item=_match_item(proxy.sid, client_id, expires_at=item["expires_at"]))
-        return Claim(_record(item), is_stored)
+        return ClaimResult(_record(item), is_stored)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         """Return the client that a proxy session was last matched with, or None."""
@@ -106,16 +106,18 @@ class DynamoOffers:
 
     def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
         """Answer an offer (`is_answerable`); return the record, or None when the answer is not wanted."""
-        is_mine = Attr("state").eq(State.MATCHED) & Attr("sid").eq(sid)
+        is_mine = Attr("state").eq(OfferState.MATCHED) & Attr("sid").eq(sid)
         in_time = Attr("deadline").gt(milliseconds(now))
-        return self._finish(client_id, state=State.ANSWERED, reply=reply, condition=is_mine & in_time)
+        return self._finish(client_id, state=OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
 
-    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         """Move an open offer to a final state; return the record, or None when it was final already."""
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
         return self._finish(client_id, state=state, reply=reply, condition=is_open)
 
-    def _finish(self, client_id: ClientId, *, state: State, reply: str, condition: ConditionBase) -> Rendezvous | None:
+    def _finish(
+        self, client_id: ClientId, *, state: OfferState, reply: str, condition: ConditionBase
+    ) -> Rendezvous | None:
         item = updated(
             self.table,
             {
@@ -168,7 +170,7 @@ def _item(record: Rendezvous) -> Item:
         "message_id": record.message_id,
         "receipt_handle": record.receipt_handle,
         "queue_url": record.queue_url,
-        "lent_to": record.lent_to,
+        "lent_to": record.reserved_for,
         "sid": record.sid,
         "proxy_type": record.proxy_type,
         "matches": record.matches,
@@ -176,16 +178,16 @@ def _item(record: Rendezvous) -> Item:
         "expires_at": round((record.deadline + KEPT_FOR).timestamp()),
     }
     if record.state in OPEN_STATES:
-        item |= {"pool": waiting_pool(record.nat), "session_description": record.session_description}
+        item |= {"pool": offer_pool(record.nat), "session_description": record.session_description}
     return {name: value for name, value in item.items() if value is not None}
 
 
 def _record(item: Item) -> Rendezvous:
-    sid, lent_to, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
+    sid, reserved_for, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
     return Rendezvous(
         client_id=ClientId(item["client_id"]),
-        method=Method(item["method"]),
-        state=State(item["state"]),
+        method=RendezvousMethod(item["method"]),
+        state=OfferState(item["state"]),
         created_at=moment(item["created_at"]),
         available_at=moment(item["available_at"]),
         deadline=moment(item["deadline"]),
@@ -197,7 +199,7 @@ def _record(item: Item) -> Rendezvous:
         message_id=item.get("message_id"),
         receipt_handle=item.get("receipt_handle"),
         queue_url=QueueUrl(queue_url) if queue_url else None,
-        lent_to=ProxySessionId(lent_to) if lent_to else None,
+        reserved_for=ProxySessionId(reserved_for) if reserved_for else None,
         sid=ProxySessionId(sid) if sid else None,
         proxy_type=item.get("proxy_type"),
         matches=int(item["matches"]),

@@ -15,7 +15,7 @@ from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
-    from signalbox.clients.rendezvous.client import Progress
+    from signalbox.clients.rendezvous.client import ExchangeProgress
 
 app = typer.Typer(help="Bring Snowflake clients and proxies together.", no_args_is_help=True)
 
@@ -127,10 +127,10 @@ def session_description(sdp: Path | None) -> str:
     return text if text.lstrip().startswith("{") else json.dumps({"type": "offer", "sdp": text})
 
 
-def _say(progress: "Progress") -> None:
-    from signalbox.clients.rendezvous.client import QueueFound, Sent
+def _say(progress: "ExchangeProgress") -> None:
+    from signalbox.clients.rendezvous.client import OfferSent, QueueFound
 
-    if isinstance(progress, Sent):
+    if isinstance(progress, OfferSent):
         text = f"offer sent, client id {progress.client_id}"
     elif isinstance(progress, QueueFound):
         text = f"the broker has taken it ({_seconds(progress.after)})"

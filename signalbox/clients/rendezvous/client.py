@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.rendezvous.wire.reply import Reply
+from signalbox.rendezvous.wire.reply import ClientReply
 
 CLIENT_QUEUE_PREFIX = "snowflake-client-"
 
@@ -70,7 +70,7 @@ class SqsClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class OfferSent:
     """The offer is in the broker queue."""
 
     client_id: str
@@ -84,17 +84,17 @@ class QueueFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerReceived:
     """A proxy's answer came."""
 
     after: timedelta
 
 
-Progress = Sent | QueueFound | Answered
+ExchangeProgress = OfferSent | QueueFound | AnswerReceived
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReceivedAnswer:
     """A proxy's answer: a session description in JSON, and how long it took from sending the offer."""
 
     session_description: str
@@ -107,7 +107,7 @@ def new_client_id() -> str:
     return secrets.token_hex(8)
 
 
-def _ignore(_progress: Progress) -> None:
+def _ignore(_progress: ExchangeProgress) -> None:
     """Show no progress."""
 
 
@@ -122,8 +122,12 @@ class SqsRendezvous:
     clock: Callable[[], float] = time.monotonic
 
     def exchange(
-        self, offer_body: str, *, client_id: str | None = None, on_progress: Callable[[Progress], None] = _ignore
-    ) -> Answer:
+        self,
+        offer_body: str,
+        *,
+        client_id: str | None = None,
+        on_progress: Callable[[ExchangeProgress], None] = _ignore,
+    ) -> ReceivedAnswer:
         """Send an offer (`offer_body` makes one) and return the answer; it takes a second at least.
 
         Raises `BrokerRefused`, `NoAnswer` after 6 seconds without a queue or 108 without a reply, `InvalidReply`,
@@ -132,15 +136,15 @@ class SqsRendezvous:
         client_id = client_id or new_client_id()
         started = self.clock()
         self._send(offer_body, client_id)
-        on_progress(Sent(client_id))
+        on_progress(OfferSent(client_id))
         self.sleep(SECONDS_BEFORE_LOOKING)
         reply_queue_url = self._find_queue(client_id)
         on_progress(QueueFound(self._since(started)))
         reply = self._receive(reply_queue_url)
         if reply.error:
             raise BrokerRefused(reply.error)
-        on_progress(Answered(self._since(started)))
-        return Answer(reply.answer, client_id, self._since(started))
+        on_progress(AnswerReceived(self._since(started)))
+        return ReceivedAnswer(reply.answer, client_id, self._since(started))
 
     def _send(self, offer_body: str, client_id: str) -> None:
         attribute = {"DataType": "String", "StringValue": client_id}
@@ -157,14 +161,14 @@ class SqsRendezvous:
                 return str(self.queues.get_queue_url(QueueName=queue_name)["QueueUrl"])
         raise NoAnswer(f"the broker made no queue {queue_name!r} within {TRIES} looks")
 
-    def _receive(self, queue_url: str) -> Reply:
+    def _receive(self, queue_url: str) -> ClientReply:
         for pause in (0, *SECONDS_BETWEEN_RECEIVES):
             self._pause(pause)
             received: Mapping[str, Any] = self.queues.receive_message(
                 QueueUrl=queue_url, MaxNumberOfMessages=1, WaitTimeSeconds=LONG_POLL_SECONDS
             )
             for message in received.get("Messages", ()):
-                return Reply.parse(message["Body"].encode())
+                return ClientReply.parse(message["Body"].encode())
         raise NoAnswer(f"no reply came within {TRIES} receives")
 
     def _pause(self, seconds: float) -> None:

@@ -141,7 +141,7 @@ def new_session_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ServeResult:
     """One poll and what came of it; `accepted` says whether the broker took the answer, None if none was sent."""
 
     sid: str
@@ -170,7 +170,7 @@ class ProxySimulator:
     sleep: Callable[[float], None] = time.sleep
     new_session_id: Callable[[], str] = new_session_id
 
-    def serve_once(self) -> Round:
+    def serve_once(self) -> ServeResult:
         """Poll once and, if there is a client, do with its offer what this proxy's behaviour is.
 
         Raises `BrokerUnreachableError` and, if the broker talks nonsense, `InvalidProxyMessage`.
@@ -180,9 +180,9 @@ class ProxySimulator:
             return self._hang_up(sid)
         response = self.poll_once(sid)
         if not response.is_match or self.behaviour is Behaviour.SILENT:
-            return Round(sid, response)
+            return ServeResult(sid, response)
         self.sleep(self.answer_after_seconds)
-        return Round(sid, response, accepted=self.answer(sid, offer=response.offer))
+        return ServeResult(sid, response, accepted=self.answer(sid, offer=response.offer))
 
     def poll_once(self, sid: str) -> PollResponse:
         """Ask for a client."""
@@ -193,12 +193,12 @@ class ProxySimulator:
         body = answer_body(ProxyAnswer(sid=sid, answer=sample_answer(offer, address=self.address)))
         return bool(json.loads(self._post("answer", body)) == {"Status": "success"})
 
-    def _hang_up(self, sid: str) -> Round:
+    def _hang_up(self, sid: str) -> ServeResult:
         try:
             self._post("proxy", poll_body(self._poll(sid)), timeout_seconds=HANG_UP_SECONDS)
         except BrokerUnreachableError:
-            return Round(sid, None)  # as meant: the request is on its way and nobody reads the response
-        return Round(sid, None)
+            return ServeResult(sid, None)  # as meant: the request is on its way and nobody reads the response
+        return ServeResult(sid, None)
 
     def _poll(self, sid: str) -> ProxyPoll:
         return ProxyPoll(

@@ -1,6 +1,6 @@
 """Who is at the other end, as far as statistics may know: an address, its country, and a hash in its place.
 
-Addresses come from a request that is being answered and are never kept; what is kept is `party_hash`.
+Addresses come from a request that is being answered and are never kept; what is kept is `keyed_hash`.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _NOT_PUBLIC: tuple[IPv4Network | IPv6Network, ...] = tuple(
 )
 
 
-class CountryOf(Protocol):
+class CountryLookup(Protocol):
     """Where an address is."""
 
     def __call__(self, address: str | None, /) -> str:
@@ -39,7 +39,7 @@ def unknown_country(_address: str | None, /) -> str:
     return UNKNOWN_COUNTRY
 
 
-def party_hash(address: str, *, key: bytes) -> str:
+def keyed_hash(address: str, *, key: bytes) -> str:
     """Return 16 hexadecimal characters that stand for an address for as long as the key is kept: a day."""
     return hmac.new(key, address.encode(), hashlib.sha256).hexdigest()[:16]
 

@@ -48,14 +48,14 @@ LABELS: Mapping[Metric, tuple[str, ...]] = {
 }
 
 
-class Stored(StrEnum):
+class CompoundCounter(StrEnum):
     """Counters that stand for several metrics: the first word of their names, before the values of these labels."""
 
     POLL = "poll"  # nat, outcome, type, whether it came with a relay pattern
     ANSWER = "answer"  # country, NAT and method of the client, type of the proxy
 
 
-def counter_name(metric: Metric | Stored, *values: str) -> str:
+def counter_name(metric: Metric | CompoundCounter, *values: str) -> str:
     """Return the name of the counter with these label values."""
     return "|".join((metric, *values))
 
@@ -79,7 +79,7 @@ def _client_counters(event: HistoryEvent) -> tuple[str, ...]:
     country, nat = event.labels.get("country", UNKNOWN_COUNTRY), event.labels.get("nat", UNKNOWN)
     source = event.source or UNKNOWN
     if event.kind == "answer":
-        return (counter_name(Stored.ANSWER, country, nat, source, event.labels.get("proxy_type", UNKNOWN)),)
+        return (counter_name(CompoundCounter.ANSWER, country, nat, source, event.labels.get("proxy_type", UNKNOWN)),)
     status = _client_status(event)
     return (counter_name(Metric.CLIENT_POLL, country, nat, source, status),) if status else ()
 
@@ -87,7 +87,7 @@ def _client_counters(event: HistoryEvent) -> tuple[str, ...]:
 def _poll_counters(event: HistoryEvent) -> tuple[str, ...]:
     nat, proxy_type = _nat_and_type(event)
     relay_pattern = event.labels.get("relay_pattern", "without")
-    return (counter_name(Stored.POLL, nat, event.outcome, proxy_type, relay_pattern),)
+    return (counter_name(CompoundCounter.POLL, nat, event.outcome, proxy_type, relay_pattern),)
 
 
 def _answer_counters(event: HistoryEvent) -> tuple[str, ...]:
@@ -116,22 +116,22 @@ def distinct_keys(event: HistoryEvent) -> tuple[tuple[str, str], ...]:
 
     An address counts once a day, and once for each NAT and each known type that it shows.
     """
-    party = event.labels.get("party")
-    if event.kind != "proxy_poll" or event.outcome == "relay_rejected" or not party:
+    address_hash = event.labels.get("party")
+    if event.kind != "proxy_poll" or event.outcome == "relay_rejected" or not address_hash:
         return ()
     nat, proxy_type = _nat_and_type(event)
     country = event.labels.get("country", UNKNOWN_COUNTRY)
     keys = [
-        (party, counter_name(Metric.PROXY, country, nat, proxy_type)),
-        (f"{party}|nat|{nat}", counter_name(Metric.PROXY_NAT, nat)),
+        (address_hash, counter_name(Metric.PROXY, country, nat, proxy_type)),
+        (f"{address_hash}|nat|{nat}", counter_name(Metric.PROXY_NAT, nat)),
     ]
     if proxy_type in KNOWN_TYPES:
-        keys.append((f"{party}|type|{proxy_type}", counter_name(Metric.PROXY_TYPE, proxy_type)))
+        keys.append((f"{address_hash}|type|{proxy_type}", counter_name(Metric.PROXY_TYPE, proxy_type)))
     return tuple(keys)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CounterSample:
     """One counter with its value, its name taken apart."""
 
     metric: Metric
@@ -139,16 +139,16 @@ class Sample:
     count: int
 
 
-def parsed_counters(counters: Mapping[str, int]) -> tuple[Sample, ...]:
+def parsed_counters(counters: Mapping[str, int]) -> tuple[CounterSample, ...]:
     """Return the counters whose names this version knows; another version may count more."""
     return tuple(sample for name, count in counters.items() for sample in _samples(name, count))
 
 
-def _samples(name: str, count: int) -> tuple[Sample, ...]:
+def _samples(name: str, count: int) -> tuple[CounterSample, ...]:
     match name.split("|"):
-        case [Stored.POLL, nat, outcome, proxy_type, relay_pattern]:
+        case [CompoundCounter.POLL, nat, outcome, proxy_type, relay_pattern]:
             return _poll_samples(nat, outcome, proxy_type, relay_pattern, count=count)
-        case [Stored.ANSWER, country, nat, method, proxy_type]:
+        case [CompoundCounter.ANSWER, country, nat, method, proxy_type]:
             client = _sample(Metric.CLIENT_POLL, (country, nat, method, "matched"), count)
             return (client, _sample(Metric.PROXY_ANSWER, ("success", proxy_type), count))
         case [metric, *values] if metric in LABELS and len(values) == len(LABELS[Metric(metric)]):
@@ -157,7 +157,9 @@ def _samples(name: str, count: int) -> tuple[Sample, ...]:
             return ()
 
 
-def _poll_samples(nat: str, outcome: str, proxy_type: str, relay_pattern: str, *, count: int) -> tuple[Sample, Sample]:
+def _poll_samples(
+    nat: str, outcome: str, proxy_type: str, relay_pattern: str, *, count: int
+) -> tuple[CounterSample, CounterSample]:
     has_pattern = relay_pattern == "with"
     relay_url = Metric.POLL_WITH_RELAY_URL if has_pattern else Metric.POLL_WITHOUT_RELAY_URL
     if outcome == "relay_rejected":
@@ -167,5 +169,5 @@ def _poll_samples(nat: str, outcome: str, proxy_type: str, relay_pattern: str, *
     return (_sample(relay_url, (nat, proxy_type), count), polled)
 
 
-def _sample(metric: Metric, values: Sequence[str], count: int) -> Sample:
-    return Sample(metric, dict(zip(LABELS[metric], values, strict=True)), count)
+def _sample(metric: Metric, values: Sequence[str], count: int) -> CounterSample:
+    return CounterSample(metric, dict(zip(LABELS[metric], values, strict=True)), count)

@@ -11,7 +11,7 @@ from signalbox.rendezvous.reporting.counters import distinct_keys, event_counter
 
 
 @dataclass(frozen=True, slots=True)
-class Recorder:
+class EventRecorder:
     """Records events; neither the lake nor the counters may stop a message, so it never raises."""
 
     history: History

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
-from signalbox.rendezvous.rules.states import Delivery, Rendezvous, was_matched
+from signalbox.rendezvous.rules.states import OfferDelivery, Rendezvous, was_matched
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 CAPABILITY = "rendezvous"
@@ -23,7 +23,7 @@ def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None 
     )
 
 
-def duplicate_offer(record: Rendezvous, delivery: Delivery, *, at: datetime) -> HistoryEvent:
+def duplicate_offer(record: Rendezvous, delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
     """Return the event of a copy of an offer that is on record."""
     return HistoryEvent(
         event_id=f"offer:{delivery.message_id}:duplicate",
@@ -58,9 +58,16 @@ def timeout(record: Rendezvous, *, at: datetime) -> HistoryEvent:
 
 
 def proxy_poll(
-    poll: ProxyPoll, outcome: str, *, at: datetime, sid_hash: str, party: str | None, country: str, was_held: bool
+    poll: ProxyPoll,
+    outcome: str,
+    *,
+    at: datetime,
+    sid_hash: str,
+    client_address_hash: str | None,
+    country: str,
+    was_held: bool,
 ) -> HistoryEvent:
-    """Return the event of a poll; `party` and `sid_hash` are keyed hashes of that day."""
+    """Return the event of a poll; `client_address_hash` and `sid_hash` are keyed hashes of that day."""
     labels = {
         "nat": str(poll.nat),
         "proxy_type": poll.proxy_type,
@@ -77,7 +84,7 @@ def proxy_poll(
         outcome=outcome,
         message_id=sid_hash,
         source="proxy",
-        labels=labels | ({"party": party} if party else {}),
+        labels=labels | ({"party": client_address_hash} if client_address_hash else {}),
     )
 
 

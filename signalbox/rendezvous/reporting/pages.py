@@ -8,7 +8,6 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import KNOWN_TYPES
 
 TEXT = "text/plain; charset=utf-8"  # of every body, JSON included, but the two below
-AMP_TEXT = "text/html"
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 # On /proxy, /answer, /client, /amp/client/, /debug and /metrics, whatever the status and method; not on the others.

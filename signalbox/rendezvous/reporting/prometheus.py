@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from signalbox.rendezvous.reporting.counters import Metric, Sample, parsed_counters
+from signalbox.rendezvous.reporting.counters import CounterSample, Metric, parsed_counters
 from signalbox.rendezvous.reporting.statistics import rounded_up
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -55,7 +55,7 @@ def exposition(counters: Mapping[str, int], *, available: Iterable[tuple[str, Na
     return "".join(_family_text(family) for family in sorted(families, key=lambda family: family.name))
 
 
-def _available(samples: Iterable[Sample], available: Iterable[tuple[str, Nat]]) -> _Family:
+def _available(samples: Iterable[CounterSample], available: Iterable[tuple[str, Nat]]) -> _Family:
     # A pair that polled today and does not wait now stays on the page, as zero.
     seen = {(s.labels["nat"], s.labels["type"]) for s in samples if s.metric is Metric.PROXY_POLL}
     waiting = Counter((str(nat), proxy_type) for proxy_type, nat in available)
@@ -67,7 +67,7 @@ def _available(samples: Iterable[Sample], available: Iterable[tuple[str, Nat]]) 
     )
 
 
-def _counter(metric: Metric, samples: Iterable[Sample]) -> _Family:
+def _counter(metric: Metric, samples: Iterable[CounterSample]) -> _Family:
     name, text = _COUNTERS[metric]
     counts: Counter[tuple[tuple[str, str], ...]] = Counter()
     for sample in samples:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from signalbox.rendezvous.reporting.counters import UNKNOWN, Metric, Sample, parsed_counters
+from signalbox.rendezvous.reporting.counters import UNKNOWN, CounterSample, Metric, parsed_counters
 from signalbox.rendezvous.wire.proxy import KNOWN_TYPES
 
 BIN = 8  # what may tell of single people is published in multiples of this
@@ -65,7 +65,7 @@ class DayStatistics:
         return datetime.combine(self.day, time(), UTC) + DAY
 
 
-def _sums(samples: Iterable[Sample], metric: Metric, *, by: str, **where: str) -> dict[str, int]:
+def _sums(samples: Iterable[CounterSample], metric: Metric, *, by: str, **where: str) -> dict[str, int]:
     sums: Counter[str] = Counter()
     for sample in samples:
         if sample.metric is metric and where.items() <= sample.labels.items():
@@ -73,7 +73,7 @@ def _sums(samples: Iterable[Sample], metric: Metric, *, by: str, **where: str) -
     return dict(sums)
 
 
-def _total(samples: Iterable[Sample], metric: Metric, **where: str) -> int:
+def _total(samples: Iterable[CounterSample], metric: Metric, **where: str) -> int:
     return sum(s.count for s in samples if s.metric is metric and where.items() <= s.labels.items())
 
 

@@ -3,7 +3,7 @@
 from signalbox.rendezvous.reporting.statistics import DayStatistics, rounded_up
 
 
-def glance(statistics: DayStatistics) -> dict[str, object]:
+def summary(statistics: DayStatistics) -> dict[str, object]:
     """Return what is told of a UTC day: distinct proxies by type and NAT, and in multiples of eight how clients fared.
 
     The same rounding as in the log block, since these numbers may tell of single people.

@@ -10,7 +10,7 @@ from signalbox.rendezvous.wire.reply import answer_reply
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerDesk:
+class AnswerService:
     """Takes answers. One that nobody waits for is refused at once, and never kept for a later client."""
 
     offers: Offers
@@ -18,7 +18,7 @@ class AnswerDesk:
     broker_queue: BrokerQueue
     clock: Clock
 
-    def take(self, answer: ProxyAnswer) -> Rendezvous | None:
+    def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
         """Hand the answer to its client; return the rendezvous, or None when the client is gone."""
         sid = ProxySessionId(answer.sid)
         client_id = self.offers.matched_by(sid)

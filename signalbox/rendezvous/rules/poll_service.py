@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from signalbox.clock import Clock
-from signalbox.rendezvous.ports import HeldPolls, Offers, Presence
-from signalbox.rendezvous.rules.held_polls import HeldPoll, slots_to_try
-from signalbox.rendezvous.rules.matching import Policy
+from signalbox.rendezvous.ports import HeldPolls, Offers, ProxyPresence
+from signalbox.rendezvous.rules.held_polls import HeldPoll, candidate_slots
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.rules.states import (
-    Claim,
     Claimant,
+    ClaimResult,
     ClientId,
+    OfferState,
     ProxySessionId,
     Rendezvous,
-    State,
-    fitting_pools,
+    compatible_pools,
     is_abandoned,
     is_claimable,
 )
@@ -40,19 +40,19 @@ class PollResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PollDesk:
+class PollService:
     """Takes polls. A proxy that is not held costs one look; a held one waits in a numbered slot."""
 
     offers: Offers
     held_polls: HeldPolls
-    presence: Presence
+    presence: ProxyPresence
     clock: Clock
     random_bits: Callable[[], int]
-    policy: Policy
+    policy: RendezvousPolicy
 
     def serve(self, poll: ProxyPoll) -> PollResult:
         """Return the oldest fitting offer, waiting for one if a slot is free."""
-        self.presence.note(poll.nat, now=self.clock.now())
+        self.presence.record_poll(poll.nat, now=self.clock.now())
         # The slot first, then the one look: an offer that comes in between is shown to the slot.
         held = self._take_slot(poll)
         if held is None:
@@ -62,7 +62,7 @@ class PollDesk:
             was_held = match is None
             match = match or self._wait(poll, held)
         finally:
-            shown = self.held_polls.leave(held)
+            shown = self.held_polls.release(held)
         if match is None and shown is not None:
             # It came after the last look, and is kept for this poll alone for a second.
             match = self._claim_lent(shown, held).match
@@ -71,7 +71,7 @@ class PollDesk:
     def _take_slot(self, poll: ProxyPoll) -> HeldPoll | None:
         if not self.policy.poll_hold:
             return None
-        for slot in slots_to_try(self.policy.poll_hold_limit, random_bits=self.random_bits()):
+        for slot in candidate_slots(self.policy.poll_hold_limit, random_bits=self.random_bits()):
             now = self.clock.now()
             held = HeldPoll(
                 slot=slot,
@@ -82,7 +82,7 @@ class PollDesk:
                 since=now,
                 until=now + self.policy.poll_hold,
             )
-            if self.held_polls.take(held, now=now):
+            if self.held_polls.acquire(held, now=now):
                 return held
         return None
 
@@ -98,16 +98,16 @@ class PollDesk:
         return match
 
     def _claim_shown(self, held: HeldPoll) -> Rendezvous | None:
-        client_id = self.held_polls.look(held)
+        client_id = self.held_polls.reserved_offer(held)
         if client_id is None:
             return None
         claim = self._claim_lent(client_id, held)
         # One that is stored and not to be had went to another proxy: free the slot's mind for the next one.
         if claim.match is None and claim.is_stored:
-            self.held_polls.take(held, now=self.clock.now())
+            self.held_polls.acquire(held, now=self.clock.now())
         return claim.match
 
-    def _claim_lent(self, client_id: ClientId, held: HeldPoll) -> Claim:
+    def _claim_lent(self, client_id: ClientId, held: HeldPoll) -> ClaimResult:
         """Claim an offer that was shown to this poll, also if it is stored only now."""
         claimant = Claimant(held.sid, held.proxy_type)
         claim = self._claim(client_id, claimant)
@@ -120,15 +120,15 @@ class PollDesk:
 
     def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
         now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
-        for record in self.offers.claimable(fitting_pools(poll.nat), now=now):
+        for record in self.offers.claimable(compatible_pools(poll.nat), now=now):
             if is_abandoned(record, now):
-                self.offers.close(record.client_id, state=State.EXPIRED, reply=error_reply(TIMED_OUT))
+                self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=error_reply(TIMED_OUT))
             elif is_claimable(record, sid=proxy.sid, now=now):
                 match = self._claim(record.client_id, proxy).match
                 if match is not None:
                     return match
         return None
 
-    def _claim(self, client_id: ClientId, proxy: Claimant) -> Claim:
+    def _claim(self, client_id: ClientId, proxy: Claimant) -> ClaimResult:
         now = self.clock.now()
         return self.offers.claim(client_id, proxy=proxy, now=now, until=now + self.policy.match_patience)

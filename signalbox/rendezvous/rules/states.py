@@ -19,7 +19,7 @@ TIMEOUT_SHARE = 6
 ABANDONED_AFTER = timedelta(seconds=10)
 
 
-class Method(StrEnum):
+class RendezvousMethod(StrEnum):
     """How a client reached the broker; the values are upstream's `rendezvous_method` labels."""
 
     SQS = "sqs"
@@ -27,7 +27,7 @@ class Method(StrEnum):
     AMP = "ampcache"
 
 
-class State(StrEnum):
+class OfferState(StrEnum):
     """The states of a rendezvous; `TRANSITIONS` says which may follow which."""
 
     PENDING = "PENDING"
@@ -37,18 +37,18 @@ class State(StrEnum):
     REFUSED = "REFUSED"
 
 
-TRANSITIONS: dict[State | None, frozenset[State]] = {
-    None: frozenset({State.PENDING, State.REFUSED}),
-    State.PENDING: frozenset({State.MATCHED, State.EXPIRED}),
-    State.MATCHED: frozenset({State.MATCHED, State.ANSWERED, State.EXPIRED}),
-    State.ANSWERED: frozenset(),
-    State.EXPIRED: frozenset(),
-    State.REFUSED: frozenset(),
+TRANSITIONS: dict[OfferState | None, frozenset[OfferState]] = {
+    None: frozenset({OfferState.PENDING, OfferState.REFUSED}),
+    OfferState.PENDING: frozenset({OfferState.MATCHED, OfferState.EXPIRED}),
+    OfferState.MATCHED: frozenset({OfferState.MATCHED, OfferState.ANSWERED, OfferState.EXPIRED}),
+    OfferState.ANSWERED: frozenset(),
+    OfferState.EXPIRED: frozenset(),
+    OfferState.REFUSED: frozenset(),
 }
-OPEN_STATES = frozenset({State.PENDING, State.MATCHED})
+OPEN_STATES = frozenset({OfferState.PENDING, OfferState.MATCHED})
 
 
-class Step(StrEnum):
+class OfferStep(StrEnum):
     """What a delivery of an offer message calls for."""
 
     OPEN = "open"
@@ -58,7 +58,7 @@ class Step(StrEnum):
     DROP = "drop"
 
 
-class Pool(StrEnum):
+class OfferPool(StrEnum):
     """Where open offers wait, by what their client's NAT asks of a proxy."""
 
     ANY_PROXY = "any"
@@ -66,7 +66,7 @@ class Pool(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class OfferDelivery:
     """One receive of an offer message from the broker queue; the first of it, as far as SQS knows, if `is_first`."""
 
     client_id: ClientId
@@ -97,8 +97,8 @@ class Rendezvous:
     """
 
     client_id: ClientId
-    method: Method
-    state: State
+    method: RendezvousMethod
+    state: OfferState
     created_at: datetime
     available_at: datetime
     deadline: datetime
@@ -110,7 +110,7 @@ class Rendezvous:
     message_id: str | None = None
     receipt_handle: str | None = None
     queue_url: QueueUrl | None = None
-    lent_to: ProxySessionId | None = None
+    reserved_for: ProxySessionId | None = None
     sid: ProxySessionId | None = None
     proxy_type: str | None = None
     matches: int = 0
@@ -118,21 +118,21 @@ class Rendezvous:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimResult:
     """What came of reaching for an offer: the record of the match, if any, and whether there is a record at all."""
 
     match: Rendezvous | None
     is_stored: bool
 
 
-def waiting_pool(client: Nat) -> Pool:
+def offer_pool(client: Nat) -> OfferPool:
     """Return the pool in which a client's offer waits (broker/ipc.go: only unrestricted clients suit every proxy)."""
-    return Pool.ANY_PROXY if client is Nat.UNRESTRICTED else Pool.UNRESTRICTED_PROXY
+    return OfferPool.ANY_PROXY if client is Nat.UNRESTRICTED else OfferPool.UNRESTRICTED_PROXY
 
 
-def fitting_pools(proxy: Nat) -> tuple[Pool, ...]:
+def compatible_pools(proxy: Nat) -> tuple[OfferPool, ...]:
     """Return the pools that a proxy may take offers from."""
-    return tuple(Pool) if proxy is Nat.UNRESTRICTED else (Pool.ANY_PROXY,)
+    return tuple(OfferPool) if proxy is Nat.UNRESTRICTED else (OfferPool.ANY_PROXY,)
 
 
 def parse_client_id(text: str, *, prefix: str) -> ClientId:
@@ -146,31 +146,31 @@ def parse_client_id(text: str, *, prefix: str) -> ClientId:
     return ClientId(text)
 
 
-def next_step(record: Rendezvous | None, delivery: Delivery, *, digest: str, now: datetime) -> Step:
+def next_step(record: Rendezvous | None, delivery: OfferDelivery, *, digest: str, now: datetime) -> OfferStep:
     """Return what to do with a delivered offer, given what is on record for its client."""
     if record is None:
-        return Step.OPEN
+        return OfferStep.OPEN
     if record.state in OPEN_STATES:
         return _step_while_open(record, delivery, now=now)
     if record.message_id == delivery.message_id:
-        return Step.RESEND
+        return OfferStep.RESEND
     # The same client id with another offer is a new rendezvous; with the same offer it is a copy of a finished one.
-    return Step.DROP if record.offer_digest == digest else Step.OPEN
+    return OfferStep.DROP if record.offer_digest == digest else OfferStep.OPEN
 
 
-def _step_while_open(record: Rendezvous, delivery: Delivery, *, now: datetime) -> Step:
+def _step_while_open(record: Rendezvous, delivery: OfferDelivery, *, now: datetime) -> OfferStep:
     if record.message_id != delivery.message_id:
-        return Step.DROP
-    return Step.EXPIRE if is_out_of_patience(record, now) else Step.STAY
+        return OfferStep.DROP
+    return OfferStep.EXPIRE if is_patience_over(record, now) else OfferStep.STAY
 
 
-def is_out_of_patience(record: Rendezvous, now: datetime) -> bool:
+def is_patience_over(record: Rendezvous, now: datetime) -> bool:
     """Say whether a redelivery at `now` is the end of the offer's patience and not an early duplicate."""
     patience = record.deadline - record.created_at
     return now >= record.deadline - patience / TIMEOUT_SHARE
 
 
-def is_stale(delivery: Delivery, *, patience: timedelta) -> bool:
+def is_stale(delivery: OfferDelivery, *, patience: timedelta) -> bool:
     """Say whether an offer waited in the queue for longer than its client's patience before anybody took it out.
 
     This is how patience shrinks when the queue is full (120,000 messages in flight, SQS's limit): what comes late is
@@ -183,12 +183,12 @@ def is_claimable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> b
     """Say whether the proxy session `sid` may take this offer now."""
     if record.state not in OPEN_STATES or now >= record.deadline:
         return False
-    return record.available_at <= now or (record.state is State.PENDING and record.lent_to == sid)
+    return record.available_at <= now or (record.state is OfferState.PENDING and record.reserved_for == sid)
 
 
 def is_answerable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:
     """Say whether an answer of the proxy session `sid` is still wanted."""
-    return record.state is State.MATCHED and record.sid == sid and now < record.deadline
+    return record.state is OfferState.MATCHED and record.sid == sid and now < record.deadline
 
 
 def is_abandoned(record: Rendezvous, now: datetime) -> bool:

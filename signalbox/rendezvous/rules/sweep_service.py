@@ -12,7 +12,7 @@ from signalbox.rendezvous.reporting import events
 
 
 @dataclass(frozen=True, slots=True)
-class SweepDesk:
+class SweepService:
     """Deletes client queues; a queue that does not carry this stage's tags is never touched."""
 
     leases: Leases

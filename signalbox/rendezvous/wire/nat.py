@@ -24,7 +24,7 @@ class Nat(StrEnum):
         return cls(text or cls.UNKNOWN)
 
 
-def fitting_proxies(client: Nat) -> tuple[Nat, ...]:
+def compatible_proxies(client: Nat) -> tuple[Nat, ...]:
     """Return the proxies that can serve a client, the ones to try first in front.
 
     An unrestricted client takes the restricted and unknown proxies, for these are of no use to any other.
@@ -32,8 +32,3 @@ def fitting_proxies(client: Nat) -> tuple[Nat, ...]:
     if client is Nat.UNRESTRICTED:
         return (Nat.RESTRICTED, Nat.UNKNOWN, Nat.UNRESTRICTED)
     return (Nat.UNRESTRICTED,)
-
-
-def fitting_clients(proxy: Nat) -> tuple[Nat, ...]:
-    """Return the clients that a proxy can serve: the inverse of `fitting_proxies`, in no order."""
-    return tuple(client for client in Nat if proxy in fitting_proxies(client))

@@ -10,7 +10,7 @@ from signalbox.rendezvous.wire.bridges import (
     InvalidFingerprint,
     parse_fingerprint,
 )
-from signalbox.rendezvous.wire.gojson.codec import FieldType, Record, Struct, encode
+from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
 from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, text_of
 from signalbox.rendezvous.wire.nat import InvalidNat, Nat
 from signalbox.rendezvous.wire.sdp import InvalidSessionDescription, SessionDescription
@@ -79,7 +79,7 @@ def _read(body: bytes, bridges: BridgeList) -> Offer:
         raise OfferRejectedError(str(problem)) from problem
 
 
-def _checked(record: Record, bridges: BridgeList) -> Offer:
+def _checked(record: DecodedStruct, bridges: BridgeList) -> Offer:
     """Return the offer that was read; the order of the checks is the original's."""
     session_description = record.text("offer")
     if not session_description:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
-from signalbox.rendezvous.wire.gojson.codec import FieldType, Record, Struct, encode
+from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
 from signalbox.rendezvous.wire.gojson.scanner import InvalidJson
 from signalbox.rendezvous.wire.nat import InvalidNat, Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
@@ -173,7 +173,7 @@ def _poll_response(status: str, *, next_poll: int, offer: str = "", nat: str = "
     return encode({"Status": status, "Offer": offer, "NAT": nat, "NextPoll": next_poll, "RelayURL": relay_url})
 
 
-def _decoded(struct: Struct, body: bytes) -> Record:
+def _decoded(struct: Struct, body: bytes) -> DecodedStruct:
     if len(body) > MAXIMUM_BODY_BYTES:
         raise InvalidProxyMessage(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
     try:
@@ -185,14 +185,14 @@ def _decoded(struct: Struct, body: bytes) -> Record:
     return record
 
 
-def _required(record: Record, name: str) -> str:
+def _required(record: DecodedStruct, name: str) -> str:
     text = record.text(name)
     if not text:
         raise InvalidProxyMessage(f"{name} is missing or empty")
     return text
 
 
-def _nat(record: Record) -> Nat:
+def _nat(record: DecodedStruct) -> Nat:
     try:
         return Nat.parse(record.text("NAT"))
     except InvalidNat as problem:

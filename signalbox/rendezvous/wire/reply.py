@@ -24,14 +24,14 @@ class InvalidReply(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ClientReply:
     """An answer, or the reason why there is none."""
 
     answer: str = ""
     error: str = ""
 
     @classmethod
-    def parse(cls, body: bytes) -> "Reply":
+    def parse(cls, body: bytes) -> "ClientReply":
         """Return the reply as a client reads it. Raises `InvalidReply`."""
         try:
             record = _REPLY.decode(body)
@@ -61,7 +61,7 @@ def error_reply(text: str) -> str:
     return encode({"error": text})
 
 
-def legacy_reply(reply: Reply) -> LegacyReply:
+def legacy_reply(reply: ClientReply) -> LegacyReply:
     """Return a reply in the older form: the bare answer, or a status and no body.
 
     The original drops the connection when the offer itself is at fault; here that is a bad request.

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.gojson.codec import decode_map
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
 
 # RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address tells the country.
 _PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
@@ -105,8 +105,8 @@ def _is_priority(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _PRIORITY_DIGITS
 
 
-def _text(value: Value, problem: str) -> str:
-    if value.kind is not Kind.STRING:
+def _text(value: JsonValue, problem: str) -> str:
+    if value.kind is not JsonKind.STRING:
         raise _malformed(problem)
     return value.text
 

@@ -56,9 +56,9 @@ def test_a_service_error_that_is_no_failed_condition_is_raised(aws) -> None:
 
 def test_an_instance_notes_polls_of_a_nat_type_every_few_seconds_only(rendezvous_table) -> None:
     presence = DynamoPresence(rendezvous_table)
-    presence.note(Nat.UNKNOWN, now=START)
+    presence.record_poll(Nat.UNKNOWN, now=START)
     rendezvous_table.delete_item(Key={"pk": "presence", "sk": "unknown"})
 
-    presence.note(Nat.UNKNOWN, now=START)
+    presence.record_poll(Nat.UNKNOWN, now=START)
 
     assert presence.last_polls() == {}

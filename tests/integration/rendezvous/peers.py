@@ -17,8 +17,14 @@ from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import ProxySimulator, Round, new_session_id, sample_answer, sample_offer
-from signalbox.rendezvous.rules.states import ClientId, Pool, Rendezvous
+from signalbox.clients.rendezvous.simulator import (
+    ProxySimulator,
+    ServeResult,
+    new_session_id,
+    sample_answer,
+    sample_offer,
+)
+from signalbox.rendezvous.rules.states import ClientId, OfferPool, Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -102,7 +108,7 @@ class HeldProxy:
     """A proxy whose poll is held."""
 
     sid: str
-    served: Future[Round]
+    served: Future[ServeResult]
 
     def offer(self, *, seconds: float = SOON_SECONDS) -> str:
         """Return the offer that it was given; empty if there was none."""
@@ -204,7 +210,7 @@ class Parties:
     def expect_proxies(self, *nats: Nat) -> None:
         """Make the broker believe that proxies of these NAT types poll every now and then."""
         for nat in nats:
-            DynamoPresence(self.table).note(nat, now=datetime.now(UTC))
+            DynamoPresence(self.table).record_poll(nat, now=datetime.now(UTC))
 
     def forget_polls(self) -> None:
         """Make the broker believe that no proxy has polled for long."""
@@ -217,7 +223,7 @@ class Parties:
         )
 
     def open_offers(self) -> list[Rendezvous]:
-        return DynamoOffers(self.table).claimable(tuple(Pool), now=datetime.now(UTC) + timedelta(hours=1))
+        return DynamoOffers(self.table).claimable(tuple(OfferPool), now=datetime.now(UTC) + timedelta(hours=1))
 
     def record(self, client_id: str) -> Rendezvous | None:
         return DynamoOffers(self.table).find(ClientId(client_id))

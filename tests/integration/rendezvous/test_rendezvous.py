@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.clients.rendezvous.client import SqsRendezvous
 from signalbox.clients.rendezvous.simulator import Behaviour, new_session_id, sample_answer, sample_offer
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -179,4 +179,4 @@ def test_of_two_answers_at_once_the_client_gets_one(parties: Parties):
     assert parties.messages_for(asked.client_id) == 1
     record = parties.record(asked.client_id)
     assert record is not None
-    assert record.state is State.ANSWERED
+    assert record.state is OfferState.ANSWERED

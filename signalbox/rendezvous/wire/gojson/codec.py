@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value, parse
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue, parse
 
 INTEGER_RANGE = range(-(2**63), 2**63)
 MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which goes back to whoever sent it
@@ -27,7 +27,7 @@ class FieldType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DecodedStruct:
     """The fields of a decoded message; an unset one has Go's zero value."""
 
     values: Mapping[str, str | int | None]
@@ -55,22 +55,22 @@ class Struct:
     fields: Mapping[str, FieldType]
     allows_unknown_fields: bool = True
 
-    def decode(self, document: bytes) -> Record:
+    def decode(self, document: bytes) -> DecodedStruct:
         """Read a document as Go does: names in any case, the last duplicate wins, null leaves a field as it is.
 
         Raises `InvalidJson`.
         """
         parsed = parse(document)
-        if parsed.top.kind not in (Kind.OBJECT, Kind.NULL):
+        if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
             raise InvalidJson(
                 f"json: cannot unmarshal {parsed.top.kind} into Go value of type {self.package}.{self.name}"
             )
         values: dict[str, str | int | None] = {}
         for key, value in parsed.members:
             name = self._field_name(key)
-            if name is not None and (value.kind is not Kind.NULL or self.fields[name] is FieldType.OPTIONAL_TEXT):
+            if name is not None and (value.kind is not JsonKind.NULL or self.fields[name] is FieldType.OPTIONAL_TEXT):
                 values[name] = self._converted(name, value)
-        return Record(values)
+        return DecodedStruct(values)
 
     def _field_name(self, key: str) -> str | None:
         if key in self.fields:
@@ -82,13 +82,13 @@ class Struct:
             return None
         raise InvalidJson(f"json: unknown field {json.dumps(key, ensure_ascii=False)}")
 
-    def _converted(self, name: str, value: Value) -> str | int | None:
+    def _converted(self, name: str, value: JsonValue) -> str | int | None:
         integer = self.fields[name] is FieldType.INTEGER
-        if value.kind is Kind.NULL:
+        if value.kind is JsonKind.NULL:
             return None
-        if value.kind is Kind.STRING and not integer:
+        if value.kind is JsonKind.STRING and not integer:
             return value.text
-        if value.kind is Kind.NUMBER and integer:
+        if value.kind is JsonKind.NUMBER and integer:
             return self._integer(name, value.text)
         raise self._mismatch(name, str(value.kind))
 
@@ -105,10 +105,10 @@ class Struct:
         return InvalidJson(f"json: cannot unmarshal {found} into Go struct field {self.name}.{name} of type {expected}")
 
 
-def decode_map(document: bytes) -> dict[str, Value]:
+def decode_map(document: bytes) -> dict[str, JsonValue]:
     """Read a document as Go reads one into a `map[string]interface {}`; null is an empty one. Raises `InvalidJson`."""
     parsed = parse(document)
-    if parsed.top.kind not in (Kind.OBJECT, Kind.NULL):
+    if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
         raise InvalidJson(f"json: cannot unmarshal {parsed.top.kind} into Go value of type map[string]interface {{}}")
     for literal in parsed.numbers:
         if abs(float(literal)) == float("inf"):

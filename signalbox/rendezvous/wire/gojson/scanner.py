@@ -36,7 +36,7 @@ class InvalidJson(RejectedError):
     """Raised when a document is not JSON or not of the expected shape; its text is Go's own."""
 
 
-class Kind(StrEnum):
+class JsonKind(StrEnum):
     """What a JSON value is, in the words of Go's error texts."""
 
     STRING = "string"
@@ -48,22 +48,22 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class JsonValue:
     """A JSON value; `text` is the content of a string and the literal of a number."""
 
-    kind: Kind
+    kind: JsonKind
     text: str = ""
 
 
-_LITERALS = {ord("t"): ("true", Kind.BOOL), ord("f"): ("false", Kind.BOOL), ord("n"): ("null", Kind.NULL)}
+_LITERALS = {ord("t"): ("true", JsonKind.BOOL), ord("f"): ("false", JsonKind.BOOL), ord("n"): ("null", JsonKind.NULL)}
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsonDocument:
     """A whole document: what it is and, if it is an object, its members in their order, duplicates included."""
 
-    top: Value
-    members: tuple[tuple[str, Value], ...]
+    top: JsonValue
+    members: tuple[tuple[str, JsonValue], ...]
     numbers: tuple[str, ...]  # the literals at any depth
 
 
@@ -72,7 +72,7 @@ def text_of(raw: bytes) -> str:
     return _SURROGATE.sub(REPLACEMENT, raw.decode("utf-8", "surrogateescape"))
 
 
-def parse(document: bytes) -> Document:
+def parse(document: bytes) -> JsonDocument:
     """Read a whole document. Raises `InvalidJson`."""
     return _Reader(document).document()
 
@@ -88,17 +88,17 @@ class _Reader:
         self.at = 0
         self.closers: list[int] = []  # one for each open object and array
         self.just_opened = False
-        self.members: list[tuple[str, Value]] = []
+        self.members: list[tuple[str, JsonValue]] = []
         self.numbers: list[str] = []
 
-    def document(self) -> Document:
+    def document(self) -> JsonDocument:
         top = self._value()
         while self.closers:
             self._next_element()
         self._skip_space()
         if self.at < len(self.source):
             self._fail("after top-level value")
-        return Document(top, tuple(self.members), tuple(self.numbers))
+        return JsonDocument(top, tuple(self.members), tuple(self.numbers))
 
     def _next_element(self) -> None:
         closer, first, self.just_opened = self.closers[-1], self.just_opened, False
@@ -130,32 +130,32 @@ class _Reader:
         self._expect(b":", "after object key")
         return key
 
-    def _value(self) -> Value:
+    def _value(self) -> JsonValue:
         """Read a string, number or literal; only open an object or array."""
         byte = self._byte_after_space()
         if byte in _CLOSERS:
             return self._opened(byte)
         if byte == _QUOTE:
-            return Value(Kind.STRING, self._string())
+            return JsonValue(JsonKind.STRING, self._string())
         if byte in b"-0123456789":
-            return Value(Kind.NUMBER, self._number())
+            return JsonValue(JsonKind.NUMBER, self._number())
         if byte not in _LITERALS:
             self._fail("looking for beginning of value")
         return self._literal(*_LITERALS[byte])
 
-    def _opened(self, byte: int) -> Value:
+    def _opened(self, byte: int) -> JsonValue:
         self.closers.append(_CLOSERS[byte])
         if len(self.closers) > MAXIMUM_DEPTH:
             self._fail("exceeded max depth")
         self.at += 1
         self.just_opened = True
-        return Value(Kind.ARRAY if byte == _OPEN_ARRAY else Kind.OBJECT)
+        return JsonValue(JsonKind.ARRAY if byte == _OPEN_ARRAY else JsonKind.OBJECT)
 
-    def _literal(self, word: str, kind: Kind) -> Value:
+    def _literal(self, word: str, kind: JsonKind) -> JsonValue:
         self.at += 1
         for letter in word[1:]:
             self._expect(letter.encode(), f"in literal {word} (expecting {letter!r})")
-        return Value(kind)
+        return JsonValue(kind)
 
     def _number(self) -> str:
         start = self.at

@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from signalbox.clients.rendezvous.client import (
-    Answered,
+    AnswerReceived,
     BrokerRefused,
     NoAnswer,
+    OfferSent,
     QueueFound,
-    Sent,
     SqsRendezvous,
     new_client_id,
 )
@@ -146,9 +146,9 @@ def test_progress_is_told_in_order():
     FakeQueues(queue_at=1.5, reply_at=7).rendezvous().exchange("1.0\n{}", client_id=CLIENT_ID, on_progress=seen.append)
 
     assert seen == [
-        Sent(CLIENT_ID),
+        OfferSent(CLIENT_ID),
         QueueFound(after=timedelta(seconds=2)),
-        Answered(after=timedelta(seconds=7)),
+        AnswerReceived(after=timedelta(seconds=7)),
     ]
 
 

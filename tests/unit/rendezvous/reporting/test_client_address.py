@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.reporting.client_address import client_address, party_hash, unknown_country
+from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash, unknown_country
 
 SOCKET = "9.9.9.9"
 NOT_PUBLIC = [
@@ -144,11 +144,11 @@ def test_every_form_of_an_address_is_the_same_address(address):
 
 def test_the_hash_is_hmac_sha256_cut_to_16_characters():
     # RFC 4231, test case 2.
-    assert party_hash("what do ya want for nothing?", key=b"Jefe") == "5bdcc146bf60754e"
+    assert keyed_hash("what do ya want for nothing?", key=b"Jefe") == "5bdcc146bf60754e"
 
 
 def test_another_days_key_gives_another_hash():
-    assert party_hash("1.2.3.4", key=b"monday") != party_hash("1.2.3.4", key=b"tuesday")
+    assert keyed_hash("1.2.3.4", key=b"monday") != keyed_hash("1.2.3.4", key=b"tuesday")
 
 
 def test_without_a_database_no_country_is_known():

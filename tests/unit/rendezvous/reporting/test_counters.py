@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting.counters import (
     LABELS,
+    CounterSample,
     Metric,
-    Sample,
     counter_name,
     distinct_keys,
     event_counters,
@@ -141,12 +141,12 @@ def test_a_name_says_its_labels():
     samples = parsed_counters({"client_poll|CN|unknown|sqs|denied": 2, "proxy|IR|restricted|webext": 3})
 
     assert samples == (
-        Sample(
+        CounterSample(
             Metric.CLIENT_POLL,
             {"cc": "CN", "nat": "unknown", "rendezvous_method": "sqs", "status": "denied"},
             2,
         ),
-        Sample(Metric.PROXY, {"cc": "IR", "nat": "restricted", "type": "webext"}, 3),
+        CounterSample(Metric.PROXY, {"cc": "IR", "nat": "restricted", "type": "webext"}, 3),
     )
 
 

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.rendezvous.reporting.pages import (
-    AMP_TEXT,
     CROSS_ORIGIN,
     NOT_FOUND,
     NOT_FOUND_HEADERS,
@@ -62,5 +61,5 @@ def test_bodies_and_headers_are_upstreams():
         "Content-Type": "text/plain; charset=utf-8",
         "X-Content-Type-Options": "nosniff",
     }
-    assert (TEXT, AMP_TEXT) == ("text/plain; charset=utf-8", "text/html")
+    assert TEXT == "text/plain; charset=utf-8"
     assert PROMETHEUS_TEXT == "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"

@@ -2,7 +2,7 @@
 
 import json
 
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
 from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, World, delivery, proxy
 
 
@@ -16,7 +16,7 @@ def test_an_answer_reaches_the_client_and_ends_the_offer() -> None:
 
     assert [json.loads(reply) for reply in world.replies] == [{"answer": ANSWER}]
     assert world.broker_queue.deleted == ["h1"]
-    assert world.offers.records[CLIENT].state is State.ANSWERED
+    assert world.offers.records[CLIENT].state is OfferState.ANSWERED
     assert world.offers.records[CLIENT].session_description == ""
 
 

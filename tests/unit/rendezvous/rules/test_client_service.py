@@ -3,7 +3,7 @@
 import json
 from datetime import timedelta
 
-from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, State
+from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer
@@ -16,7 +16,7 @@ HTTP_CLIENT = ClientId("request-1")
 
 def call(world: World) -> Rendezvous:
     offer = Offer(OFFER, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT, json.loads(OFFER)["sdp"])
-    return world.call_desk().serve(offer, client_id=HTTP_CLIENT, method=Method.HTTP, country="US")
+    return world.client_service().serve(offer, client_id=HTTP_CLIENT, method=RendezvousMethod.HTTP, country="US")
 
 
 def test_a_call_returns_the_answer_as_soon_as_it_is_there() -> None:
@@ -43,7 +43,7 @@ def test_a_call_is_denied_at_once_when_no_proxy_may_come() -> None:
 
     record = call(world)
 
-    assert record.state is State.REFUSED
+    assert record.state is OfferState.REFUSED
     assert record.reply == '{"error":"no snowflake proxies currently available"}'
     assert world.clock.now() == START
 
@@ -55,7 +55,7 @@ def test_a_call_ends_with_its_patience() -> None:
 
     record = call(world)
 
-    assert record.state is State.EXPIRED
+    assert record.state is OfferState.EXPIRED
     assert record.reply == '{"error":"timed out waiting for answer!"}'
     assert timedelta(seconds=5) <= world.clock.now() - START < timedelta(seconds=5.2)
 
@@ -73,7 +73,7 @@ def test_an_answer_at_the_last_moment_counts() -> None:
     world.clock.at(1, lambda: world.impatient.poll(proxy()))
     close = world.offers.close
 
-    def close_too_late(client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+    def close_too_late(client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         world.offers.answer(client_id, sid="p1", reply=answer_reply(ANSWER), now=START)
         return close(client_id, state=state, reply=reply)
 

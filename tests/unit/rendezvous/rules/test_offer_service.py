@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
 from signalbox.rendezvous.wire import sdp
 from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
@@ -24,7 +24,7 @@ def test_an_offer_is_parked_while_a_fitting_proxy_may_come() -> None:
     receipt = world.receive(delivery())
 
     assert not receipt.done
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
     assert [(e.kind, e.outcome) for e in receipt.events] == [("offer", "parked")]
     assert world.replies == []
 
@@ -81,7 +81,7 @@ def test_a_parked_offer_expires_when_its_message_comes_again() -> None:
     receipt = world.receive(delivery(handle="h2"))
 
     assert receipt.done
-    assert world.offers.records[CLIENT].state is State.EXPIRED
+    assert world.offers.records[CLIENT].state is OfferState.EXPIRED
     assert world.replies == [DENIED]
     assert (receipt.events[0].outcome, receipt.events[0].reason) == ("expired", "no proxy")
 
@@ -138,7 +138,7 @@ def test_another_offer_of_the_same_client_after_the_end_of_the_first_is_a_new_re
     receipt = world.receive(delivery(message_id="m2", body=offer_body(OFFER, "restricted").encode()))
 
     assert not receipt.done
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
 def test_a_decoding_error_is_told_to_the_client_and_counted() -> None:
@@ -252,7 +252,7 @@ def test_a_new_offer_is_stored_without_looking_first() -> None:
     receipt = world.receive(replace(delivery(), is_first=True))
 
     assert not receipt.done
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
 @pytest.mark.parametrize("body", [delivery().body, b"not an offer"])

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.held_polls import HeldPoll, preferred
-from signalbox.rendezvous.rules.states import ClientId, State
+from signalbox.rendezvous.rules.held_polls import HeldPoll, ranked_polls
+from signalbox.rendezvous.rules.states import ClientId, OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, proxy
@@ -71,7 +71,7 @@ def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPo
         since=world.clock.now(),
         until=world.clock.now() + timedelta(seconds=10),
     )
-    assert world.held_polls.take(poll, now=world.clock.now())
+    assert world.held_polls.acquire(poll, now=world.clock.now())
     return poll
 
 
@@ -88,7 +88,7 @@ def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> N
 
     world.receive(delivery(nat=client))
 
-    assert world.offers.records[CLIENT].lent_to == chosen
+    assert world.offers.records[CLIENT].reserved_for == chosen
     assert [p.sid for p in world.held_polls.slots.values() if p.offer == CLIENT] == [chosen]
 
 
@@ -97,7 +97,7 @@ def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls
     polls = [held(world, f"p{n}", nat=Nat.UNRESTRICTED, clients=0, slot=n) for n in range(20)]
 
     first = [
-        preferred(polls, client_nat=Nat.RESTRICTED, client_id=ClientId(f"c{n}"), now=world.clock.now())[0].sid
+        ranked_polls(polls, client_nat=Nat.RESTRICTED, client_id=ClientId(f"c{n}"), now=world.clock.now())[0].sid
         for n in range(20)
     ]
 
@@ -107,7 +107,7 @@ def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls
 def test_offers_that_come_together_share_one_look_and_reach_for_different_polls() -> None:
     world = World()
     looks: list[list[HeldPoll]] = []
-    matchmaker = world.matchmaker
+    poll_reserver = world.poll_reserver
     look = world.held_polls.held
     for slot in range(3):
         held(world, f"p{slot}", nat=Nat.UNRESTRICTED, clients=0, slot=slot)
@@ -118,7 +118,7 @@ def test_offers_that_come_together_share_one_look_and_reach_for_different_polls(
 
     world.held_polls.held = counted
     now = world.clock.now()
-    places = [matchmaker.place(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).lent_to for n in range(3)]
+    places = [poll_reserver.reserve(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).reserved_for for n in range(3)]
 
     assert sorted(map(str, places)) == ["p0", "p1", "p2"]
     assert len(looks) == 1
@@ -127,12 +127,12 @@ def test_offers_that_come_together_share_one_look_and_reach_for_different_polls(
 def test_a_poll_that_came_since_the_shared_look_is_found() -> None:
     world = World()
     world.expect_proxies()
-    matchmaker = world.matchmaker
-    assert matchmaker.place(ClientId("early"), nat=Nat.RESTRICTED, now=world.clock.now()).lent_to is None
+    poll_reserver = world.poll_reserver
+    assert poll_reserver.reserve(ClientId("early"), nat=Nat.RESTRICTED, now=world.clock.now()).reserved_for is None
     held(world, "new", nat=Nat.UNRESTRICTED, clients=0, slot=0)
     world.wait(0.01)
 
-    assert matchmaker.place(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).lent_to == "new"
+    assert poll_reserver.reserve(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).reserved_for == "new"
 
 
 def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
@@ -153,12 +153,12 @@ def test_a_held_poll_that_vanished_is_passed_over() -> None:
     gone = held(world, "gone", nat=Nat.RESTRICTED, clients=0, slot=0)
     held(world, "there", nat=Nat.RESTRICTED, clients=8, slot=1)
     listed = world.held_polls.held(now=world.clock.now())
-    world.held_polls.leave(gone)
+    world.held_polls.release(gone)
     world.held_polls.held = lambda now: listed
 
     world.receive(delivery())
 
-    assert world.offers.records[CLIENT].lent_to == "there"
+    assert world.offers.records[CLIENT].reserved_for == "there"
 
 
 def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None:
@@ -167,7 +167,7 @@ def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None
 
     def show_and_lose() -> None:
         world.receive(replace(delivery(), client_id=other, message_id="m0"))
-        world.offers.close(other, state=State.EXPIRED, reply="")
+        world.offers.close(other, state=OfferState.EXPIRED, reply="")
 
     world.clock.at(2.1, show_and_lose)
     world.clock.at(5.1, lambda: world.receive(delivery()))
@@ -180,7 +180,7 @@ def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None
 
 def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> None:
     world = World()
-    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.1, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
 
     def store() -> None:
         world.held_polls.held = lambda now: []
@@ -197,7 +197,7 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
 def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_next_look() -> None:
     world = World()
     world.expect_proxies()
-    world.clock.at(1.2, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.2, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
     world.clock.at(1.26, lambda: world.receive(delivery()))  # a look is at 1.25 s
 
     result = world.poll(proxy())
@@ -208,13 +208,13 @@ def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_n
 
 def leaving(world: World, meanwhile: Callable[[], object]) -> None:
     """Have something happen after a poll's last look, right before it leaves its slot."""
-    leave = world.held_polls.leave
+    leave = world.held_polls.release
 
     def left(poll: HeldPoll) -> ClientId | None:
         meanwhile()
         return leave(poll)
 
-    world.held_polls.leave = left
+    world.held_polls.release = left
 
 
 def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> None:
@@ -222,7 +222,7 @@ def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> N
     world.expect_proxies()
 
     def show_and_store() -> None:
-        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         world.receive(delivery())
 
     leaving(world, show_and_store)
@@ -241,7 +241,7 @@ def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after
     world.expect_proxies()
 
     def show_before_it_is_stored() -> None:
-        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         seconds = (world.clock.now() - START).total_seconds() + stored_after
         world.clock.at(seconds, lambda: world.receive(delivery()))
 
@@ -254,9 +254,9 @@ def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() 
     world = World()
 
     def show_and_lose() -> None:
-        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         world.receive(delivery())
-        world.offers.close(CLIENT, state=State.EXPIRED, reply="")
+        world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="")
 
     leaving(world, show_and_lose)
 
@@ -318,7 +318,7 @@ def test_an_offer_past_its_patience_is_not_handed_out() -> None:
     world.wait(30)
 
     assert world.impatient.poll(proxy()).match is None
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
 def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -> None:
@@ -328,7 +328,7 @@ def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -
     world.wait(40)
 
     assert world.impatient.poll(proxy()).match is None
-    assert world.offers.records[CLIENT].state is State.EXPIRED
+    assert world.offers.records[CLIENT].state is OfferState.EXPIRED
     world.receive(delivery(handle="late"))
     assert world.replies == ['{"error":"timed out waiting for answer!"}']
 

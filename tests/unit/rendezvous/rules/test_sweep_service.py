@@ -5,15 +5,15 @@ from datetime import timedelta
 import pytest
 
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl, StrayQueue, lease_tags
-from signalbox.rendezvous.rules.sweep_service import SweepDesk
+from signalbox.rendezvous.rules.sweep_service import SweepService
 from tests.fakes.rendezvous import START, MemoryClock, MemoryLeases, MemoryTemporaryQueues
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "rendezvous"}
 OLD = START - timedelta(minutes=11)
 
 
-def desk() -> SweepDesk:
-    return SweepDesk(MemoryLeases(), MemoryTemporaryQueues(), MemoryClock(), stage="signalbox")
+def service() -> SweepService:
+    return SweepService(MemoryLeases(), MemoryTemporaryQueues(), MemoryClock(), stage="signalbox")
 
 
 def lease(name: str, *, seconds: float) -> Lease:
@@ -22,7 +22,7 @@ def lease(name: str, *, seconds: float) -> Lease:
 
 
 def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
-    sweep = desk()
+    sweep = service()
     sweep.leases.put(lease("over", seconds=0))
     sweep.leases.put(lease("running", seconds=1))
 
@@ -34,7 +34,7 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
 
 
 def test_leases_of_other_capabilities_are_left_alone() -> None:
-    sweep = desk()
+    sweep = service()
     other = Lease(QueueName("q"), QueueUrl("u"), "splitting", START)
     sweep.leases.put(other)
 
@@ -54,7 +54,7 @@ def test_leases_of_other_capabilities_are_left_alone() -> None:
     ],
 )
 def test_only_strays_of_ours_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
-    sweep = desk()
+    sweep = service()
     url = QueueUrl(f"https://queues.example/{name}")
     sweep.queues.queues[url] = StrayQueue(QueueName(name), url, tags, modified_at)
 
@@ -65,7 +65,7 @@ def test_only_strays_of_ours_are_deleted(name: str, tags: dict, modified_at: obj
 
 
 def test_a_stray_with_a_lease_waits_for_the_end_of_its_lease() -> None:
-    sweep = desk()
+    sweep = service()
     held = lease("snowflake-client-a", seconds=60)
     sweep.leases.put(held)
     sweep.queues.queues[held.queue_url] = StrayQueue(held.queue_name, held.queue_url, OURS, OLD)

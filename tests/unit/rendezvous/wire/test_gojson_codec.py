@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, decode_map, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
 
 MESSAGE = Struct(
     package="messages",
@@ -108,7 +108,10 @@ def test_each_integer_of_64_bits_is_read(number):
 
 
 def test_the_members_of_a_map_are_taken_as_they_are():
-    assert decode_map(b'{"a":"b","A":1,"a":"c"}') == {"a": Value(Kind.STRING, "c"), "A": Value(Kind.NUMBER, "1")}
+    assert decode_map(b'{"a":"b","A":1,"a":"c"}') == {
+        "a": JsonValue(JsonKind.STRING, "c"),
+        "A": JsonValue(JsonKind.NUMBER, "1"),
+    }
 
 
 def test_what_html_or_javascript_could_trip_over_is_escaped():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidJson, Kind, Value, parse, text_of
+from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidJson, JsonKind, JsonValue, parse, text_of
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -71,14 +71,14 @@ def test_what_is_no_json_is_refused_in_the_words_of_go(document, problem):
 @pytest.mark.parametrize(
     ("document", "value"),
     [
-        (b' "a" ', Value(Kind.STRING, "a")),
-        (b"-0.5E+3", Value(Kind.NUMBER, "-0.5E+3")),
-        (b"10e2", Value(Kind.NUMBER, "10e2")),
-        (b"true", Value(Kind.BOOL)),
-        (b"false", Value(Kind.BOOL)),
-        (b"null", Value(Kind.NULL)),
-        (b"{ }", Value(Kind.OBJECT)),
-        (b"[ ]", Value(Kind.ARRAY)),
+        (b' "a" ', JsonValue(JsonKind.STRING, "a")),
+        (b"-0.5E+3", JsonValue(JsonKind.NUMBER, "-0.5E+3")),
+        (b"10e2", JsonValue(JsonKind.NUMBER, "10e2")),
+        (b"true", JsonValue(JsonKind.BOOL)),
+        (b"false", JsonValue(JsonKind.BOOL)),
+        (b"null", JsonValue(JsonKind.NULL)),
+        (b"{ }", JsonValue(JsonKind.OBJECT)),
+        (b"[ ]", JsonValue(JsonKind.ARRAY)),
     ],
 )
 def test_a_document_is_any_value(document, value):
@@ -89,10 +89,10 @@ def test_the_members_of_the_outermost_object_come_in_their_order_with_duplicates
     document = parse(b'{"a": 1, "b": {"c": 2}, "a": [3, {"d": -4}], "": null}')
 
     assert document.members == (
-        ("a", Value(Kind.NUMBER, "1")),
-        ("b", Value(Kind.OBJECT)),
-        ("a", Value(Kind.ARRAY)),
-        ("", Value(Kind.NULL)),
+        ("a", JsonValue(JsonKind.NUMBER, "1")),
+        ("b", JsonValue(JsonKind.OBJECT)),
+        ("a", JsonValue(JsonKind.ARRAY)),
+        ("", JsonValue(JsonKind.NULL)),
     )
     assert document.numbers == ("1", "2", "3", "-4")
 
@@ -120,7 +120,7 @@ def test_text_has_one_replacement_for_each_wrong_byte():
 
 
 def test_nesting_as_deep_as_go_allows_is_read():
-    assert parse(b"[" * MAXIMUM_DEPTH + b"]" * MAXIMUM_DEPTH).top == Value(Kind.ARRAY)
+    assert parse(b"[" * MAXIMUM_DEPTH + b"]" * MAXIMUM_DEPTH).top == JsonValue(JsonKind.ARRAY)
 
 
 @given(st.dictionaries(st.text(), values), st.booleans(), st.sampled_from([None, 1]))
@@ -128,7 +128,7 @@ def test_whatever_is_json_is_read(members, ascii_only, indent):
     document = parse(json.dumps(members, ensure_ascii=ascii_only, indent=indent).encode())
 
     assert [key for key, _ in document.members] == list(members)
-    assert [value.text for _, value in document.members if value.kind is Kind.STRING] == [
+    assert [value.text for _, value in document.members if value.kind is JsonKind.STRING] == [
         value for value in members.values() if isinstance(value, str)
     ]
 
