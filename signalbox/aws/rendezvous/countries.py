@@ -1,4 +1,4 @@
-"""Countries of addresses, from a MaxMind database file where a stage has one."""
+"""Country lookup in a MaxMind database file, if a stage has one."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 
 
 def country_database(path: Path) -> CountryLookup:
-    """Return the country of each address as the file says; without the file every country is `??`."""
+    """Return the country lookup of a database file; without the file every country is `??`."""
     if not path.exists():
         return unknown_country
-    import maxminddb  # noqa: PLC0415 - most stages have no database, and need not load its reader at every cold start
+    import maxminddb  # noqa: PLC0415 - most stages have no database and save its import at cold start
 
     reader = maxminddb.open_database(path)
 

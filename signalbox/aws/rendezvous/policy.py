@@ -1,4 +1,4 @@
-"""The policy of rendezvous, from a function's environment variables."""
+"""The policy of rendezvous, parsed from a function's environment variables."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ DURATIONS = {
 
 
 def policy_of(settings: Settings) -> RendezvousPolicy:
-    """Return the policy in a function's settings; a variable that is not set keeps the policy's default."""
+    """Return the policy in a function's settings; an unset variable keeps the policy's default."""
     given: dict[str, Any] = {
         field: settings.seconds(name) for field, name in DURATIONS.items() if name in settings.variables
     }

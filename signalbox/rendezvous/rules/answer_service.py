@@ -1,4 +1,4 @@
-"""What happens to a proxy's answer: stored, sent to the client, and the offer deleted."""
+"""The service of proxy answers: it stores an answer, sends it to the client and deletes the offer message."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from signalbox.rendezvous.wire.reply import answer_reply
 
 @dataclass(frozen=True, slots=True)
 class AnswerService:
-    """Takes answers. One that nobody waits for is refused at once, and never kept for a later client."""
+    """Accepts proxy answers; an answer without a waiting client is refused at once and never stored."""
 
     offers: Offers
     client_queues: ClientQueues
@@ -19,7 +19,7 @@ class AnswerService:
     clock: Clock
 
     def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
-        """Hand the answer to its client; return the rendezvous, or None when the client is gone."""
+        """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it."""
         sid = ProxySessionId(answer.sid)
         client_id = self.offers.matched_by(sid)
         if client_id is None:
@@ -27,11 +27,11 @@ class AnswerService:
         reply = answer_reply(answer.answer)
         record = self.offers.answer(client_id, sid=sid, reply=reply, now=self.clock.now())
         if record is not None:
-            self._hand_over(record, reply)
+            self._deliver(record, reply)
         return record
 
-    def _hand_over(self, record: Rendezvous, reply: str) -> None:
-        # An HTTP client has no queue: its own request is waiting for the record to change.
+    def _deliver(self, record: Rendezvous, reply: str) -> None:
+        # An HTTP client has no queue: the function that holds its request polls the record.
         if record.queue_url is not None:
             self.client_queues.send(record.queue_url, reply)
         if record.receipt_handle is not None:

@@ -1,4 +1,4 @@
-"""What happens to an offer that came by HTTP: its request is held until there is a reply."""
+"""The service of HTTP offers: it holds the request open until there is a reply."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ TICK = timedelta(milliseconds=100)
 
 @dataclass(frozen=True, slots=True)
 class ClientService:
-    """Takes offers from clients that wait on the line."""
+    """Serves offers whose HTTP request stays open until the reply."""
 
     offers: Offers
     poll_reserver: PollReserver
@@ -26,7 +26,7 @@ class ClientService:
     policy: RendezvousPolicy
 
     def serve(self, offer: Offer, *, client_id: ClientId, method: RendezvousMethod, country: str) -> Rendezvous:
-        """Return the rendezvous in its final state, with the reply for the client."""
+        """Wait for an answer and return the rendezvous in its final state, with the reply for the client."""
         now = self.clock.now()
         record = Rendezvous(
             client_id=client_id,
@@ -56,5 +56,5 @@ class ClientService:
     def _expire(self, record: Rendezvous) -> Rendezvous:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
         closed = self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=reply)
-        # It cannot be closed when the answer came at the last moment.
+        # `close` returns None if the answer arrived just before.
         return closed or self.offers.find(record.client_id) or record

@@ -1,4 +1,4 @@
-"""Held polls: the proxies that wait right now, and which of them an offer is shown to first."""
+"""Held polls: the proxies that wait right now, and the order in which offers reserve them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
 
 @dataclass(frozen=True, slots=True)
 class HeldPoll:
-    """A poll that is held open in one of the numbered slots until `until`; `offer` is what it was shown."""
+    """A poll that is held open in a numbered slot until `until`; `offer` names the client of its reserved offer."""
 
     slot: int
     sid: ProxySessionId
@@ -26,8 +26,8 @@ class HeldPoll:
 def ranked_polls(held: Iterable[HeldPoll], *, client_nat: Nat, client_id: ClientId, now: datetime) -> list[HeldPoll]:
     """Return the free held polls that can serve a client, best first.
 
-    Upstream's order (broker/ipc.go, broker/snowflake-heap.go): by pool, then fewest clients. Among equals each client
-    has an order of its own: offers that come together would all reach for the same poll, and all but one in vain.
+    The order is upstream's (broker/ipc.go, broker/snowflake-heap.go): by pool, then by fewest clients. Ties are broken
+    by a hash of client and proxy, so that simultaneous offers do not all try to reserve the same poll.
     """
     pools = compatible_proxies(client_nat)
     free = [h for h in held if h.offer is None and h.until > now and h.nat in pools]
@@ -35,15 +35,15 @@ def ranked_polls(held: Iterable[HeldPoll], *, client_nat: Nat, client_id: Client
 
 
 def _pool_rank(nat: Nat, pools: tuple[Nat, ...]) -> int:
-    # Restricted and unknown proxies share one heap upstream, so they share one rank.
+    # Upstream keeps restricted and unknown proxies in one heap, so they have the same rank.
     return 1 if nat is Nat.UNRESTRICTED and len(pools) > 1 else 0
 
 
 def has_recent_proxy(last_polls: Mapping[Nat, datetime], *, client_nat: Nat, now: datetime, recency: timedelta) -> bool:
-    """Say whether a proxy that fits this client has polled lately, so that waiting for the next one makes sense."""
+    """Return whether a compatible proxy polled within `recency`, so that waiting for the next poll makes sense."""
     return any(now - last_polls[nat] <= recency for nat in compatible_proxies(client_nat) if nat in last_polls)
 
 
 def candidate_slots(limit: int, *, random_bits: int, tries: int = 2) -> list[int]:
-    """Return some slot numbers below `limit` to look for a free one in, without asking about all of them."""
+    """Return at most `tries` slot numbers below `limit`, so that a poll need not test every slot."""
     return [(random_bits + step) % limit for step in range(min(tries, limit))]

@@ -1,4 +1,4 @@
-"""The settings that the rules of rendezvous depend on, and how an offer is placed with a waiting proxy."""
+"""The settings of the rendezvous rules, and the reservation of held polls for new offers."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from signalbox.rendezvous.rules.held_polls import HeldPoll, has_recent_proxy, ra
 from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
 
-# For this long an offer that was shown to a held poll is kept for it alone; it looks four times in it.
+# Only the held poll may claim its reserved offer for this long; the poll reads its slot four times in that time.
 RESERVATION_TIME = timedelta(seconds=1)
-# Offers that come together share one look at the held polls, if it is not older than this.
+# Offers share one read of the held polls if it is not older than this.
 CACHE_TIME = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, slots=True)
 class RendezvousPolicy:
-    """How long who waits; `docs/settings.md` describes each setting."""
+    """The waiting times and limits of rendezvous; `docs/settings.md` describes each setting."""
 
     sqs_patience: timedelta = timedelta(seconds=30)
     http_patience: timedelta = timedelta(seconds=5)
@@ -30,21 +30,25 @@ class RendezvousPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What waiting can bring a new offer: a held poll that it was shown to, or the prospect of a later one."""
+    """The result of a reservation.
+
+    `reserved_for` is the proxy session of the reserved poll, if there is one. `is_matchable` is False if no compatible
+    proxy waits and none polled recently, so that the offer is refused.
+    """
 
     reserved_for: ProxySessionId | None
     is_matchable: bool
 
     def available_at(self, now: datetime) -> datetime:
-        """Return when any proxy may claim the offer."""
+        """Return the time from which every compatible proxy may claim the offer."""
         return now + RESERVATION_TIME if self.reserved_for else now
 
 
 @dataclass(slots=True)
 class HeldPollCache:
-    """The held polls of the last read, each given to one caller only.
+    """A cache of the held polls for `CACHE_TIME`; it returns each poll to one caller only.
 
-    Threads that share one instance give it a `lock`; its default suits a single thread.
+    Threads that share one instance pass a `lock`; the default is for a single thread.
     """
 
     held_polls: HeldPolls
@@ -53,7 +57,7 @@ class HeldPollCache:
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def take(self, client_id: ClientId, *, nat: Nat, now: datetime) -> HeldPoll | None:
-        """Return the best held poll for a client that nobody here was given yet; None only after a look at `now`."""
+        """Remove and return the best held poll for a client, or return None; only a read at `now` can lead to None."""
         with self.lock:
             if self.read_at is None or self.read_at < now - CACHE_TIME:
                 self._read(now)
@@ -74,14 +78,14 @@ class HeldPollCache:
 
 @dataclass(frozen=True, slots=True)
 class PollReserver:
-    """Finds the held poll that an offer is shown to first."""
+    """Reserves held polls for new offers."""
 
     cache: HeldPollCache
     presence: ProxyPresence
     policy: RendezvousPolicy
 
     def reserve(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Reservation:
-        """Show the offer to the best held poll; without one, say whether a fitting proxy may come in time."""
+        """Reserve the best held poll for the offer; without one, check for a compatible proxy that polled recently."""
         while poll := self.cache.take(client_id, nat=nat, now=now):
             if self.cache.held_polls.reserve(poll, client_id=client_id):
                 return Reservation(poll.sid, is_matchable=True)

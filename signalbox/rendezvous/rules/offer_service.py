@@ -1,4 +1,4 @@
-"""What happens to an offer that came by SQS: parked, refused, expired, or answered again after a crash."""
+"""The service of SQS offers: it parks, refuses or expires an offer, and resends a reply after a crash."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from signalbox.rendezvous.wire.sdp import best_candidate_address
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """What became of a delivery: a message that is not `done` stays in flight until its visibility ends."""
+    """The result of a delivery; a message that is not `done` stays in flight until its visibility timeout ends."""
 
     done: bool
     events: tuple[HistoryEvent, ...] = ()
@@ -37,10 +37,10 @@ class DeliveryResult:
 
 @dataclass(frozen=True, slots=True)
 class OfferService:
-    """Takes deliveries of offers; every step may be repeated after a crash at any other.
+    """Handles deliveries of offers; every step can be repeated after a crash at any other step.
 
-    A reply is stored before it is sent, so a delivery that comes back finds either an open offer to go on with, or
-    a reply of which the client's queue itself shows whether it was sent.
+    A reply is stored before it is sent. A redelivery therefore finds either an open offer, or a stored reply; the
+    client's queue shows whether that reply was sent.
     """
 
     offers: Offers
@@ -52,16 +52,16 @@ class OfferService:
     policy: RendezvousPolicy
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:
-        """Carry out the next step for a delivered offer."""
-        # Nearly every offer is new: storing it shows that better than looking first would.
+        """Execute the next step for a delivered offer."""
+        # Nearly every offer is new: a conditional write detects the others, which saves a read.
         receipt = self._open(delivery, replacing=None) if delivery.is_first else None
-        return receipt or self._go_on(delivery)
+        return receipt or self._continue(delivery)
 
-    def _go_on(self, delivery: OfferDelivery) -> DeliveryResult:
+    def _continue(self, delivery: OfferDelivery) -> DeliveryResult:
         record = self.offers.find(delivery.client_id)
         step = next_step(record, delivery, digest=_digest(delivery), now=self.clock.now())
         if record is None or step is OfferStep.OPEN:
-            # Should another delivery of the same offer be quicker, this one looks again later.
+            # If another delivery of the same offer was faster, the redelivery of this one continues with its record.
             return self._open(delivery, replacing=record) or DeliveryResult(done=False)
         if step is OfferStep.STAY:
             self.offers.renew(delivery.client_id, receipt_handle=delivery.receipt_handle)
@@ -73,9 +73,9 @@ class OfferService:
         return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
 
     def _open(self, delivery: OfferDelivery, *, replacing: Rendezvous | None) -> DeliveryResult | None:
-        """Store a new offer, or its refusal; None if there is another record than `replacing` by now."""
+        """Store a new offer or its refusal; return None if the stored record is not `replacing`."""
         now = self.clock.now()
-        # First of all, since a real client gives up when its queue is not there within five seconds.
+        # First, because upstream's client gives up if its queue does not exist within five seconds.
         queue_url = self.client_queues.create(delivery.client_id, due_at=now + self.policy.client_queue_lease)
         record = _new_record(delivery, queue_url=queue_url, now=now, policy=self.policy)
         try:
@@ -114,7 +114,7 @@ class OfferService:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
         closed = self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=reply)
         if closed is None:
-            return DeliveryResult(done=False)  # answered at this very moment: the answer deletes the offer
+            return DeliveryResult(done=False)  # answered at the same time: the answer deletes the message
         self._send(closed)
         return DeliveryResult(done=True, events=(events.timeout(closed, at=self.clock.now()),))
 
@@ -129,7 +129,7 @@ class OfferService:
 
 
 def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezvous:
-    """Return the record with what the parsed offer says; the parser has made sure that the bridge is known."""
+    """Return the record with the fields of the parsed offer; the parser has already checked the bridge."""
     return replace(
         record,
         nat=offer.nat,

@@ -1,4 +1,4 @@
-"""The life of one rendezvous: its record, its states, and what a delivery of its offer calls for."""
+"""The record of a rendezvous, its states and transitions, and the next step for a delivered offer."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,16 +11,16 @@ from signalbox.rendezvous.wire.nat import Nat
 ClientId = NewType("ClientId", str)
 ProxySessionId = NewType("ProxySessionId", str)
 
-# A redelivery comes at the earliest when the visibility of the first receive ends. The record is written a little
-# later than that receive, by at most the function's time-out, which is this share of the patience (SQS asks for it).
+# SQS redelivers a message when the visibility timeout of its first receive ends. The record is written after that
+# receive, by at most the function's timeout, which SQS requires to be at most this fraction of the visibility timeout.
 TIMEOUT_SHARE = 6
 
-# An offer whose patience ended this long ago and that nobody expired has lost its message or its waiting process.
+# An offer that is still open this long after its deadline has lost its message or the function that held its request.
 ABANDONED_AFTER = timedelta(seconds=10)
 
 
 class RendezvousMethod(StrEnum):
-    """How a client reached the broker; the values are upstream's `rendezvous_method` labels."""
+    """The way on which a client reached the broker; the values are upstream's `rendezvous_method` labels."""
 
     SQS = "sqs"
     HTTP = "http"
@@ -28,7 +28,7 @@ class RendezvousMethod(StrEnum):
 
 
 class OfferState(StrEnum):
-    """The states of a rendezvous; `TRANSITIONS` says which may follow which."""
+    """The states of a rendezvous; `TRANSITIONS` lists the allowed changes."""
 
     PENDING = "PENDING"
     MATCHED = "MATCHED"
@@ -49,7 +49,7 @@ OPEN_STATES = frozenset({OfferState.PENDING, OfferState.MATCHED})
 
 
 class OfferStep(StrEnum):
-    """What a delivery of an offer message calls for."""
+    """The next step for a delivered offer message."""
 
     OPEN = "open"
     STAY = "stay"
@@ -59,7 +59,7 @@ class OfferStep(StrEnum):
 
 
 class OfferPool(StrEnum):
-    """Where open offers wait, by what their client's NAT asks of a proxy."""
+    """The pools of open offers, by the proxies that their client's NAT type allows."""
 
     ANY_PROXY = "any"
     UNRESTRICTED_PROXY = "unrestricted"
@@ -67,7 +67,7 @@ class OfferPool(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OfferDelivery:
-    """One receive of an offer message from the broker queue; the first of it, as far as SQS knows, if `is_first`."""
+    """One receive of an offer message from the broker queue; `is_first` if SQS counts one receive."""
 
     client_id: ClientId
     message_id: str
@@ -80,7 +80,7 @@ class OfferDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """The proxy that wants an offer."""
+    """The proxy that claims an offer."""
 
     sid: ProxySessionId
     proxy_type: str
@@ -90,10 +90,11 @@ class Claimant:
 class Rendezvous:
     """The record of one rendezvous.
 
-    `available_at` is when a proxy may claim the offer: the moment it was parked, or the end of the current match's
-    lease. `deadline` is the end of the client's patience. `lent_to` names the held poll that the offer was shown to
-    first; `sid` and `proxy_type` are those of the newest match. `reply` is the body for the client, stored before it
-    is sent. `queue_url`, `message_id` and `receipt_handle` exist for SQS clients only.
+    `available_at` is the time from which any proxy may claim the offer: when it was parked, the end of its reservation,
+    or the end of the current match. `deadline` is the end of the client's patience. `reserved_for` is the proxy session
+    of the held poll that the offer reserved. `sid` and `proxy_type` belong to the newest match, and `matches` counts
+    the matches. `reply` is the body for the client, stored before it is sent. `queue_url`, `message_id` and
+    `receipt_handle` exist for SQS clients only.
     """
 
     client_id: ClientId
@@ -119,26 +120,26 @@ class Rendezvous:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """What came of reaching for an offer: the record of the match, if any, and whether there is a record at all."""
+    """The result of a claim: the matched record, or None; `is_stored` is False if the offer has no record."""
 
     match: Rendezvous | None
     is_stored: bool
 
 
 def offer_pool(client: Nat) -> OfferPool:
-    """Return the pool in which a client's offer waits (broker/ipc.go: only unrestricted clients suit every proxy)."""
+    """Return the pool of a client's offer (broker/ipc.go: only unrestricted clients can use every proxy)."""
     return OfferPool.ANY_PROXY if client is Nat.UNRESTRICTED else OfferPool.UNRESTRICTED_PROXY
 
 
 def compatible_pools(proxy: Nat) -> tuple[OfferPool, ...]:
-    """Return the pools that a proxy may take offers from."""
+    """Return the pools whose offers a proxy may claim."""
     return tuple(OfferPool) if proxy is Nat.UNRESTRICTED else (OfferPool.ANY_PROXY,)
 
 
 def parse_client_id(text: str, *, prefix: str) -> ClientId:
-    """Return a ClientID whose client queue can exist, or raise `InvalidQueueName`.
+    """Return a ClientID that makes a valid queue name after `prefix`. Raises `InvalidQueueName`.
 
-    Source: upstream makes the queue `snowflake-client-<ClientID>` from whatever the attribute says.
+    Source: upstream creates the queue `snowflake-client-<ClientID>` from any value of the message attribute.
     """
     if not text:
         raise InvalidQueueName("ClientID is empty")
@@ -147,14 +148,14 @@ def parse_client_id(text: str, *, prefix: str) -> ClientId:
 
 
 def next_step(record: Rendezvous | None, delivery: OfferDelivery, *, digest: str, now: datetime) -> OfferStep:
-    """Return what to do with a delivered offer, given what is on record for its client."""
+    """Return the next step for a delivered offer, given the stored record of its client."""
     if record is None:
         return OfferStep.OPEN
     if record.state in OPEN_STATES:
         return _step_while_open(record, delivery, now=now)
     if record.message_id == delivery.message_id:
         return OfferStep.RESEND
-    # The same client id with another offer is a new rendezvous; with the same offer it is a copy of a finished one.
+    # The same client id with another offer is a new rendezvous; with the same offer it is a late duplicate.
     return OfferStep.DROP if record.offer_digest == digest else OfferStep.OPEN
 
 
@@ -165,37 +166,37 @@ def _step_while_open(record: Rendezvous, delivery: OfferDelivery, *, now: dateti
 
 
 def is_patience_over(record: Rendezvous, now: datetime) -> bool:
-    """Say whether a redelivery at `now` is the end of the offer's patience and not an early duplicate."""
+    """Return whether a redelivery at `now` ends the offer's patience, and is not an early duplicate."""
     patience = record.deadline - record.created_at
     return now >= record.deadline - patience / TIMEOUT_SHARE
 
 
 def is_stale(delivery: OfferDelivery, *, patience: timedelta) -> bool:
-    """Say whether an offer waited in the queue for longer than its client's patience before anybody took it out.
+    """Return whether an offer waited longer than its client's patience before its first receive.
 
-    This is how patience shrinks when the queue is full (120,000 messages in flight, SQS's limit): what comes late is
-    told so at once instead of being parked. What comes again because a function was killed did not come late.
+    Such an offer gets a timeout reply at once instead of being parked; this happens when the queue is full (SQS allows
+    120,000 messages in flight). The first receive counts, so a redelivery after a killed function is not stale.
     """
     return delivery.first_received_at - delivery.sent_at >= patience
 
 
 def is_claimable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:
-    """Say whether the proxy session `sid` may take this offer now."""
+    """Return whether the proxy session `sid` may claim this offer at `now`."""
     if record.state not in OPEN_STATES or now >= record.deadline:
         return False
     return record.available_at <= now or (record.state is OfferState.PENDING and record.reserved_for == sid)
 
 
 def is_answerable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:
-    """Say whether an answer of the proxy session `sid` is still wanted."""
+    """Return whether the proxy session `sid` may still answer this offer."""
     return record.state is OfferState.MATCHED and record.sid == sid and now < record.deadline
 
 
 def is_abandoned(record: Rendezvous, now: datetime) -> bool:
-    """Say whether an offer is past its patience and nobody came to expire it."""
+    """Return whether an offer is still open although its deadline passed `ABANDONED_AFTER` ago."""
     return record.state in OPEN_STATES and now >= record.deadline + ABANDONED_AFTER
 
 
 def was_matched(record: Rendezvous) -> bool:
-    """Say whether any proxy has ever been given this offer."""
+    """Return whether any proxy was ever matched with this offer."""
     return record.matches > 0

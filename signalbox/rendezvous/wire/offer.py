@@ -1,4 +1,4 @@
-"""A client's offer, in the one form that all ways to the broker share."""
+"""Client offers: the request body that SQS, HTTP and AMP clients share, parsed and written."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ _OFFER = Struct(
 
 
 class OfferRejectedError(RejectedError):
-    """Raised when an offer cannot be served; `text` is what the client is told."""
+    """Raised when an offer cannot be served; `text` is the error in the client's reply."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -48,23 +48,23 @@ class Offer:
     @classmethod
     def parse(cls, body: bytes, bridges: BridgeList) -> "Offer":
         """Return the offer in a body that starts with a version line. Raises `OfferRejectedError`."""
-        if len(body) > MAXIMUM_BODY_BYTES:  # a proxy reads no more than this, and a record of DynamoDB holds 400 KB
+        if len(body) > MAXIMUM_BODY_BYTES:  # a proxy reads at most this, and a DynamoDB item holds 400 KB
             raise OfferRejectedError(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
         return _read(body, bridges)
 
     @classmethod
     def parse_legacy(cls, body: bytes, bridges: BridgeList, *, nat_header: str) -> "Offer":
-        """Return the offer of a client that sends its bare session description. Raises `OfferRejectedError`."""
+        """Return the offer of a client that sends only its session description. Raises `OfferRejectedError`."""
         return _read(offer_body(text_of(body), nat_header).encode(), bridges)
 
 
 def is_legacy(body: bytes) -> bool:
-    """Tell whether a body is a bare session description, the form before there were version lines."""
+    """Return whether a body is only a session description, the form from before version lines."""
     return body.startswith(b"{")
 
 
 def offer_body(session_description: str, nat: str = Nat.UNKNOWN, *, fingerprint: str = DEFAULT_FINGERPRINT) -> str:
-    """Return the body that a client sends."""
+    """Return the request body of an offer."""
     message = {"offer": session_description, "nat": nat, "fingerprint": fingerprint}
     return f"{VERSION.decode()}\n{encode(message)}"
 
@@ -80,7 +80,7 @@ def _read(body: bytes, bridges: BridgeList) -> Offer:
 
 
 def _checked(record: DecodedStruct, bridges: BridgeList) -> Offer:
-    """Return the offer that was read; the order of the checks is the original's."""
+    """Return the offer in a decoded body; the checks have upstream's order."""
     session_description = record.text("offer")
     if not session_description:
         raise OfferRejectedError("no supplied offer")

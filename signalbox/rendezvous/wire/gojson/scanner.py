@@ -1,4 +1,4 @@
-"""A JSON scanner that accepts what Go's scanner accepts and complains in its words."""
+"""A JSON scanner that accepts the same documents as Go's scanner and raises its error texts."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import NoReturn
 from signalbox.errors import RejectedError
 
 MAXIMUM_DEPTH = 10_000  # Go's own limit on nesting
-REPLACEMENT = "\ufffd"  # what Go puts for bytes and escapes that are no Unicode
+REPLACEMENT = "\ufffd"  # Go's replacement for bytes and escapes that are not Unicode
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _DIGITS = re.compile(rb"[0-9]*")
@@ -33,11 +33,11 @@ _QUOTED = {
 
 
 class InvalidJson(RejectedError):
-    """Raised when a document is not JSON or not of the expected shape; its text is Go's own."""
+    """Raised when a document is not JSON or not of the expected shape; its text is Go's error text."""
 
 
 class JsonKind(StrEnum):
-    """What a JSON value is, in the words of Go's error texts."""
+    """The kind of a JSON value, as named in Go's error texts."""
 
     STRING = "string"
     NUMBER = "number"
@@ -49,7 +49,7 @@ class JsonKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """A JSON value; `text` is the content of a string and the literal of a number."""
+    """A JSON value; `text` is the content of a string or the literal of a number."""
 
     kind: JsonKind
     text: str = ""
@@ -60,7 +60,7 @@ _LITERALS = {ord("t"): ("true", JsonKind.BOOL), ord("f"): ("false", JsonKind.BOO
 
 @dataclass(frozen=True, slots=True)
 class JsonDocument:
-    """A whole document: what it is and, if it is an object, its members in their order, duplicates included."""
+    """A parsed document: its top value and, for an object, its members in order, including duplicates."""
 
     top: JsonValue
     members: tuple[tuple[str, JsonValue], ...]
@@ -68,22 +68,22 @@ class JsonDocument:
 
 
 def text_of(raw: bytes) -> str:
-    """Return UTF-8 as text, with one replacement character for each byte that is none (Python puts fewer)."""
+    """Decode UTF-8, with one replacement character for each invalid byte (Python's decoder inserts fewer)."""
     return _SURROGATE.sub(REPLACEMENT, raw.decode("utf-8", "surrogateescape"))
 
 
 def parse(document: bytes) -> JsonDocument:
-    """Read a whole document. Raises `InvalidJson`."""
+    """Parse a document. Raises `InvalidJson`."""
     return _Reader(document).document()
 
 
 class _Reader:
-    """Walks through a document once, without recursion, and complains in the words of Go's scanner."""
+    """A scanner that reads a document once, without recursion, and raises the error texts of Go's scanner."""
 
     __slots__ = ("at", "closers", "just_opened", "members", "numbers", "source")
 
     def __init__(self, document: bytes) -> None:
-        # Go shows its scanner one more space at the end, which its text on an unfinished literal tells.
+        # Go passes its scanner one more space at the end, which its error text for an unfinished literal shows.
         self.source = document + b" "
         self.at = 0
         self.closers: list[int] = []  # one for each open object and array
@@ -131,7 +131,7 @@ class _Reader:
         return key
 
     def _value(self) -> JsonValue:
-        """Read a string, number or literal; only open an object or array."""
+        """Read a string, number or literal, or the opening bracket of an object or array."""
         byte = self._byte_after_space()
         if byte in _CLOSERS:
             return self._opened(byte)
@@ -227,12 +227,12 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     replaced = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text)
-    # Through UTF-16, so that surrogates that make a pair become their character and lone ones the replacement.
+    # UTF-16 joins surrogate pairs to one character and replaces lone surrogates.
     return replaced.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _quoted(byte: int) -> str:
-    """Return a byte as Go quotes the character of that number."""
+    """Return the character with this number as Go quotes it."""
     character = chr(byte)
     if character in _QUOTED:
         return f"'{_QUOTED[character]}'"
