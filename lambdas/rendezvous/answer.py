@@ -1,4 +1,4 @@
-"""Takes a proxy's answer and hands it to the client that waits for it."""
+"""The function `answer`: it receives a proxy's answer and delivers it to the waiting client."""
 
 from functools import cache
 from http import HTTPStatus
@@ -16,7 +16,7 @@ from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, an
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return whether the answer was wanted, byte for byte as upstream's broker writes it."""
+    """Return the response to an answer, byte for byte as upstream's broker does."""
     request = Request.parse(event)
     if request.is_preflight:
         return response()
@@ -37,7 +37,7 @@ def _accept(answer: ProxyAnswer) -> Rendezvous | None:
     try:
         return _service().accept(answer)
     except QueueGone:
-        return None  # the client has left, and somebody has deleted its queue
+        return None  # the client has left, and its queue was deleted
 
 
 def _event(outcome: str, *, sid: str, record: Rendezvous | None = None) -> HistoryEvent:

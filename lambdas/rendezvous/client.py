@@ -1,4 +1,4 @@
-"""Takes offers from clients that come by HTTP or through an AMP cache, and holds them until there is a reply."""
+"""The function `client`: it receives offers over HTTP and AMP caches and holds each request until the reply."""
 
 from functools import cache
 from http import HTTPStatus
@@ -21,7 +21,7 @@ AMP_PREFIX = "/amp/client/"
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return the reply in the form of the way that the client came."""
+    """Return the reply to an offer, in the form of the client's request: current, legacy or AMP."""
     request = Request.parse(event)
     if request.is_preflight:
         return response()
@@ -73,7 +73,7 @@ def _reply(request: Request, body: bytes, *, method: RendezvousMethod) -> str:
 
 
 def _served(request: Request, offer: Offer, *, method: RendezvousMethod) -> str:
-    # No queue name has a colon, so no SQS client can come across the record of an HTTP client.
+    # A queue name cannot contain a colon, so no SQS client has the client id of an HTTP client.
     client_id = ClientId(f"{method}:{request.request_id}")
     record = _service().serve(offer, client_id=client_id, method=method, country=_country(request, offer, method))
     _record(record)
@@ -81,7 +81,7 @@ def _served(request: Request, offer: Offer, *, method: RendezvousMethod) -> str:
 
 
 def _country(request: Request, offer: Offer, method: RendezvousMethod) -> str:
-    if method is RendezvousMethod.AMP:  # the request comes from the cache; the client itself is in its offer
+    if method is RendezvousMethod.AMP:  # the request comes from the cache; the offer contains the client's address
         return wiring.country_lookup()(best_candidate_address(offer.sdp))
     return wiring.country_lookup()(client_address(request.headers, socket_address=request.source_ip))
 
@@ -89,7 +89,7 @@ def _country(request: Request, offer: Offer, method: RendezvousMethod) -> str:
 def _record(record: Rendezvous) -> None:
     now = wiring.CLOCK.now()
     if record.state is OfferState.ANSWERED:
-        return  # the function that took the answer has recorded it
+        return  # the function `answer` has recorded it
     if record.state is OfferState.REFUSED:
         wiring.recorder().record([events.offer(record, "denied", at=now)])
     else:

@@ -1,4 +1,4 @@
-"""Takes offers from the broker queue: parks them, refuses them, or tells their clients that time is up."""
+"""The function `offer`: it receives offers from the broker queue and parks, refuses or expires them."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -18,16 +18,17 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the messages that stay in flight: the parked offers, and those that could not be handled now."""
+    """Return the messages that stay in flight: the parked offers and those whose handling failed."""
     records = event["Records"]
-    _service()  # made once, before the threads share it
-    # Side by side: an offer is six calls to wait for, and the tenth client should not wait for sixty.
+    _service()  # created once, before the threads share it
+    # In parallel: an offer takes six calls, and the tenth client of a batch must not wait for sixty.
     with ThreadPoolExecutor(len(records)) as threads:
         attempts = list(threads.map(_attempt, records))
     receipts = [attempt for attempt in attempts if isinstance(attempt, DeliveryResult)]
     wiring.recorder().record([happened for receipt in receipts for happened in receipt.events])
     if not receipts:
-        raise next(attempt for attempt in attempts if isinstance(attempt, Exception))  # an outage; look like one
+        # All messages failed: an outage, which fails the invocation.
+        raise next(attempt for attempt in attempts if isinstance(attempt, Exception))
     in_flight = [
         record["messageId"]
         for record, attempt in zip(records, attempts, strict=True)
@@ -41,7 +42,7 @@ def _attempt(record: dict[str, Any]) -> DeliveryResult | Exception:
         return _receive(record)
     except Exception as error:
         logger.exception("offer message %s was not handled", record["messageId"])
-        return error  # one message must not take its batch along: it stays in flight and comes again
+        return error  # one failure must not fail its batch: the message stays in flight and is redelivered
 
 
 def _receive(record: dict[str, Any]) -> DeliveryResult:
@@ -55,7 +56,7 @@ def _receive(record: dict[str, Any]) -> DeliveryResult:
 
 
 def _delivery(record: dict[str, Any]) -> OfferDelivery:
-    # Upstream reads StringValue only, so a ClientID of another type is as good as none (broker/sqs.go).
+    # Upstream reads StringValue only, so a ClientID of another type counts as empty (broker/sqs.go).
     client_id = record["messageAttributes"].get("ClientID", {}).get("stringValue") or ""
     return OfferDelivery(
         client_id=parse_client_id(client_id, prefix=wiring.settings().text("CLIENT_QUEUE_PREFIX")),

@@ -1,4 +1,4 @@
-"""Takes a proxy's poll and gives it an offer, now or while the poll is held."""
+"""The function `poll`: it receives a proxy's poll and returns an offer, at once or while the poll is held."""
 
 import secrets
 from functools import cache
@@ -24,7 +24,7 @@ from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return the body for the proxy, byte for byte as upstream's broker writes it."""
+    """Return the response to a poll, byte for byte as upstream's broker does."""
     request = Request.parse(event)
     if request.is_preflight:
         return response()

@@ -1,4 +1,4 @@
-"""The adapters that the functions of rendezvous share, made once for each function instance."""
+"""The adapters of the rendezvous functions, created once per function instance."""
 
 import os
 from functools import cache
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 CLOCK = SystemClock()
-FILES = Path(__file__).parents[2] / "settings"  # put beside the code by the stack, where a stage has them
+FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
 
 
 @cache
@@ -42,7 +42,7 @@ def settings() -> Settings:
 
 @cache
 def table() -> "Table":
-    """Return the table of rendezvous; threads may share it, for its calls only go through its client, which is safe."""
+    """Return the table of rendezvous; threads may share it, since all its calls use the thread-safe client."""
     return boto3.resource("dynamodb").Table(settings().text("RENDEZVOUS_TABLE"))
 
 
@@ -66,7 +66,7 @@ def statistics() -> DynamoStatistics:
 
 @cache
 def recorder() -> EventRecorder:
-    """Return where events go."""
+    """Return the recorder of events."""
     return EventRecorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
 
 
@@ -77,13 +77,13 @@ def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
 
 @cache
 def offers() -> DynamoOffers:
-    """Return the records of all rendezvous."""
+    """Return the table of rendezvous records."""
     return DynamoOffers(table())
 
 
 @cache
 def poll_reserver() -> PollReserver:
-    """Return what places offers with held polls."""
+    """Return the reserver of held polls."""
     return PollReserver(
         HeldPollCache(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings())
     )
@@ -91,7 +91,7 @@ def poll_reserver() -> PollReserver:
 
 @cache
 def client_queues() -> SqsClientQueues:
-    """Return the clients' queues."""
+    """Return the client queues."""
     return SqsClientQueues(
         sqs(),
         leases(),
@@ -103,7 +103,7 @@ def client_queues() -> SqsClientQueues:
 
 @cache
 def broker_queue() -> SqsBrokerQueue:
-    """Return the queue of offers."""
+    """Return the broker queue."""
     return SqsBrokerQueue(sqs(), queue_url=settings().text("BROKER_QUEUE_URL"))
 
 
@@ -122,5 +122,5 @@ def bridges() -> BridgeList:
 
 @cache
 def country_lookup() -> CountryLookup:
-    """Return where addresses are."""
+    """Return the country lookup of addresses."""
     return country_database(FILES / "country.mmdb")
