@@ -93,9 +93,7 @@ def _poll_counters(event: HistoryEvent) -> tuple[str, ...]:
 def _answer_counters(event: HistoryEvent) -> tuple[str, ...]:
     # An accepted answer is counted with the event of its client.
     if event.outcome == "client_gone":
-        return (
-            counter_name(Metric.PROXY_ANSWER, "timeout", ""),
-        )  # upstream has no proxy type at that point
+        return (counter_name(Metric.PROXY_ANSWER, "timeout", ""),)  # upstream has no proxy type at that point
     return ()
 
 

@@ -93,7 +93,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["rendezvous", *arguments, "--aws"], catch_exceptions=False)
 
 
-def test_credentials_are_what_the_real_client_takes(stage) -> None:
+def test_credentials_have_the_format_of_upstreams_client(stage) -> None:
     result = run("credentials", "--json")
 
     shown = json.loads(result.output)
@@ -103,7 +103,7 @@ def test_credentials_are_what_the_real_client_takes(stage) -> None:
     assert "environment" not in shown
 
 
-def test_credentials_stay_until_they_are_rotated(stage) -> None:
+def test_credentials_do_not_change_until_rotated(stage) -> None:
     first, again = run("credentials").output, run("credentials").output
 
     assert first == again
@@ -117,7 +117,7 @@ def test_credentials_can_be_revoked(stage) -> None:
     assert run("credentials").output != first
 
 
-def test_stats_are_the_days_counters_as_upstream_prints_them(stage) -> None:
+def test_stats_print_the_days_counters_in_upstreams_format(stage) -> None:
     table = boto3.resource("dynamodb").Table("Rendezvous")
     DynamoStatistics(table).add(date(2026, 11, 20), {"client_poll|CA|unrestricted|sqs|matched": 3})
 
@@ -136,7 +136,7 @@ def test_a_simulated_proxy_answers(stage) -> None:
     assert json.loads(run("proxy", "--json").output)["accepted"] is True
 
 
-def test_an_offer_that_is_refused_says_why(stage) -> None:
+def test_a_refused_offer_prints_the_reason(stage) -> None:
     sqs = boto3.client("sqs")
 
     def refuse() -> None:
@@ -154,7 +154,7 @@ def test_an_offer_that_is_refused_says_why(stage) -> None:
     broker.join()
 
 
-def test_an_offer_is_read_as_json_or_as_bare_sdp(tmp_path: Path) -> None:
+def test_an_offer_is_read_as_json_or_sdp(tmp_path: Path) -> None:
     (tmp_path / "bare").write_text(SDP, newline="")
     (tmp_path / "json").write_text(json.dumps({"type": "offer", "sdp": SDP}))
 
@@ -170,7 +170,7 @@ def test_an_offer_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", " \n"])
-def test_an_offer_that_cannot_be_read_is_named(tmp_path: Path, content: str | None) -> None:
+def test_an_unreadable_offer_file_is_named_in_the_error(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "offer.sdp"
     if content is not None:
         path.write_text(content)

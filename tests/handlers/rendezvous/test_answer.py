@@ -39,7 +39,7 @@ def test_an_answer_reaches_its_client_byte_for_byte(stage, record):
     assert stage.history()[-2:] == [("proxy_answer", "success"), ("answer", "delivered")]
 
 
-def test_a_second_answer_is_not_wanted(stage, record):
+def test_a_second_answer_is_refused(stage, record):
     handler(event("answer"), None)
 
     assert handler(event("answer"), None)["body"] == GONE
@@ -47,7 +47,7 @@ def test_a_second_answer_is_not_wanted(stage, record):
     assert stage.history()[-1] == ("proxy_answer", "client_gone")
 
 
-def test_an_answer_before_any_match_is_not_wanted_and_not_kept(stage):
+def test_an_answer_before_any_match_is_refused_and_not_stored(stage):
     stage.expect_proxies()
 
     assert handler(event("answer"), None)["body"] == GONE
@@ -56,7 +56,7 @@ def test_an_answer_before_any_match_is_not_wanted_and_not_kept(stage):
     assert stage.replies(client_id(message())) == []
 
 
-def test_an_answer_to_a_client_whose_queue_is_gone_is_not_wanted(stage, record, sqs):
+def test_an_answer_to_a_client_with_a_deleted_queue_is_refused(stage, record, sqs):
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"snowflake-client-{client_id(record)}")["QueueUrl"])
 
     assert handler(event("answer"), None)["body"] == GONE
@@ -83,7 +83,7 @@ def test_an_answer_that_breaks_the_protocol_is_a_bad_request(stage, body):
     assert stage.history() == [("bad_input", "rejected")]
 
 
-def test_a_browser_may_ask_first_what_it_may_do(stage):
+def test_a_cors_preflight_is_answered(stage):
     response = handler(request("answer", method="OPTIONS"), None)
 
     assert (response["statusCode"], response["body"]) == (200, "")
@@ -93,7 +93,7 @@ def test_a_browser_may_ask_first_what_it_may_do(stage):
 @pytest.mark.parametrize(
     "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "BROKER_QUEUE_URL", "CLIENT_QUEUE_ARN_PREFIX"]
 )
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

@@ -75,7 +75,7 @@ def test_the_session_description_of_an_offer_is_parsed_once(stage, monkeypatch):
     assert parsed == [sample_offer("4").encode()]
 
 
-def test_a_client_of_the_older_form_gets_the_bare_answer(patient):
+def test_a_legacy_client_gets_the_answer_as_body(patient):
     with answering():
         response = handler(event("client_legacy"), None)
 
@@ -92,7 +92,7 @@ def test_an_answer_passes_through_an_amp_cache(patient, stage):
     assert ("answer", "delivered") in stage.history()
 
 
-def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
+def test_a_client_without_a_compatible_proxy_is_denied_at_once(stage):
     stage.expect_proxies(Nat.RESTRICTED)
 
     response = handler(request("client", body=offer_body(sample_offer("r"), "restricted")), None)
@@ -101,14 +101,14 @@ def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
     assert stage.history() == [("offer", "denied")]
 
 
-def test_a_client_whom_no_proxy_takes_is_told_so_when_its_patience_ends(stage):
+def test_a_client_without_a_poll_is_denied_when_its_patience_ends(stage):
     stage.expect_proxies()
 
     assert handler(event("client"), None)["body"] == DENIED
     assert stage.history() == [("timeout", "expired")]
 
 
-def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, monkeypatch):
+def test_a_client_with_a_silent_proxy_gets_a_timeout(patient, stage, monkeypatch):
     monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
 
     with ThreadPoolExecutor() as pool:
@@ -119,7 +119,7 @@ def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, 
     assert stage.history()[-1] == ("timeout", "expired")
 
 
-def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
+def test_a_legacy_client_gets_errors_as_status_codes(stage, monkeypatch):
     monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which keeps it
     denied = handler(event("client_legacy"), None)
 
@@ -132,7 +132,7 @@ def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
     assert timed_out.result() == {"statusCode": 504, "headers": HEADERS, "body": ""}
 
 
-def test_a_malformed_offer_of_the_older_form_is_a_bad_request(stage):
+def test_a_malformed_legacy_offer_is_a_bad_request(stage):
     """Upstream drops the connection."""
     response = handler(request("client_legacy", body='{"type":"offer"}'), None)
 
@@ -148,7 +148,7 @@ def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
 
 
 @pytest.mark.parametrize(("size", "status"), [(100_000, 200), (100_001, 400)])
-def test_an_offer_may_have_so_many_bytes_and_no_more(stage, size, status):
+def test_an_offer_is_limited_to_100000_bytes(stage, size, status):
     response = handler(request("client", body=b"x" * size), None)
 
     assert response["statusCode"] == status
@@ -156,7 +156,7 @@ def test_an_offer_may_have_so_many_bytes_and_no_more(stage, size, status):
 
 
 @pytest.mark.parametrize("rest", ["", "0", "0x/%%", "1x/MS4w"], ids=["nothing", "no slash", "no base64", "version"])
-def test_a_path_that_cannot_be_decoded_is_told_so_in_armor(stage, rest):
+def test_an_undecodable_path_gets_the_error_as_an_amp_page(stage, rest):
     response = handler(request("client_amp", path=f"/amp/client/{rest}"), None)
 
     assert response["statusCode"] == 200
@@ -164,21 +164,21 @@ def test_a_path_that_cannot_be_decoded_is_told_so_in_armor(stage, rest):
     assert stage.history() == [("bad_input", "rejected")]
 
 
-def test_the_path_of_amp_without_its_slash_leads_to_the_one_with_it(stage):
+def test_the_amp_path_without_its_slash_redirects_to_the_one_with_it(stage):
     response = handler(event("client_amp_without_slash"), None)
 
     assert response["statusCode"] == 307
     assert response["headers"]["Location"] == "/amp/client/"
 
 
-def test_there_is_nothing_else_below_amp(stage):
+def test_other_paths_below_amp_are_not_found(stage):
     response = handler(request("client_amp", path="/amp/other/x"), None)
 
     assert response == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
 
 
 @pytest.mark.parametrize("name", ["client", "client_amp"])
-def test_a_browser_may_ask_first_what_it_may_do(stage, name):
+def test_a_cors_preflight_is_answered(stage, name):
     response = handler(request(name, method="OPTIONS"), None)
 
     assert (response["statusCode"], response["body"]) == (200, "")
@@ -186,7 +186,7 @@ def test_a_browser_may_ask_first_what_it_may_do(stage, name):
 
 
 @pytest.mark.parametrize("setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM"])
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

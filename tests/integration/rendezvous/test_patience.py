@@ -101,13 +101,13 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("client", EXPECTED)
-def test_a_client_whom_nobody_answers_is_told_so_as_soon_as_its_patience_ends(told, client):
+def test_a_client_without_an_answer_gets_a_reply_as_soon_as_its_patience_ends(told, client):
     patience = PATIENCE_SECONDS if client.startswith("SQS") else HTTP_PATIENCE_SECONDS
 
     assert (told[client].status, told[client].text) == EXPECTED[client]
     assert patience <= told[client].seconds < patience + GRACE_SECONDS
 
 
-def test_nothing_of_them_is_left(told, everybody: Parties):
+def test_no_message_of_these_clients_is_left(told, everybody: Parties):
     assert everybody.open_offers() == []
     wait_for(lambda: everybody.waiting_messages() == 0, "the offers deleted")

@@ -23,7 +23,7 @@ def real_client() -> Path:
         pytest.skip(f"upstream's client cannot be built: {reason}")
 
 
-def test_the_real_client_gets_the_proxys_answer(deployed: dict[str, Any], real_client: Path) -> None:
+def test_upstreams_client_gets_the_proxys_answer(deployed: dict[str, Any], real_client: Path) -> None:
     """Upstream's client, unchanged and with the limited key, gets the answer that a proxy gave to its very offer."""
     side = Stage(deployed).signalbox()
 

@@ -93,7 +93,7 @@ def test_the_x_forwarded_for_header(forwarded_for, address):
         ("", None),
     ],
 )
-def test_the_socket_counts_whether_public_or_not(socket_address, address):
+def test_the_socket_address_is_used_whether_public_or_not(socket_address, address):
     assert client_address({"x-forwarded-for": "10.0.0.1"}, socket_address=socket_address) == address
 
 
@@ -105,21 +105,21 @@ def test_forwarded_comes_before_x_forwarded_for():
 
 
 @pytest.mark.parametrize("private", NOT_PUBLIC)
-def test_an_address_that_is_not_public_is_passed_over(private):
+def test_an_address_that_is_not_public_is_skipped(private):
     assert client_address({"x-forwarded-for": f"{private}, 1.1.1.1"}, socket_address=SOCKET) == "1.1.1.1"
 
 
 @pytest.mark.parametrize("text", ["2a00::3%eth0", "[2a00::3%eth0]:80"])
-def test_unlike_upstream_a_zone_is_no_part_of_the_address(text):
+def test_unlike_upstream_a_zone_is_not_part_of_the_address(text):
     assert client_address({"x-forwarded-for": text}, socket_address=SOCKET) == "2a00::3"
 
 
-def test_a_zone_within_a_zone_is_no_address():
+def test_a_zone_within_a_zone_is_not_an_address():
     assert client_address({"x-forwarded-for": "2a00::3%a%b"}, socket_address=SOCKET) == SOCKET
 
 
 @given(st.text(), st.text(), st.text())
-def test_whatever_a_request_says_there_is_an_address_or_none(forwarded, forwarded_for, socket_address):
+def test_any_header_gives_an_address_or_none(forwarded, forwarded_for, socket_address):
     headers = {"forwarded": forwarded, "x-forwarded-for": forwarded_for}
 
     address = client_address(headers, socket_address=socket_address)
@@ -142,7 +142,7 @@ def test_every_form_of_an_address_is_the_same_address(address):
     assert found == {str(address)}
 
 
-def test_the_hash_is_hmac_sha256_cut_to_16_characters():
+def test_the_hash_is_the_first_16_characters_of_hmac_sha256():
     # RFC 4231, test case 2.
     assert keyed_hash("what do ya want for nothing?", key=b"Jefe") == "5bdcc146bf60754e"
 
@@ -151,5 +151,5 @@ def test_another_days_key_gives_another_hash():
     assert keyed_hash("1.2.3.4", key=b"monday") != keyed_hash("1.2.3.4", key=b"tuesday")
 
 
-def test_without_a_database_no_country_is_known():
+def test_without_a_database_every_country_is_unknown():
     assert unknown_country("1.2.3.4") == "??"

@@ -40,7 +40,7 @@ def test_an_event_is_written_once_and_counted() -> None:
     assert counters["proxy|CA|unrestricted|standalone"] == 1
 
 
-def test_nothing_to_record_costs_nothing() -> None:
+def test_without_events_nothing_is_written() -> None:
     recording = recorder()
 
     recording.record([])
@@ -65,13 +65,13 @@ def test_events_of_two_days_count_on_their_own_days() -> None:
     assert [day.day for day in recording.statistics.counted] == [21, 22]
 
 
-def test_an_answer_says_how_long_it_took_and_how_many_matches() -> None:
+def test_an_answer_event_has_its_latency_and_number_of_matches() -> None:
     event = events.answer(ANSWERED, at=START + SECONDS_9)
 
     assert (event.latency_ms, event.attempt, event.labels["proxy_type"]) == (9000, 2, "webext")
 
 
-def test_no_event_holds_an_address_or_a_session_description() -> None:
+def test_no_event_contains_an_address_or_a_session_description() -> None:
     written = [
         events.offer(ANSWERED, "parked", at=START),
         events.duplicate_offer(ANSWERED, delivery(), at=START),
@@ -89,7 +89,7 @@ def test_no_event_holds_an_address_or_a_session_description() -> None:
     assert not [word for word in SECRET_WORDS if word in text]
 
 
-def test_the_same_fact_has_the_same_event_id() -> None:
+def test_the_same_occurrence_has_the_same_event_id() -> None:
     first, again = (events.timeout(ANSWERED, at=START + SECONDS_9 * n) for n in (1, 2))
 
     assert first.event_id == again.event_id

@@ -22,7 +22,7 @@ def test_debug_without_proxies():
     )
 
 
-def test_debug_shows_the_types_that_are_there_and_always_the_unknown_ones():
+def test_debug_lists_present_types_and_always_unknown():
     waiting = [
         ("standalone", Nat.UNRESTRICTED),
         ("martian", Nat.UNKNOWN),
@@ -50,7 +50,7 @@ def test_every_proxy_is_counted_once_by_type_and_once_by_nat(waiting):
     assert sum(count for line, count in counts if " proxies: " not in line) == len(waiting)
 
 
-def test_bodies_and_headers_are_upstreams():
+def test_bodies_and_headers_equal_upstreams():
     assert ROBOTS == "User-agent: *\nDisallow: /\n"
     assert NOT_FOUND == "404 page not found\n"
     assert CROSS_ORIGIN == {

@@ -94,11 +94,11 @@ snowflake_rounded_proxy_poll_without_relay_url_extension_total{nat="unknown",typ
 """  # noqa: E501 (upstream's lines)
 
 
-def test_the_page_is_upstreams():
+def test_the_page_equals_upstreams():
     assert exposition(COUNTERS, available=[]) == PAGE
 
 
-def test_without_anything_counted_the_page_is_empty():
+def test_without_counters_the_page_is_empty():
     assert exposition({}, available=[]) == ""
 
 

@@ -122,7 +122,7 @@ def test_a_day_without_rendezvous_is_upstreams_empty_block():
     assert log_block(nothing, end=nothing.end) == EMPTY_BLOCK
 
 
-def test_the_block_is_upstreams():
+def test_the_block_equals_upstreams():
     block = log_block(DayStatistics.from_counters(COUNTERS, DAY), end=datetime(2026, 11, 21, 3, 50, 36, tzinfo=UTC))
 
     assert block == BLOCK
@@ -136,7 +136,7 @@ def test_the_end_is_printed_in_utc_and_the_interval_in_seconds():
     assert block.splitlines()[0] == "snowflake-stats-end 2026-11-21 01:31:50 (20 s)"
 
 
-def test_proxies_are_listed_exactly_by_falling_count_then_code():
+def test_proxies_are_listed_without_rounding_by_descending_count_then_code():
     counters = {f"proxy|{country}|unknown|webext": count for country, count in COUNTRIES.items()}
 
     block = log_block(DayStatistics.from_counters(counters, DAY), end=datetime(2026, 11, 22, tzinfo=UTC))

@@ -8,7 +8,7 @@ from signalbox.rendezvous.reporting.summary import summary
 DAY = date(2026, 11, 21)
 
 
-def test_what_may_tell_of_single_people_is_told_in_multiples_of_eight():
+def test_counts_that_could_identify_users_are_multiples_of_eight():
     counters = {
         "proxy_type|webext": 3,
         "proxy_nat|restricted": 2,

@@ -20,7 +20,7 @@ def test_an_answer_reaches_the_client_and_ends_the_offer() -> None:
     assert world.offers.records[CLIENT].session_description == ""
 
 
-def test_an_answer_before_any_match_is_refused_at_once_and_kept_for_nobody() -> None:
+def test_an_answer_before_any_match_is_refused_at_once_and_not_stored() -> None:
     """Upstream blocks, then gives it to the next client."""
     world = World()
 
@@ -31,7 +31,7 @@ def test_an_answer_before_any_match_is_refused_at_once_and_kept_for_nobody() -> 
     assert world.replies == []
 
 
-def test_a_second_answer_finds_the_client_gone() -> None:
+def test_after_the_first_answer_the_client_counts_as_gone() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -42,7 +42,7 @@ def test_a_second_answer_finds_the_client_gone() -> None:
     assert len(world.replies) == 1
 
 
-def test_an_answer_after_the_end_of_patience_finds_the_client_gone() -> None:
+def test_after_the_end_of_patience_the_client_counts_as_gone() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())

@@ -19,7 +19,7 @@ def call(world: World) -> Rendezvous:
     return world.client_service().serve(offer, client_id=HTTP_CLIENT, method=RendezvousMethod.HTTP, country="US")
 
 
-def test_a_call_returns_the_answer_as_soon_as_it_is_there() -> None:
+def test_an_http_offer_returns_the_answer_as_soon_as_it_is_stored() -> None:
     world = World()
     world.expect_proxies()
 
@@ -38,7 +38,7 @@ def test_a_call_returns_the_answer_as_soon_as_it_is_there() -> None:
     assert world.broker_queue.deleted == []
 
 
-def test_a_call_is_denied_at_once_when_no_proxy_may_come() -> None:
+def test_an_http_offer_is_denied_at_once_without_a_recent_compatible_proxy() -> None:
     world = World()
 
     record = call(world)
@@ -48,7 +48,7 @@ def test_a_call_is_denied_at_once_when_no_proxy_may_come() -> None:
     assert world.clock.now() == START
 
 
-def test_a_call_ends_with_its_patience() -> None:
+def test_an_http_offer_ends_with_its_patience() -> None:
     world = World()
     world.expect_proxies()
     world.clock.at(1, lambda: world.impatient.poll(proxy()))
@@ -60,14 +60,14 @@ def test_a_call_ends_with_its_patience() -> None:
     assert timedelta(seconds=5) <= world.clock.now() - START < timedelta(seconds=5.2)
 
 
-def test_a_call_that_nobody_ever_took_is_told_that_there_are_no_proxies() -> None:
+def test_an_http_offer_that_was_never_matched_is_denied() -> None:
     world = World()
     world.expect_proxies()
 
     assert call(world).reply == '{"error":"no snowflake proxies currently available"}'
 
 
-def test_an_answer_at_the_last_moment_counts() -> None:
+def test_an_answer_just_before_the_expiry_is_returned() -> None:
     world = World()
     world.expect_proxies()
     world.clock.at(1, lambda: world.impatient.poll(proxy()))

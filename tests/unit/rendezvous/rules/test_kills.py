@@ -28,7 +28,7 @@ moments = st.booleans()
 
 
 @given(calls=kills, after=moments, is_first=st.booleans())
-def test_a_function_killed_while_it_takes_an_offer(calls: int, *, after: bool, is_first: bool) -> None:
+def test_a_function_killed_while_it_handles_an_offer(calls: int, *, after: bool, is_first: bool) -> None:
     world = World()
     world.expect_proxies()
     world.fuse.calls_left, world.fuse.after = calls, after
@@ -49,7 +49,7 @@ def test_a_function_killed_while_it_takes_an_offer(calls: int, *, after: bool, i
 
 
 @given(calls=kills, after=moments)
-def test_a_function_killed_while_it_serves_a_poll_gives_the_offer_back(calls: int, *, after: bool) -> None:
+def test_a_function_killed_while_it_serves_a_poll_releases_the_offer(calls: int, *, after: bool) -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -71,7 +71,7 @@ def test_a_function_killed_while_it_serves_a_poll_gives_the_offer_back(calls: in
 
 
 @given(calls=kills, after=moments)
-def test_a_function_killed_while_it_takes_an_answer(calls: int, *, after: bool) -> None:
+def test_a_function_killed_while_it_handles_an_answer(calls: int, *, after: bool) -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())

@@ -24,7 +24,7 @@ def test_a_poll_without_an_offer_is_held_for_the_hold_time() -> None:
     assert world.held_polls.slots == {}
 
 
-def test_a_held_poll_gets_an_offer_that_comes_while_it_waits() -> None:
+def test_a_held_poll_gets_an_offer_that_arrives_while_it_waits() -> None:
     world = World()
     world.clock.at(4.05, lambda: world.receive(delivery()))
 
@@ -35,7 +35,7 @@ def test_a_held_poll_gets_an_offer_that_comes_while_it_waits() -> None:
     assert world.clock.now() - START < timedelta(seconds=4.5)
 
 
-def test_a_parked_offer_goes_to_the_next_fitting_poll_at_once() -> None:
+def test_a_parked_offer_goes_to_the_next_compatible_poll_at_once() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery(nat="restricted"))
@@ -48,7 +48,7 @@ def test_a_parked_offer_goes_to_the_next_fitting_poll_at_once() -> None:
     assert not fitting.was_held
 
 
-def test_the_oldest_fitting_offer_goes_first() -> None:
+def test_the_oldest_compatible_offer_goes_first() -> None:
     world = World()
     world.expect_proxies()
     for name in ("a", "b"):
@@ -79,7 +79,7 @@ def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPo
     ("client", "chosen"),
     [("unrestricted", "restricted-few"), ("restricted", "unrestricted"), ("unknown", "unrestricted")],
 )
-def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> None:
+def test_held_polls_are_reserved_in_upstreams_order(client: str, chosen: str) -> None:
     """broker/ipc.go: restricted proxies first where they fit; broker/snowflake-heap.go: fewest clients first."""
     world = World()
     held(world, "unrestricted", nat=Nat.UNRESTRICTED, clients=0, slot=0)
@@ -92,7 +92,7 @@ def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> N
     assert [p.sid for p in world.held_polls.slots.values() if p.offer == CLIENT] == [chosen]
 
 
-def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls() -> None:
+def test_concurrent_clients_prefer_different_polls_among_equal_ones() -> None:
     world = World()
     polls = [held(world, f"p{n}", nat=Nat.UNRESTRICTED, clients=0, slot=n) for n in range(20)]
 
@@ -104,7 +104,7 @@ def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls
     assert len(set(first)) > 8
 
 
-def test_offers_that_come_together_share_one_look_and_reach_for_different_polls() -> None:
+def test_concurrent_offers_share_one_read_and_reserve_different_polls() -> None:
     world = World()
     looks: list[list[HeldPoll]] = []
     poll_reserver = world.poll_reserver
@@ -124,7 +124,7 @@ def test_offers_that_come_together_share_one_look_and_reach_for_different_polls(
     assert len(looks) == 1
 
 
-def test_a_poll_that_came_since_the_shared_look_is_found() -> None:
+def test_a_poll_that_arrived_after_the_shared_read_is_found() -> None:
     world = World()
     world.expect_proxies()
     poll_reserver = world.poll_reserver
@@ -135,7 +135,7 @@ def test_a_poll_that_came_since_the_shared_look_is_found() -> None:
     assert poll_reserver.reserve(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).reserved_for == "new"
 
 
-def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
+def test_an_offer_reserved_for_a_held_poll_is_not_claimed_by_another_poll() -> None:
     world = World()
     held(world, "waiting", nat=Nat.RESTRICTED, clients=0, slot=0)
     world.receive(delivery())
@@ -148,7 +148,7 @@ def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
     assert later.match is not None
 
 
-def test_a_held_poll_that_vanished_is_passed_over() -> None:
+def test_a_held_poll_that_left_is_skipped() -> None:
     world = World()
     gone = held(world, "gone", nat=Nat.RESTRICTED, clients=0, slot=0)
     held(world, "there", nat=Nat.RESTRICTED, clients=8, slot=1)
@@ -161,7 +161,7 @@ def test_a_held_poll_that_vanished_is_passed_over() -> None:
     assert world.offers.records[CLIENT].reserved_for == "there"
 
 
-def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None:
+def test_a_reserved_offer_that_another_proxy_claimed_frees_the_held_poll_for_the_next() -> None:
     world = World()
     other = ClientId("other")
 
@@ -178,7 +178,7 @@ def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None
     assert result.match.client_id == CLIENT
 
 
-def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> None:
+def test_an_offer_that_is_reserved_before_it_is_stored_is_claimed_once_stored() -> None:
     world = World()
     world.clock.at(1.1, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
 
@@ -194,7 +194,7 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
     assert world.clock.now() - START < timedelta(seconds=2.5)
 
 
-def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_next_look() -> None:
+def test_an_offer_that_is_stored_right_after_its_reservation_does_not_wait_for_the_next_read() -> None:
     world = World()
     world.expect_proxies()
     world.clock.at(1.2, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
@@ -217,7 +217,7 @@ def leaving(world: World, meanwhile: Callable[[], object]) -> None:
     world.held_polls.release = left
 
 
-def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> None:
+def test_an_offer_that_is_reserved_after_the_last_read_is_claimed() -> None:
     world = World()
     world.expect_proxies()
 
@@ -236,7 +236,7 @@ def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> N
 
 
 @pytest.mark.parametrize(("stored_after", "is_taken"), [(0.1, True), (1.0, False)])
-def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after: float, *, is_taken: bool) -> None:
+def test_a_poll_that_ends_retries_the_claim_of_an_unstored_offer(stored_after: float, *, is_taken: bool) -> None:
     world = World()
     world.expect_proxies()
 
@@ -250,7 +250,7 @@ def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after
     assert (world.poll(proxy()).match is not None) is is_taken
 
 
-def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() -> None:
+def test_a_poll_that_ends_does_not_wait_for_a_reserved_offer_that_is_closed() -> None:
     world = World()
 
     def show_and_lose() -> None:
@@ -275,7 +275,7 @@ def test_as_many_polls_are_held_as_there_are_slots() -> None:
     assert world.clock.now() == START
 
 
-def test_a_slot_whose_function_was_killed_is_free_after_its_hold() -> None:
+def test_the_slot_of_a_killed_function_is_free_after_its_hold() -> None:
     world = World(policy=replace(World().policy, poll_hold_limit=1))
     held(world, "killed", nat=Nat.UNRESTRICTED, clients=0, slot=0)
     world.wait(10)
@@ -301,7 +301,7 @@ def test_a_silent_proxys_offer_goes_to_another_while_patience_lasts() -> None:
     assert len(world.replies) == 1
 
 
-def test_a_late_answer_is_welcome_while_nobody_else_has_the_offer() -> None:
+def test_a_late_answer_is_accepted_while_no_other_proxy_has_the_offer() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -311,7 +311,7 @@ def test_a_late_answer_is_welcome_while_nobody_else_has_the_offer() -> None:
     assert world.answer(proxy())
 
 
-def test_an_offer_past_its_patience_is_not_handed_out() -> None:
+def test_an_offer_past_its_patience_is_not_matched() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -321,7 +321,7 @@ def test_an_offer_past_its_patience_is_not_handed_out() -> None:
     assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
-def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -> None:
+def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_stored_reply() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -333,7 +333,7 @@ def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -
     assert world.replies == ['{"error":"timed out waiting for answer!"}']
 
 
-def test_when_another_proxy_is_quicker_the_next_offer_is_tried() -> None:
+def test_if_another_proxy_is_faster_the_next_offer_is_claimed() -> None:
     world = World()
     world.expect_proxies()
     for name in ("a", "b"):

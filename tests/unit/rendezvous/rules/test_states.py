@@ -39,24 +39,24 @@ SID = ProxySessionId("p")
 
 
 @pytest.mark.parametrize("text", ["0123456789abcdef", "A-b_9", "x", "y" * 63])
-def test_a_client_id_may_be_whatever_a_queue_name_can_end_in(text: str) -> None:
+def test_a_client_id_may_be_any_valid_end_of_a_queue_name(text: str) -> None:
     assert parse_client_id(text, prefix=PREFIX) == text
 
 
 @pytest.mark.parametrize("text", ["", "y" * 64, "a.b", "a b", "a/b", "ü", "a.fifo", "\u0000", "a\nb"])
-def test_a_client_id_that_no_queue_can_be_named_after_is_rejected(text: str) -> None:
+def test_a_client_id_that_makes_an_invalid_queue_name_is_rejected(text: str) -> None:
     with pytest.raises(InvalidQueueName):
         parse_client_id(text, prefix=PREFIX)
 
 
-def test_a_queue_name_is_rejected_with_what_is_wrong_with_it() -> None:
+def test_a_queue_name_is_rejected_with_the_reason() -> None:
     with pytest.raises(InvalidQueueName, match="81 characters; SQS allows 1 to 80"):
         parse_queue_name("a" * 81)
 
 
 @pytest.mark.parametrize("client", list(Nat))
 @pytest.mark.parametrize("proxy", list(Nat))
-def test_the_pools_say_the_same_as_upstreams_nat_table(client: Nat, proxy: Nat) -> None:
+def test_the_pools_agree_with_upstreams_nat_table(client: Nat, proxy: Nat) -> None:
     assert (offer_pool(client) in compatible_pools(proxy)) is (proxy in compatible_proxies(client))
 
 
@@ -64,7 +64,7 @@ def test_an_unrestricted_proxy_takes_from_both_pools() -> None:
     assert compatible_pools(Nat.UNRESTRICTED) == (OfferPool.ANY_PROXY, OfferPool.UNRESTRICTED_PROXY)
 
 
-def test_final_states_lead_nowhere() -> None:
+def test_final_states_have_no_transitions() -> None:
     assert [state for state, following in TRANSITIONS.items() if not following] == [
         OfferState.ANSWERED,
         OfferState.EXPIRED,
@@ -97,7 +97,7 @@ def test_when_an_open_offer_can_be_claimed(changes: dict, claimable: bool) -> No
 
 
 @given(limit=st.integers(1, 1000), random_bits=st.integers(0, 2**32 - 1))
-def test_the_slots_to_try_are_few_different_and_exist(limit: int, random_bits: int) -> None:
+def test_candidate_slots_are_few_distinct_and_in_range(limit: int, random_bits: int) -> None:
     slots = candidate_slots(limit, random_bits=random_bits)
 
     assert len(set(slots)) == len(slots) == min(2, limit)

@@ -53,7 +53,7 @@ def test_leases_of_other_capabilities_are_left_alone() -> None:
         pytest.param("my-snowflake-client-a", OURS, OLD, False, id="prefix not at the start"),
     ],
 )
-def test_only_strays_of_ours_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
+def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
     sweep = service()
     url = QueueUrl(f"https://queues.example/{name}")
     sweep.queues.queues[url] = StrayQueue(QueueName(name), url, tags, modified_at)
@@ -64,7 +64,7 @@ def test_only_strays_of_ours_are_deleted(name: str, tags: dict, modified_at: obj
     assert (len(events) == 1) is deleted
 
 
-def test_a_stray_with_a_lease_waits_for_the_end_of_its_lease() -> None:
+def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
     sweep = service()
     held = lease("snowflake-client-a", seconds=60)
     sweep.leases.put(held)
@@ -73,7 +73,7 @@ def test_a_stray_with_a_lease_waits_for_the_end_of_its_lease() -> None:
     assert list(sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10))) == []
 
 
-def test_tags_say_whose_a_queue_is_and_until_when() -> None:
+def test_tags_contain_stage_capability_and_lease_end() -> None:
     assert lease_tags(stage="signalbox", capability="rendezvous", due_at=START) == {
         "signalbox:stage": "signalbox",
         "signalbox:capability": "rendezvous",

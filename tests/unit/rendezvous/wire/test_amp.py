@@ -35,7 +35,7 @@ def opened(page):
         ("0/YW\r\nJj", b"abc"),
     ],
 )
-def test_the_last_part_of_a_path_is_what_it_carries(path, carried):
+def test_the_last_segment_of_a_path_is_decoded(path, carried):
     assert decode_path(path) == carried
 
 
@@ -48,13 +48,13 @@ def test_another_path_is_refused(path):
 
 
 @given(st.binary(), st.text())
-def test_whatever_a_path_was_made_of_comes_back(carried, padding):
+def test_encoding_and_decoding_a_path_are_inverse(carried, padding):
     encoded = base64.urlsafe_b64encode(carried).decode().rstrip("=")
 
     assert decode_path(f"0{padding}/{encoded}") == carried
 
 
-def test_a_page_is_the_one_that_the_original_writes():
+def test_a_page_equals_upstreams():
     page = armor("This was encoded with AMP armor.")
 
     assert page.endswith(
@@ -65,16 +65,16 @@ def test_a_page_is_the_one_that_the_original_writes():
     )  # of the original's page
 
 
-def test_a_page_of_several_elements_is_the_one_that_the_original_writes():
+def test_a_page_of_several_elements_equals_upstreams():
     assert hashlib.sha256(armor("a" * 30_000).encode()).hexdigest() == ORIGINAL_LONG_PAGE_SHA256
 
 
 @given(st.text(max_size=200) | st.integers(23_700, 24_000).map("a".__mul__))
-def test_a_page_carries_its_reply(reply):
+def test_a_page_contains_its_reply(reply):
     assert opened(armor(reply)) == reply
 
 
-def test_no_word_and_no_element_is_longer_than_caches_and_clients_take():
+def test_words_and_elements_respect_the_limits_of_caches_and_clients():
     elements = re.findall("<pre>([^<]*)</pre>", armor("a" * 100_000))
 
     assert len(elements) > 1
@@ -82,5 +82,5 @@ def test_no_word_and_no_element_is_longer_than_caches_and_clients_take():
     assert all(len(word) <= 32 for element in elements for word in element.split())
 
 
-def test_a_cache_is_told_what_it_gets():
+def test_the_headers_of_an_amp_page():
     assert (CONTENT_TYPE, CACHE_CONTROL) == ("text/html", "max-age=15")
