@@ -1,6 +1,6 @@
-"""The ports of `signalbox.rendezvous.ports` in memory: the rules of the core as the conditions of each write.
+"""In-memory implementations of `signalbox.rendezvous.ports`, with the core's rules as write conditions.
 
-The suite in tests/adapters/shared/test_contract.py holds these and the AWS adapters to the same behaviour.
+The suite in tests/adapters/shared/test_contract.py tests these and the AWS adapters for the same behaviour.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryClock:
-    """A clock that stands still but for `sleep`; what is due while it sleeps happens at its time."""
+    """A clock that advances only in `sleep`, which runs the actions that are due in that time."""
 
     def __init__(self) -> None:
         self.moment = START

@@ -1,4 +1,4 @@
-"""Countries from a MaxMind database file."""
+"""The country lookup in a MaxMind database file."""
 
 from pathlib import Path
 

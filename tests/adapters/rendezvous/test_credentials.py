@@ -1,4 +1,4 @@
-"""The client's access key: one that stays, until a new one is asked for."""
+"""The access key of clients: creation, rotation and revocation."""
 
 import base64
 import json
@@ -67,7 +67,7 @@ def test_a_secret_of_another_shape_is_not_a_key(outputs) -> None:
 
 
 def test_sqscreds_have_the_format_of_upstreams_client() -> None:
-    """Upstream's common/sqscreds/lib."""
+    """Source: upstream's common/sqscreds/lib."""
     credentials = ClientCredentials("AKIA", "secret")
 
     assert json.loads(base64.b64decode(credentials.sqscreds)) == {

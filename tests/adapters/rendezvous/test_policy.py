@@ -1,4 +1,4 @@
-"""The policy of rendezvous in a function's environment."""
+"""The policy of rendezvous in a function's environment variables."""
 
 from datetime import timedelta
 

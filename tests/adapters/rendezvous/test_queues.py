@@ -1,4 +1,4 @@
-"""Queues on SQS: new, gone, taken by others, and empty or not."""
+"""The broker queue and the client queues in SQS: creation, replies, conflicts and deletion."""
 
 import json
 from datetime import timedelta
@@ -18,7 +18,7 @@ DUE = START + timedelta(seconds=120)
 
 
 class NewQueueLag:
-    """An SQS client for which new queues do not exist for some calls, as AWS documents for a second."""
+    """An SQS client for which new queues do not exist for some calls, as AWS documents for one second."""
 
     def __init__(self, sqs, *, failures: int) -> None:
         self.sqs, self.failures = sqs, failures
@@ -63,7 +63,7 @@ def test_a_foreign_queue_with_a_client_queues_name_is_neither_used_nor_leased(qu
 
 
 def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
-    """Upstream loses the answer: it does not look whether it was accepted."""
+    """Upstream loses the answer: it ignores the result of the send."""
     url = queues.create(CLIENT, due_at=DUE)
     lagging = SqsClientQueues(
         NewQueueLag(sqs, failures=2), queues.leases, arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None

@@ -1,4 +1,4 @@
-"""What only the statistics on DynamoDB promise: several function instances, and failures that stop nothing."""
+"""Properties of the DynamoDB statistics only: several function instances, and failures that are not raised."""
 
 import logging
 from datetime import date

@@ -1,4 +1,4 @@
-"""`signalbox rendezvous`, against a stage in a pretended AWS (moto)."""
+"""The commands `signalbox rendezvous` against a stage in moto."""
 
 import base64
 import io
@@ -28,7 +28,7 @@ SDP = "v=0\r\na=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n"
 
 
 class Broker(BaseHTTPRequestHandler):
-    """Has a client for every proxy, once; takes its answer."""
+    """A broker with one client for each proxy that accepts its answer."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -40,7 +40,7 @@ class Broker(BaseHTTPRequestHandler):
         self.wfile.write((offer if self.path == "/proxy" else '{"Status":"success"}').encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_refused_offer_prints_the_reason(stage) -> None:
 
     def refuse() -> None:
         looks = iter(lambda: sqs.receive_message(QueueUrl=stage["BrokerQueueUrl"], MessageAttributeNames=["All"]), None)
-        # With a pause between them: whoever looks again at once leaves the client hardly a turn, once for an hour.
+        # The pause lets the client run: without it, this loop starved the client's thread, once for an hour.
         received = next(found for found in looks if "Messages" in found or threading.Event().wait(0.02))
         client_id = received["Messages"][0]["MessageAttributes"]["ClientID"]["StringValue"]
         url = sqs.create_queue(QueueName=f"snowflake-client-{client_id}")["QueueUrl"]

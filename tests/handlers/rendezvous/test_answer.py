@@ -1,4 +1,4 @@
-"""The function that takes the answers of proxies."""
+"""The function `answer`."""
 
 import json
 
@@ -11,7 +11,7 @@ from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.handlers.recorded import batch, client_id, event, message, request
 
-# The Sid and the offer of the events that were recorded one after the other.
+# The session id and the offer of the recorded events, which belong to one rendezvous.
 SID = "Ytd81pBxO3lOBlExTQBURw"
 ANSWER = sample_answer(sample_offer("1"))
 GONE = '{"Status":"client gone"}'
@@ -19,7 +19,7 @@ GONE = '{"Status":"client gone"}'
 
 @pytest.fixture
 def record(stage) -> dict:
-    """An offer that the proxy was given."""
+    """An offer that is matched with the proxy."""
     stage.expect_proxies()
     record = stage.received(message())
     offer.handler(batch(record), None)

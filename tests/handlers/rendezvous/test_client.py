@@ -1,4 +1,4 @@
-"""The function that takes offers over HTTP and through AMP caches."""
+"""The function `client`: offers over HTTP and AMP caches."""
 
 import json
 import time
@@ -27,7 +27,7 @@ DEADLINE_SECONDS = 10
 
 
 def take_offer() -> str:
-    """Poll until there is an offer, and return it."""
+    """Poll until there is an offer and return it."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
         response = json.loads(poll.handler(event("poll"), None)["body"])
@@ -38,7 +38,7 @@ def take_offer() -> str:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """A proxy that answers one offer meanwhile."""
+    """Run a proxy that answers one offer."""
 
     def serve() -> None:
         body = answer_body(ProxyAnswer(SID, sample_answer(take_offer())))
@@ -57,7 +57,7 @@ def patient(stage, monkeypatch) -> None:
 
 
 def test_an_offer_is_answered_while_its_request_waits(patient):
-    """The offer came without a content type: the API hands such a body over in base64."""
+    """The offer has no content type: the HTTP API encodes such a body in base64."""
     with answering():
         response = handler(event("client"), None)
 
@@ -66,7 +66,7 @@ def test_an_offer_is_answered_while_its_request_waits(patient):
 
 
 def test_the_session_description_of_an_offer_is_parsed_once(stage, monkeypatch):
-    """The function of AMP offers takes the client's country from the offer."""
+    """The country of an AMP client is read from its offer."""
     parsed = []
     monkeypatch.setattr(sdp, "decode_map", lambda document: (parsed.append(document), decode_map(document))[1])
 
@@ -120,7 +120,7 @@ def test_a_client_with_a_silent_proxy_gets_a_timeout(patient, stage, monkeypatch
 
 
 def test_a_legacy_client_gets_errors_as_status_codes(stage, monkeypatch):
-    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which keeps it
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which caches it
     denied = handler(event("client_legacy"), None)
 
     stage.expect_proxies()
@@ -133,7 +133,7 @@ def test_a_legacy_client_gets_errors_as_status_codes(stage, monkeypatch):
 
 
 def test_a_malformed_legacy_offer_is_a_bad_request(stage):
-    """Upstream drops the connection."""
+    """Upstream closes the connection."""
     response = handler(request("client_legacy", body='{"type":"offer"}'), None)
 
     assert response == {"statusCode": 400, "headers": HEADERS, "body": ""}

@@ -1,4 +1,4 @@
-"""The function that takes offers from the broker queue."""
+"""The function `offer`."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
 
 
 def test_an_offer_that_is_too_long_for_proxies_is_answered_with_the_reason(stage):
-    """SQS takes ten times as much as a proxy reads."""
+    """An SQS message may be ten times as long as what a proxy reads."""
     stage.expect_proxies()
     record = message(body=offer_body(sample_offer("x") + " " * 100_000))
 
@@ -130,7 +130,7 @@ def test_a_batch_in_which_every_message_fails_fails_the_invocation(stage, rendez
 
 
 def test_a_redelivered_offer_that_stays_in_flight_is_not_a_failure(stage):
-    """SQS may deliver a message twice at once: there is nothing to write down, and nothing failed."""
+    """SQS may deliver a message twice at once: the batch has no event and no failure."""
     stage.expect_proxies()
     parked, broken = message("parked"), message("broken")
     broken["attributes"]["SentTimestamp"] = "not a number"

@@ -1,4 +1,4 @@
-"""The function behind every path that is none of the others'."""
+"""The function `page`: every path without a function of its own."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The function that takes the polls of proxies."""
+"""The function `poll`."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +29,7 @@ def park(client_id: str = "client", *, nat: str = "unrestricted") -> None:
 
 
 def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
-    """The poll came without a content type, as from the Go proxy: the API hands such a body over in base64."""
+    """The poll has no content type, as with the Go proxy: the HTTP API encodes such a body in base64."""
     stage.expect_proxies()
     park()
 
@@ -101,7 +101,7 @@ def test_a_cors_preflight_is_answered(stage):
 
 
 def test_no_address_is_stored(stage, rendezvous_table):
-    """The poll came from 8.8.8.8 by its own word, and from 127.0.0.1."""
+    """The poll names 8.8.8.8 in its headers and arrives from 127.0.0.1."""
     stage.expect_proxies(Nat.UNRESTRICTED)
 
     handler(event("poll"), None)

@@ -1,4 +1,4 @@
-"""The function that the schedule calls."""
+"""The function `sweep`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ from tests.handlers.recorded import batch, event, message
 
 @pytest.fixture
 def client_queue(stage) -> str:
-    """The queue of a client, made by its offer and leased."""
+    """The leased queue of a client, created for its offer."""
     stage.expect_proxies()
     offer.handler(batch(message("client")), None)
     return str(stage.sqs.get_queue_url(QueueName="snowflake-client-client")["QueueUrl"])

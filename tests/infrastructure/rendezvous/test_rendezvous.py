@@ -1,4 +1,4 @@
-"""What the settings do to rendezvous, and that the functions are told what their handlers read."""
+"""The template of rendezvous: the effect of the settings, and the environment variables of the functions."""
 
 import json
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""Rendezvous on the deployed app: offers in by SQS, proxies over HTTP, answers out by SQS."""
+"""Rendezvous on the deployed app: offers and answers over SQS, proxies over HTTP."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +74,7 @@ def test_a_client_without_a_compatible_proxy_is_denied_at_once_though_others_wai
     ids=["restricted proxies first", "unknown proxies first", "fewest clients first"],
 )
 def test_a_client_gets_the_waiting_proxy_that_upstream_prefers(parties: Parties, client, worse, better):
-    """The better one polls last, so that it is not just the one that waits the longest."""
+    """The preferred proxy polls last, so that the order of arrival cannot choose it."""
     second, first = (parties.hold(parties.proxy(nat, clients=clients)) for nat, clients in (worse, better))
 
     asked = parties.ask(client)
@@ -121,7 +121,7 @@ def test_an_offer_reserved_for_a_proxy_that_hung_up_goes_to_the_next(parties: Pa
 
 
 def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(parties: Parties):
-    """Upstream takes a proxy for each."""
+    """Upstream uses a proxy for each delivery."""
     held = [parties.hold(parties.proxy()) for _ in range(2)]
     asked = parties.ask(Nat.RESTRICTED)
     wait_for(lambda: parties.record(asked.client_id), "the offer parked")
@@ -136,7 +136,7 @@ def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(par
 
 
 def test_an_answer_before_any_match_is_refused_and_reaches_no_later_client(parties: Parties):
-    """Upstream keeps it for the next client that this proxy gets, whose offer it does not answer."""
+    """Upstream stores it for the proxy's next client, whose offer it does not answer."""
     sid = new_session_id()
     early = parties.http("POST", "answer", answer_body(ProxyAnswer(sid, sample_answer(sample_offer("nobody")))))
     parties.expect_proxies(Nat.UNRESTRICTED)

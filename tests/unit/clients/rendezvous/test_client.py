@@ -1,6 +1,6 @@
-"""The client library: what it sends, how long it waits, and what it makes of the reply.
+"""The client library: its requests, its waiting times, and its results.
 
-The moments in the table are those at which the real client, v2.14.1, was seen to succeed and to give up.
+The times in the table were measured with upstream's client v2.14.1, when it succeeded and when it gave up.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ NEVER = float("inf")
 
 
 class QueueMissing(Exception):
-    """The fake's own exception."""
+    """The exception of the fake."""
 
 
 class FakeExceptions:
@@ -34,7 +34,7 @@ class FakeExceptions:
 
 @dataclass
 class FakeQueues:
-    """SQS with a clock of its own, on which the broker makes the queue and replies at given moments."""
+    """A fake SQS with its own clock; the broker creates the queue and replies at given times."""
 
     queue_at: float = 0.0
     reply_at: float = 0.0

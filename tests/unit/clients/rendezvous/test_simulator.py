@@ -1,4 +1,4 @@
-"""The simulator: offers and answers that the broker's own parsers accept, and proxies that behave as told."""
+"""The simulator: sample offers and answers that the broker accepts, and each behaviour of a proxy."""
 
 import json
 import threading
@@ -38,7 +38,7 @@ MATCH = match_response(OFFER, nat=Nat.RESTRICTED, next_poll_milliseconds=20000, 
 
 @dataclass
 class FakeBroker:
-    """Answers posts from a list and keeps what was posted."""
+    """A fake POST that returns responses from a list and records the requests."""
 
     responses: list
     posted: list = field(default_factory=list)
@@ -169,7 +169,7 @@ def test_session_ids_are_those_of_the_go_proxy():
 
 @pytest.fixture
 def server():
-    """A server on loopback that sends back what it gets, with the status that the path names."""
+    """A server on loopback that returns the request body with the status in the path."""
 
     class Echo(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -184,7 +184,7 @@ def server():
             self.wfile.write(sent)
 
         def log_message(self, *_):
-            """Stay quiet."""
+            """Log nothing."""
 
     hanging = threading.Event()
     with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as running:
@@ -219,7 +219,7 @@ def test_waiting_for_a_proxy_ends_when_the_broker_has_one():
             self.wfile.write(pages.pop(0).encode())
 
         def log_message(self, *_):
-            """Stay quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Debug) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})

@@ -1,4 +1,4 @@
-"""Whose request it is; the expected addresses were told by upstream v2.14.1's GetClientIp."""
+"""The address of a request; the expected values were recorded from upstream v2.14.1's GetClientIp."""
 
 from ipaddress import ip_address
 
@@ -13,7 +13,7 @@ NOT_PUBLIC = [
     *("10.1.2.3", "172.16.0.1", "192.168.1.1", "127.0.0.1", "0.1.2.3", "169.254.1.1", "192.0.0.1", "192.0.2.1"),
     *("198.51.100.1", "203.0.113.1", "192.88.99.1", "192.18.0.1", "192.19.255.1", "224.0.0.1", "240.0.0.1"),
     *("255.255.255.255", "100.64.0.1", "::1", "100::1", "2001::1", "2001:db8::1", "2001:2::1", "fc00::1"),
-    *("fe80::1", "ff02::1", "2002::1", "::ffff:10.0.0.1", "::", "0.0.0.0"),  # noqa: S104 (an address that nobody has)
+    *("fe80::1", "ff02::1", "2002::1", "::ffff:10.0.0.1", "::", "0.0.0.0"),  # noqa: S104 (the unspecified address)
 ]
 
 
@@ -88,7 +88,7 @@ def test_the_x_forwarded_for_header(forwarded_for, address):
         ("192.0.2.1", "192.0.2.1"),
         ("2001:db8::1", "2001:db8::1"),
         ("[2001:db8::1]:443", "2001:db8::1"),
-        ("0.0.0.0", None),  # noqa: S104 (an address that nobody has)
+        ("0.0.0.0", None),  # noqa: S104 (the unspecified address)
         ("@", None),
         ("", None),
     ],

@@ -1,4 +1,4 @@
-"""Which counters a history event adds to."""
+"""The counters that a history event increments."""
 
 from datetime import UTC, datetime
 
@@ -172,7 +172,7 @@ def test_a_counter_name_contains_its_labels():
     ],
 )
 def test_a_compound_counter_expands_to_two_metrics(name, read):
-    """A refused poll counts by its relay pattern, but is neither idle nor matched."""
+    """A rejected poll counts by its relay pattern, and neither as idle nor as matched."""
     samples = parsed_counters({name: 3})
 
     assert tuple(counter_name(s.metric, *s.labels.values()) for s in samples) == read

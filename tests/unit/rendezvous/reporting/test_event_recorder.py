@@ -1,4 +1,4 @@
-"""Events on their way into the lake and the live counters."""
+"""The recorder of events: history, telemetry and live counters."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The small pages, byte for byte as upstream v2.14.1 sent them."""
+"""The small pages; the expected texts were recorded from upstream v2.14.1."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The page /prometheus; the expected text was sent by upstream v2.14.1."""
+"""The page /prometheus; the expected text was recorded from upstream v2.14.1."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The day's statistics and their log block; the expected blocks were printed by upstream v2.14.1."""
+"""The daily statistics and their log block; the expected blocks were recorded from upstream v2.14.1."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -40,7 +40,7 @@ snowflake-ips-nat-unrestricted 0
 snowflake-ips-nat-unknown 0
 """
 
-# What was put into the original: seven accepted polls and two refused ones, fourteen clients.
+# The recorded input of upstream: seven accepted polls and two rejected ones, fourteen clients.
 COUNTERS = {
     "proxy|AU|unrestricted|standalone": 1,
     "proxy|??|restricted|webext": 1,
@@ -100,7 +100,7 @@ snowflake-ips-nat-unrestricted 1
 snowflake-ips-nat-unknown 3
 """
 
-# In no order. From upstream's own test of its country lists (broker/metrics_test.go).
+# Unordered. Source: upstream's test of its country lists (broker/metrics_test.go).
 COUNTRIES = {
     "IT": 50,
     "FR": 200,

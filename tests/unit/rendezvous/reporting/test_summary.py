@@ -1,4 +1,4 @@
-"""A day of rendezvous at a glance."""
+"""The daily summary of rendezvous."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""A broker in memory with everything around it, for the tests of its rules."""
+"""A broker with in-memory ports, for the tests of the rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -33,12 +33,12 @@ POLICY = RendezvousPolicy()
 
 
 class Killed(Exception):
-    """The function was killed here."""
+    """Raised in place of a port call to simulate a killed function."""
 
 
 @dataclass
 class Fuse:
-    """Lets so many calls of ports through and kills the function at the next: before it, or right after it."""
+    """Passes `calls_left` port calls and kills the function at the next one, before or `after` it."""
 
     calls_left: int | None = None
     after: bool = False
@@ -56,7 +56,7 @@ class Fuse:
 
 
 class Fused:
-    """A port with a fuse."""
+    """A port whose calls pass through a fuse."""
 
     def __init__(self, port: object, fuse: Fuse) -> None:
         self.port, self.fuse = port, fuse
@@ -119,7 +119,7 @@ class World:
         return ClientService(self.offers, self.poll_reserver, self.clock, DEFAULT_BRIDGES, self.policy)
 
     def expect_proxies(self, *nats: Nat) -> None:
-        """Make the broker believe that proxies of these NAT types poll every now and then."""
+        """Record a recent poll of these NAT types, by default of all."""
         self.presence.polls |= dict.fromkeys(nats or tuple(Nat), self.clock.now())
 
     def wait(self, seconds: float) -> None:
@@ -131,7 +131,7 @@ class World:
 
     @property
     def impatient(self) -> "World":
-        """The same world, where polls are not held."""
+        """The same world with a policy that holds no polls."""
         return replace(self, policy=replace(self.policy, poll_hold=timedelta(0)))
 
 

@@ -1,4 +1,4 @@
-"""What happens to a proxy's answer."""
+"""The service of proxy answers."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_an_answer_reaches_the_client_and_ends_the_offer() -> None:
 
 
 def test_an_answer_before_any_match_is_refused_at_once_and_not_stored() -> None:
-    """Upstream blocks, then gives it to the next client."""
+    """Upstream blocks, then delivers it to the proxy's next client."""
     world = World()
 
     assert not world.answer(proxy())

@@ -1,4 +1,4 @@
-"""What happens to an offer that came by HTTP."""
+"""The service of HTTP offers."""
 
 import json
 from datetime import timedelta

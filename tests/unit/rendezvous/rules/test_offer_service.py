@@ -1,4 +1,4 @@
-"""What happens to an offer that came by SQS."""
+"""The service of SQS offers."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -87,7 +87,7 @@ def test_a_parked_offer_expires_when_its_message_is_redelivered() -> None:
 
 
 def test_a_client_with_a_silent_proxy_gets_a_timeout_when_its_patience_ends() -> None:
-    """Upstream never tells it: the client hangs for 111 s."""
+    """Upstream sends no reply: the client waits for 111 s."""
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -113,7 +113,7 @@ def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_rec
 
 
 def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer() -> None:
-    """Upstream hands a duplicate to a second proxy."""
+    """Upstream sends a duplicate to a second proxy."""
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -177,7 +177,7 @@ def test_an_offer_that_another_function_instance_stored_stays_in_flight() -> Non
     world = World()
     world.expect_proxies()
     world.receive(delivery())
-    world.offers.find = lambda client_id: None  # what this function saw before the other stored it
+    world.offers.find = lambda client_id: None  # the state before the other function instance stored it
 
     parked = world.receive(delivery())
     world.presence.polls.clear()

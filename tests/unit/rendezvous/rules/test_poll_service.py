@@ -1,4 +1,4 @@
-"""What happens to a proxy's poll."""
+"""The service of proxy polls."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -80,7 +80,7 @@ def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPo
     [("unrestricted", "restricted-few"), ("restricted", "unrestricted"), ("unknown", "unrestricted")],
 )
 def test_held_polls_are_reserved_in_upstreams_order(client: str, chosen: str) -> None:
-    """broker/ipc.go: restricted proxies first where they fit; broker/snowflake-heap.go: fewest clients first."""
+    """Sources: broker/ipc.go (restricted proxies first), broker/snowflake-heap.go (fewest clients first)."""
     world = World()
     held(world, "unrestricted", nat=Nat.UNRESTRICTED, clients=0, slot=0)
     held(world, "restricted-many", nat=Nat.RESTRICTED, clients=16, slot=1)
@@ -106,22 +106,22 @@ def test_concurrent_clients_prefer_different_polls_among_equal_ones() -> None:
 
 def test_concurrent_offers_share_one_read_and_reserve_different_polls() -> None:
     world = World()
-    looks: list[list[HeldPoll]] = []
+    reads: list[list[HeldPoll]] = []
     poll_reserver = world.poll_reserver
-    look = world.held_polls.held
+    read = world.held_polls.held
     for slot in range(3):
         held(world, f"p{slot}", nat=Nat.UNRESTRICTED, clients=0, slot=slot)
 
     def counted(*, now: datetime) -> list[HeldPoll]:
-        looks.append(look(now=now))
-        return looks[-1]
+        reads.append(read(now=now))
+        return reads[-1]
 
     world.held_polls.held = counted
     now = world.clock.now()
-    places = [poll_reserver.reserve(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).reserved_for for n in range(3)]
+    reserved = [poll_reserver.reserve(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).reserved_for for n in range(3)]
 
-    assert sorted(map(str, places)) == ["p0", "p1", "p2"]
-    assert len(looks) == 1
+    assert sorted(map(str, reserved)) == ["p0", "p1", "p2"]
+    assert len(reads) == 1
 
 
 def test_a_poll_that_arrived_after_the_shared_read_is_found() -> None:
@@ -165,11 +165,11 @@ def test_a_reserved_offer_that_another_proxy_claimed_frees_the_held_poll_for_the
     world = World()
     other = ClientId("other")
 
-    def show_and_lose() -> None:
+    def reserve_and_close() -> None:
         world.receive(replace(delivery(), client_id=other, message_id="m0"))
         world.offers.close(other, state=OfferState.EXPIRED, reply="")
 
-    world.clock.at(2.1, show_and_lose)
+    world.clock.at(2.1, reserve_and_close)
     world.clock.at(5.1, lambda: world.receive(delivery()))
 
     result = world.poll(proxy())
@@ -198,7 +198,7 @@ def test_an_offer_that_is_stored_right_after_its_reservation_does_not_wait_for_t
     world = World()
     world.expect_proxies()
     world.clock.at(1.2, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
-    world.clock.at(1.26, lambda: world.receive(delivery()))  # a look is at 1.25 s
+    world.clock.at(1.26, lambda: world.receive(delivery()))  # the poll reads its slot at 1.25 s
 
     result = world.poll(proxy())
 
@@ -206,26 +206,26 @@ def test_an_offer_that_is_stored_right_after_its_reservation_does_not_wait_for_t
     assert world.clock.now() - START == timedelta(seconds=1.3)
 
 
-def leaving(world: World, meanwhile: Callable[[], object]) -> None:
-    """Have something happen after a poll's last look, right before it leaves its slot."""
-    leave = world.held_polls.release
+def before_release(world: World, meanwhile: Callable[[], object]) -> None:
+    """Call `meanwhile` after a poll's last read, right before it releases its slot."""
+    release = world.held_polls.release
 
-    def left(poll: HeldPoll) -> ClientId | None:
+    def released(poll: HeldPoll) -> ClientId | None:
         meanwhile()
-        return leave(poll)
+        return release(poll)
 
-    world.held_polls.release = left
+    world.held_polls.release = released
 
 
 def test_an_offer_that_is_reserved_after_the_last_read_is_claimed() -> None:
     world = World()
     world.expect_proxies()
 
-    def show_and_store() -> None:
+    def reserve_and_store() -> None:
         world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         world.receive(delivery())
 
-    leaving(world, show_and_store)
+    before_release(world, reserve_and_store)
 
     result = world.poll(proxy())
 
@@ -240,12 +240,12 @@ def test_a_poll_that_ends_retries_the_claim_of_an_unstored_offer(stored_after: f
     world = World()
     world.expect_proxies()
 
-    def show_before_it_is_stored() -> None:
+    def reserve_before_storing() -> None:
         world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         seconds = (world.clock.now() - START).total_seconds() + stored_after
         world.clock.at(seconds, lambda: world.receive(delivery()))
 
-    leaving(world, show_before_it_is_stored)
+    before_release(world, reserve_before_storing)
 
     assert (world.poll(proxy()).match is not None) is is_taken
 
@@ -253,12 +253,12 @@ def test_a_poll_that_ends_retries_the_claim_of_an_unstored_offer(stored_after: f
 def test_a_poll_that_ends_does_not_wait_for_a_reserved_offer_that_is_closed() -> None:
     world = World()
 
-    def show_and_lose() -> None:
+    def reserve_and_close() -> None:
         world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         world.receive(delivery())
         world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="")
 
-    leaving(world, show_and_lose)
+    before_release(world, reserve_and_close)
 
     assert world.poll(proxy()).match is None
     assert world.clock.now() - START < timedelta(seconds=10.2)

@@ -1,4 +1,4 @@
-"""The states of a rendezvous, and the names of its client."""
+"""The states and pools of a rendezvous, and client ids."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -81,8 +81,8 @@ def test_a_finished_offer_cannot_be_claimed(state: OfferState) -> None:
     ("changes", "claimable"),
     [
         pytest.param({}, True, id="pending"),
-        pytest.param({"available_at": START + timedelta(seconds=1)}, False, id="lent to another"),
-        pytest.param({"available_at": START + timedelta(seconds=1), "reserved_for": SID}, True, id="lent to this one"),
+        pytest.param({"available_at": START + timedelta(seconds=1)}, False, id="reserved for another"),
+        pytest.param({"available_at": START + timedelta(seconds=1), "reserved_for": SID}, True, id="reserved for it"),
         pytest.param({"state": OfferState.MATCHED, "reserved_for": SID}, True, id="match is over"),
         pytest.param(
             {"state": OfferState.MATCHED, "available_at": START + timedelta(seconds=1), "reserved_for": SID},

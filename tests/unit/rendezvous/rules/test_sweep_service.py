@@ -1,4 +1,4 @@
-"""What is cleaned up, and what is never touched."""
+"""The sweep of client queues."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""AMP: paths and pages, in the forms that the original reads and writes."""
+"""AMP paths and pages; the expected pages were recorded from upstream."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ ORIGINAL_LONG_PAGE_SHA256 = "69bad29a8b66c1420a488cce05b9c20d9043d0cb0590a3ce5dc
 
 
 def opened(page):
-    """Return what a page carries: the text of its pre elements without space, less the version, from base64."""
+    """Return the reply in a page: its pre elements without white space and version, decoded from base64."""
     text = "".join("".join(re.findall("<pre>([^<]*)</pre>", page)).split())
     assert text[0] == "0"
     return base64.b64decode(text[1:]).decode()
@@ -62,7 +62,7 @@ def test_a_page_equals_upstreams():
     )
     assert (
         hashlib.sha256(page.encode()).hexdigest() == "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
-    )  # of the original's page
+    )  # of upstream's page
 
 
 def test_a_page_of_several_elements_equals_upstreams():

@@ -1,4 +1,4 @@
-"""Messages as Go reads and writes them."""
+"""Messages decoded and encoded as Go does."""
 
 import json
 

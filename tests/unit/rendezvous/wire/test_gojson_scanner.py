@@ -11,7 +11,7 @@ from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidJson,
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,  # deep enough: the rest is time
+    max_leaves=10,  # deep enough; more only takes time
 )
 
 
@@ -137,7 +137,7 @@ def test_every_json_document_is_accepted(members, ascii_only, indent):
 @example(b"\xff")
 def test_only_json_documents_are_accepted(document):
     try:
-        json.loads(text_of(document), parse_constant=int)  # refuses NaN and its like, which Python knows besides JSON
+        json.loads(text_of(document), parse_constant=int)  # refuses NaN and infinities
     except ValueError:
         with pytest.raises(InvalidJson):
             parse(document)

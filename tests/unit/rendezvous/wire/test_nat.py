@@ -1,4 +1,4 @@
-"""NAT types: their names, and who can serve whom (all nine pairs)."""
+"""NAT types: their names, and the compatibility of all nine pairs."""
 
 import pytest
 

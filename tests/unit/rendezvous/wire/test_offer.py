@@ -1,4 +1,4 @@
-"""Client offers: what is accepted, and what a client is told otherwise (texts recorded from the original)."""
+"""Client offers: valid ones, and the error texts of invalid ones (recorded from upstream)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What proxies and the broker say to each other, byte for byte."""
+"""The messages between proxies and broker, byte for byte."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Relay patterns: the cases of the original's matcher, and its law."""
+"""Relay patterns: the cases of upstream's matcher, and the property of supersets."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a client gets, byte for byte."""
+"""The replies to clients, byte for byte."""
 
 from http import HTTPStatus
 

@@ -1,4 +1,4 @@
-"""Session descriptions: what counts as one, and the address in it that tells best where its sender is."""
+"""Session descriptions: their validation, and the choice of the best candidate's address."""
 
 import json
 
