@@ -98,12 +98,12 @@ def chosen_by(record: Rendezvous) -> tuple[object, ...]:
 
 class TestOffers:
     def test_a_record_comes_back_as_it_was_stored(self, offers: Offers) -> None:
-        lent = replace(RECORD, reserved_for=P1.sid)
+        reserved = replace(RECORD, reserved_for=P1.sid)
 
-        assert offers.open(lent, replacing=None)
-        assert offers.find(RECORD.client_id) == lent
+        assert offers.open(reserved, replacing=None)
+        assert offers.find(RECORD.client_id) == reserved
 
-    def test_nobody_has_no_record(self, offers: Offers) -> None:
+    def test_an_unknown_client_has_no_record(self, offers: Offers) -> None:
         assert offers.find(ClientId("nobody")) is None
 
     def test_a_second_record_of_a_client_is_not_stored(self, offers: Offers) -> None:
@@ -140,7 +140,7 @@ class TestOffers:
         assert again is not None
         assert again.matches == 2
 
-    def test_an_offer_that_is_lent_is_claimed_by_its_borrower_only(self, offers: Offers) -> None:
+    def test_a_reserved_offer_is_claimed_by_its_held_poll_only(self, offers: Offers) -> None:
         offers.open(replace(RECORD, reserved_for=P1.sid, available_at=START + 2 * SECOND), replacing=None)
 
         assert claim(offers, P2) is None
@@ -151,7 +151,7 @@ class TestOffers:
         offers.open(RECORD, replacing=None)
         assert claim(offers, after=30 * SECOND) is None
 
-    def test_a_claim_tells_whether_the_offer_is_stored(self, offers: Offers) -> None:
+    def test_a_claim_reports_whether_the_offer_is_stored(self, offers: Offers) -> None:
         def is_stored(sid: Claimant) -> bool:
             now = START + SECOND
             return offers.claim(RECORD.client_id, proxy=sid, now=now, until=now + 5 * SECOND).is_stored
@@ -176,7 +176,7 @@ class TestOffers:
         assert (answered.queue_url, answered.receipt_handle) == (RECORD.queue_url, "h1")
         assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now) is None
 
-    def test_an_answer_after_the_deadline_is_not_taken(self, offers: Offers) -> None:
+    def test_an_answer_after_the_deadline_is_refused(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
         claim(offers)
 
@@ -192,12 +192,12 @@ class TestOffers:
         assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late") is None
         assert claim(offers) is None
 
-    def test_only_open_offers_whose_moment_has_come_can_be_found(self, offers: Offers) -> None:
+    def test_only_open_offers_past_available_at_are_claimable(self, offers: Offers) -> None:
         ready = replace(RECORD, client_id=ClientId("ready"), created_at=START - SECOND, available_at=START - SECOND)
-        lent = replace(RECORD, client_id=ClientId("lent"), available_at=START + SECOND)
+        reserved = replace(RECORD, client_id=ClientId("lent"), available_at=START + SECOND)
         restricted = replace(RECORD, client_id=ClientId("restricted"), nat=Nat.RESTRICTED)
         closed = replace(RECORD, client_id=ClientId("closed"))
-        for record in (RECORD, ready, lent, restricted, closed):
+        for record in (RECORD, ready, reserved, restricted, closed):
             offers.open(record, replacing=None)
         offers.close(closed.client_id, state=OfferState.EXPIRED, reply="")
 
@@ -239,7 +239,7 @@ class TestHeldPolls:
         assert held_polls.held(now=HELD.until) == []
         assert held_polls.acquire(other, now=HELD.until)
 
-    def test_one_offer_at_a_time_is_shown_to_a_held_poll(self, held_polls: HeldPolls) -> None:
+    def test_one_offer_at_a_time_is_reserved_for_a_held_poll(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
 
         assert held_polls.reserved_offer(HELD) is None
@@ -248,14 +248,14 @@ class TestHeldPolls:
         assert held_polls.reserved_offer(HELD) == "c1"
         assert [poll.offer for poll in held_polls.held(now=START)] == ["c1"]
 
-    def test_taking_the_slot_again_forgets_what_was_shown(self, held_polls: HeldPolls) -> None:
+    def test_acquiring_the_slot_again_clears_the_reservation(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
         held_polls.reserve(HELD, client_id=ClientId("c1"))
 
         assert held_polls.acquire(HELD, now=START)
         assert held_polls.reserved_offer(HELD) is None
 
-    def test_a_poll_that_leaves_is_told_what_it_was_shown_last(self, held_polls: HeldPolls) -> None:
+    def test_a_released_slot_returns_the_reserved_offer(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
         held_polls.reserve(HELD, client_id=ClientId("c1"))
 
@@ -263,7 +263,7 @@ class TestHeldPolls:
         assert held_polls.release(HELD) == "c1"
         assert held_polls.release(HELD) is None
 
-    def test_a_poll_that_left_sees_and_is_shown_nothing(self, held_polls: HeldPolls) -> None:
+    def test_no_offer_is_reserved_for_a_released_slot(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
 
         assert held_polls.release(HELD) is None
@@ -271,7 +271,7 @@ class TestHeldPolls:
         assert held_polls.reserved_offer(HELD) is None
         assert held_polls.held(now=START) == []
 
-    def test_nobody_frees_another_ones_slot(self, held_polls: HeldPolls) -> None:
+    def test_a_slot_is_released_by_its_own_poll_only(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
 
         held_polls.release(replace(HELD, sid=P2.sid))
@@ -279,7 +279,7 @@ class TestHeldPolls:
         assert held_polls.held(now=START) == [HELD]
 
 
-def test_the_last_poll_of_each_nat_type_is_remembered(presence: ProxyPresence) -> None:
+def test_the_last_poll_of_each_nat_type_is_stored(presence: ProxyPresence) -> None:
     presence.record_poll(Nat.RESTRICTED, now=START)
     presence.record_poll(Nat.UNKNOWN, now=START)
     presence.record_poll(Nat.RESTRICTED, now=START + 6 * SECOND)
