@@ -19,7 +19,7 @@ def rounded_up(count: int, step: int = BIN) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DayStatistics:
-    """The exact counts of one UTC day, before rounding."""
+    """The exact counts of one UTC day, before rounding; denied clients are also counted by NAT type."""
 
     day: date
     proxies_by_country: Mapping[str, int]

@@ -54,7 +54,7 @@ class PollService:
         """Return the oldest compatible offer; wait for one if a slot is free."""
         self.presence.record_poll(poll.nat, now=self.clock.now())
         # First the slot, then the query: an offer that arrives in between reserves the slot.
-        held = self._take_slot(poll)
+        held = self._acquire_slot(poll)
         if held is None:
             return PollResult(self._claim_oldest(poll), was_held=False)
         try:
@@ -68,7 +68,7 @@ class PollService:
             match = self._claim_with_retries(reserved, held).match
         return PollResult(match, was_held)
 
-    def _take_slot(self, poll: ProxyPoll) -> HeldPoll | None:
+    def _acquire_slot(self, poll: ProxyPoll) -> HeldPoll | None:
         if not self.policy.poll_hold:
             return None
         for slot in candidate_slots(self.policy.poll_hold_limit, random_bits=self.random_bits()):
