@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
 from signalbox.rendezvous.rules.states import OfferDelivery, Rendezvous, was_matched
-from signalbox.rendezvous.wire.proxy import ProxyPoll
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 CAPABILITY = "rendezvous"
 
@@ -58,7 +61,7 @@ def timeout(record: Rendezvous, *, at: datetime) -> HistoryEvent:
 
 
 def proxy_poll(
-    poll: ProxyPoll,
+    poll: "ProxyPoll",
     outcome: str,
     *,
     at: datetime,

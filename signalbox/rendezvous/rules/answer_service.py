@@ -1,22 +1,25 @@
 """The service of proxy answers: it stores an answer, sends it to the client and deletes the offer message."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
-from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 from signalbox.rendezvous.rules.states import ProxySessionId, Rendezvous
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerService:
     """Accepts proxy answers; an answer without a waiting client is refused at once and never stored."""
 
-    offers: Offers
-    client_queues: ClientQueues
-    broker_queue: BrokerQueue
-    clock: Clock
+    offers: "Offers"
+    client_queues: "ClientQueues"
+    broker_queue: "BrokerQueue"
+    clock: "Clock"
 
     def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it."""

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
-from signalbox.rendezvous.ports import Offers
 from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.offer_service import with_offer
 from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod, was_matched
 from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import Offers
 
 TICK = timedelta(milliseconds=100)
 
@@ -19,9 +22,9 @@ TICK = timedelta(milliseconds=100)
 class ClientService:
     """Serves offers whose HTTP request stays open until the reply."""
 
-    offers: Offers
+    offers: "Offers"
     poll_reserver: PollReserver
-    clock: Clock
+    clock: "Clock"
     bridges: BridgeList
     policy: RendezvousPolicy
 

@@ -3,11 +3,14 @@
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.ports import HeldPolls, ProxyPresence
 from signalbox.rendezvous.rules.held_polls import HeldPoll, has_recent_proxy, ranked_polls
 from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.ports import HeldPolls, ProxyPresence
 
 # Only the held poll may claim its reserved offer for this long; the poll reads its slot four times in that time.
 RESERVATION_TIME = timedelta(seconds=1)
@@ -51,7 +54,7 @@ class HeldPollCache:
     Threads that share one instance pass a `lock`; the default is for a single thread.
     """
 
-    held_polls: HeldPolls
+    held_polls: "HeldPolls"
     read_at: datetime | None = None
     unassigned: list[HeldPoll] = field(default_factory=list)
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
@@ -81,7 +84,7 @@ class PollReserver:
     """Reserves held polls for new offers."""
 
     cache: HeldPollCache
-    presence: ProxyPresence
+    presence: "ProxyPresence"
     policy: RendezvousPolicy
 
     def reserve(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Reservation:

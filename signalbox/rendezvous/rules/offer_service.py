@@ -3,11 +3,10 @@
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
-from signalbox.rendezvous.ports import ClientQueues, Offers
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import CountryLookup
 from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
@@ -26,6 +25,10 @@ from signalbox.rendezvous.wire.offer import Offer, OfferRejectedError
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
 from signalbox.rendezvous.wire.sdp import best_candidate_address
 
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import ClientQueues, Offers
+
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
@@ -43,10 +46,10 @@ class OfferService:
     client's queue shows whether that reply was sent.
     """
 
-    offers: Offers
+    offers: "Offers"
     poll_reserver: PollReserver
-    client_queues: ClientQueues
-    clock: Clock
+    client_queues: "ClientQueues"
+    clock: "Clock"
     bridges: BridgeList
     country_lookup: CountryLookup
     policy: RendezvousPolicy

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
-from signalbox.rendezvous.ports import HeldPolls, Offers, ProxyPresence
 from signalbox.rendezvous.rules.held_polls import HeldPoll, candidate_slots
 from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.rules.states import (
@@ -21,6 +20,10 @@ from signalbox.rendezvous.rules.states import (
 )
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 from signalbox.rendezvous.wire.reply import TIMED_OUT, error_reply
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import HeldPolls, Offers, ProxyPresence
 
 # The interval at which a held poll reads its slot for a reserved offer.
 TICK = timedelta(milliseconds=250)
@@ -43,10 +46,10 @@ class PollResult:
 class PollService:
     """Serves proxy polls; a poll that is not held costs one query, a held one waits in a numbered slot."""
 
-    offers: Offers
-    held_polls: HeldPolls
-    presence: ProxyPresence
-    clock: Clock
+    offers: "Offers"
+    held_polls: "HeldPolls"
+    presence: "ProxyPresence"
+    clock: "Clock"
     random_bits: Callable[[], int]
     policy: RendezvousPolicy
 

@@ -3,21 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import StrayQueue, is_ours
-from signalbox.rendezvous.ports import Leases, TemporaryQueues
 from signalbox.rendezvous.reporting import events
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import Leases, TemporaryQueues
 
 
 @dataclass(frozen=True, slots=True)
 class SweepService:
     """Deletes client queues; it never deletes a queue without the tags of this stage."""
 
-    leases: Leases
-    queues: TemporaryQueues
-    clock: Clock
+    leases: "Leases"
+    queues: "TemporaryQueues"
+    clock: "Clock"
     stage: str
 
     def end_leases(self) -> Iterator[HistoryEvent]:
