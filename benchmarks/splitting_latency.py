@@ -9,7 +9,7 @@ from benchmarks.figures import Summary, summary
 from benchmarks.ways import BETWEEN_SECONDS, WARM_UP, Way, measure
 from signalbox.cli.splitting_held import Pulse, held
 from signalbox.cli.splitting_stage import control_of
-from signalbox.local.consumer import DeployedConsumer, wait_until
+from signalbox.local.demo.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName
 from signalbox.splitting.sessions import SessionClient, SessionRequest
 

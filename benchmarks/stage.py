@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.sides import SIGNALBOX, UPSTREAM, Side
 from signalbox.cli.deployment import Deployment, local_deployment
-from signalbox.local import deploy
+from signalbox.local import stage
 from signalbox.local.state import CHECKOUT, State
 
 FOLDER = CHECKOUT / ".signalbox" / "benchmarks"
@@ -86,8 +86,8 @@ def running_stage(*, port: int) -> Iterator[Stage]:
     state = State(FOLDER)
     lifeline, held = os.pipe()
     try:
-        yield Stage(deploy.up(state, port=port, fresh=True, lifeline=lifeline))
+        yield Stage(stage.up(state, port=port, fresh=True, lifeline=lifeline))
     finally:
-        deploy.down(state)
+        stage.down(state)
         os.close(lifeline)
         os.close(held)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from signalbox.cli.deployment import Deployment, local_deployment
-from signalbox.local import cdk, deploy
+from signalbox.local import cdk, stage
 from signalbox.local.state import State
 
 # No deadline: how long an example takes says more about the machine's neighbours than about the code. In CI the
@@ -50,7 +50,7 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "assembly.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "manifest.json").exists():
-            cdk.synthesize(folder, context=deploy.local_context([]), say=lambda _: None)
+            cdk.synthesize(folder, context=stage.local_context([]), say=lambda _: None)
     return folder
 
 
@@ -59,9 +59,9 @@ def deployed(stage_folder: State, assembly: Path) -> Iterator[dict[str, Any]]:
     """What local.json says of a stage that lives as long as the test run, and ends with it however it ends."""
     lifeline, held = os.pipe()
     try:
-        yield deploy.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
+        yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
     finally:
-        deploy.down(stage_folder)
+        stage.down(stage_folder)
         os.close(lifeline)
         os.close(held)
 

@@ -25,11 +25,11 @@ def up(
 ) -> None:
     """Start the stage, or bring a running one up to date, and show that it works."""
     from signalbox.cli.deployment import local_deployment
-    from signalbox.local import deploy
-    from signalbox.local.demo import evidence
+    from signalbox.local import stage
+    from signalbox.local.demo.evidence import evidence
     from signalbox.local.state import State
 
-    local = deploy.up(State(), port=port, context=context or [], fresh=fresh)
+    local = stage.up(State(), port=port, context=context or [], fresh=fresh)
     rows = list(evidence(local_deployment(local))) if demo else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
@@ -64,25 +64,25 @@ def _say_where_to_go(local: dict[str, Any]) -> None:
 @app.command()
 def down() -> None:
     """Stop the stage and delete its state."""
-    from signalbox.local import deploy
+    from signalbox.local import stage
     from signalbox.local.state import State
 
-    print_line("Stopped." if deploy.down(State()) else "Nothing was running.")
+    print_line("Stopped." if stage.down(State()) else "Nothing was running.")
 
 
 @app.command()
 def status(*, as_json: Json = False) -> None:
     """Tell whether the stage runs, and where; ends with 1 if it does not."""
-    from signalbox.local import emulator
+    from signalbox.local.emulator import lifecycle
     from signalbox.local.state import State, read_json
 
     state = State()
-    running = emulator.running(state)
+    running = lifecycle.running(state)
     local = read_json(state.local) if running else None
     shown = {
         "running": running is not None,
         "deployed": local is not None,
-        "process": emulator.process_id(state),
+        "process": lifecycle.process_id(state),
         "log": str(state.log),
         **_public(local or {}),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import tools
-from signalbox.local.emulator import ACCOUNT, Emulator
+from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
 from signalbox.local.progress import Say, output_of
 from signalbox.local.state import CHECKOUT
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import boto3
 
 from signalbox.errors import RejectedError
-from signalbox.local import emulator
+from signalbox.local.emulator import lifecycle
 from signalbox.local.state import State
 
 LOOK_AGAIN_SECONDS = 0.5
@@ -28,7 +28,7 @@ def emulator_lines(state: State, *, follow: bool) -> Iterator[str]:
 
 def function_lines(state: State, function: str, *, follow: bool) -> Iterator[str]:
     """Read what the functions whose name contains this logged, in the order of time."""
-    running = emulator.running(state)
+    running = lifecycle.running(state)
     if running is None:
         raise RejectedError("the stage does not run: start it with `make up`")
     session = running.session()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv"
 EMULATOR_ENVIRONMENT = ROOT / ".signalbox" / "emulator" / "venv"
 REQUIREMENTS = ROOT / "requirements.txt"
-EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator-requirements.txt"
+EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator" / "requirements.txt"
 MADE_HERE = (
     *(".venv", ".signalbox", "cdk.out", "signalbox.egg-info"),
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis"),

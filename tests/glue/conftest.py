@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
-from signalbox.local.job_runner import look_up_once
-from signalbox.local.spark import FOR_FEW_ROWS, ICEBERG_SETTINGS
-from signalbox.local.spark_jars import jars
+from signalbox.local.spark.jars import jars
+from signalbox.local.spark.job_runner import look_up_once
+from signalbox.local.spark.jobs import FOR_FEW_ROWS, ICEBERG_SETTINGS
 from tests.glue.frames import frame as literal
 
 SETTINGS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.local.demo_exchange import OF_EXCHANGES, OF_QUEUES, USER, exchange_rows
+from signalbox.local.demo.exchange import OF_EXCHANGES, OF_QUEUES, USER, exchange_rows
 
 pytestmark = pytest.mark.emulator
 

@@ -16,8 +16,8 @@ from signalbox.cli.exchange_stage import client_of
 from signalbox.exchange.posting import Post
 from signalbox.history.jobs import REPLAYS
 from signalbox.history.replaying import Progress, ReplayId, State
-from signalbox.local.demo_history import settled_files
-from signalbox.local.history_jobs import Job, run_here
+from signalbox.local.demo.history import settled_files
+from signalbox.local.spark.history_jobs import Job, run_here
 from tests.integration.parties import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes]

@@ -22,7 +22,7 @@ from signalbox.live.messages import Payload
 from signalbox.live.options import Last
 from signalbox.live.patterns import Match, TopicPattern
 from signalbox.live.talking import JoinRefused, Login, RequestRefused, RightWithdrawn
-from signalbox.local.demo_live import live_rows
+from signalbox.local.demo.live import live_rows
 from signalbox.local.state import CHECKOUT
 from signalbox.web_socket import opening
 from tests.integration.live_place import Place, new_topic

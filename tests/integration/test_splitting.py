@@ -16,7 +16,7 @@ import pytest
 from signalbox.cli.deployment import Deployment
 from signalbox.control.client import ControlClient, NoControlReply
 from signalbox.control.protocol import CommandRejected
-from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.local.state import State
 from signalbox.queues import QueueName
 from signalbox.splitting.protocol import SessionState, split_client

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local import cdk, check, deploy, tools
-from signalbox.local.emulator import Credentials, Emulator
+from signalbox.local import cdk, check, stage, tools
+from signalbox.local.emulator.lifecycle import Credentials, Emulator
 from signalbox.local.state import State, read_json, write_json
 
 
@@ -23,12 +23,12 @@ def test_a_file_that_is_not_there_holds_nothing(tmp_path):
 
 
 def test_each_deployed_api_gets_its_prefix():
-    assert deploy.api_routes({"RendezvousApiId": "abc"}) == {"rendezvous": "/_aws/execute-api/abc/$default"}
-    assert deploy.api_routes({"LivePageApiId": "def", "LiveWebSocketApiId": "ghi"}) == {
+    assert stage.api_routes({"RendezvousApiId": "abc"}) == {"rendezvous": "/_aws/execute-api/abc/$default"}
+    assert stage.api_routes({"LivePageApiId": "def", "LiveWebSocketApiId": "ghi"}) == {
         "live": "/_aws/execute-api/def/$default/live",
         "live-ws": "/_aws/execute-api/ghi/live",
     }
-    assert deploy.api_routes({}) == {}
+    assert stage.api_routes({}) == {}
 
 
 def test_what_the_app_says_about_a_setting_is_all_that_is_said():
@@ -68,7 +68,7 @@ def test_nothing_of_the_users_aws_settings_reaches_the_tools():
 def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
     state = State(tmp_path)
 
-    with deploy._alone(state), pytest.raises(RejectedError, match="another command"), deploy._alone(state):
+    with stage._alone(state), pytest.raises(RejectedError, match="another command"), stage._alone(state):
         pass
 
 
@@ -81,13 +81,13 @@ RUNNING = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden
 def test_a_running_stage_keeps_its_port_unless_a_fresh_one_is_wanted(tmp_path, port, fresh, expected):
     state = State(tmp_path)
 
-    assert deploy._chosen_port(state, RUNNING, port=port, region="us-east-1", fresh=fresh) == expected
+    assert stage._chosen_port(state, RUNNING, port=port, region="us-east-1", fresh=fresh) == expected
 
 
 @pytest.mark.parametrize(("port", "region"), [(4602, "us-east-1"), (None, "eu-west-1")], ids=["port", "region"])
 def test_a_running_stage_is_not_thrown_away_without_being_asked(tmp_path, port, region):
     with pytest.raises(RejectedError, match=r"the stage runs .* --fresh"):
-        deploy._chosen_port(State(tmp_path), RUNNING, port=port, region=region, fresh=False)
+        stage._chosen_port(State(tmp_path), RUNNING, port=port, region=region, fresh=False)
 
 
 def test_what_pytest_counted_is_shown_and_nothing_that_only_looks_like_it():

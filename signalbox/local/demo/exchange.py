@@ -18,8 +18,8 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.client import ExchangeClient
 from signalbox.exchange.posting import Post
 from signalbox.exchange.records import User
-from signalbox.local.consumer import wait_until
-from signalbox.local.demo_weather import write_weather
+from signalbox.local.demo.consumer import wait_until
+from signalbox.local.demo.weather import write_weather
 from signalbox.local.progress import step
 from signalbox.sarracenia import v03
 from signalbox.sarracenia.announcing import Posting

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.gateway import (
+from signalbox.local.emulator.gateway import (
     DeliveryBuffer,
     Gateway,
     QuickInserts,

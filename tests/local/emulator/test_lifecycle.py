@@ -21,7 +21,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from signalbox.errors import RejectedError
-from signalbox.local import emulator
+from signalbox.local.emulator import lifecycle
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.session import LocalSession
 from signalbox.local.state import State
@@ -41,14 +41,14 @@ def test_a_taken_port_is_named_together_with_the_way_out(tmp_path):
         port = taken.getsockname()[1]
 
         with pytest.raises(RejectedError, match=rf"port {port} of 127.0.0.1 is taken .*--port {port + 1}"):
-            emulator.start(State(tmp_path), port=port)
+            lifecycle.start(State(tmp_path), port=port)
 
 
 def test_the_emulator_inherits_nothing_of_the_users(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "theirs")
     monkeypatch.setenv("GITHUB_TOKEN", "theirs")
 
-    environment = emulator.environment(State(tmp_path), port=4566, region="us-east-1")
+    environment = lifecycle.environment(State(tmp_path), port=4566, region="us-east-1")
 
     assert not {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "USER"} & environment.keys()
     assert environment["BIND_HOST"] == "127.0.0.1"
@@ -58,8 +58,8 @@ def test_the_emulator_inherits_nothing_of_the_users(monkeypatch, tmp_path):
 def test_nothing_runs_where_nothing_was_started(tmp_path):
     state = State(tmp_path)
 
-    assert emulator.running(state) is None
-    assert emulator.stop(state) is False
+    assert lifecycle.running(state) is None
+    assert lifecycle.stop(state) is False
 
 
 def test_a_stale_lock_file_is_nobody(tmp_path):
@@ -67,12 +67,12 @@ def test_a_stale_lock_file_is_nobody(tmp_path):
     state.emulator.mkdir(parents=True)
     state.lock.write_text(str(os.getpid()))
 
-    assert emulator.process_id(state) is None
+    assert lifecycle.process_id(state) is None
 
 
 @pytest.mark.emulator
 def test_a_started_emulator_is_found_again(stage_state, running):
-    assert emulator.running(stage_state) == running
+    assert lifecycle.running(stage_state) == running
 
 
 @pytest.mark.emulator
@@ -197,8 +197,8 @@ def _make_websocket(session, name, program):
 @pytest.mark.emulator
 def test_a_killed_emulator_is_noticed_and_its_orphans_are_ended(tmp_path):
     state = State(tmp_path)
-    emulator.start(state, port=0)
-    leader = emulator.process_id(state)
+    lifecycle.start(state, port=0)
+    leader = lifecycle.process_id(state)
     command = [sys.executable, "-c", "print('here', flush=True); input()", f"{state.temporary}/worker"]
     orphan = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     orphan.stdout.readline()
@@ -206,8 +206,8 @@ def test_a_killed_emulator_is_noticed_and_its_orphans_are_ended(tmp_path):
     os.kill(leader, signal.SIGKILL)
     _wait_until(lambda: not is_alive(leader))
 
-    assert emulator.running(state) is None
-    assert emulator.stop(state) is True
+    assert lifecycle.running(state) is None
+    assert lifecycle.stop(state) is True
     assert not is_alive(orphan.pid)
     assert not state.running.exists()
 
@@ -216,14 +216,14 @@ def test_a_killed_emulator_is_noticed_and_its_orphans_are_ended(tmp_path):
 def test_an_emulator_with_a_lifeline_ends_when_nobody_holds_it(tmp_path):
     state = State(tmp_path)
     lifeline, held = os.pipe()
-    emulator.start(state, port=0, lifeline=lifeline)
-    leader = emulator.process_id(state)
+    lifecycle.start(state, port=0, lifeline=lifeline)
+    leader = lifecycle.process_id(state)
 
     os.close(held)
 
     _wait_until(lambda: not is_alive(leader))
     os.close(lifeline)
-    emulator.stop(state)
+    lifecycle.stop(state)
 
 
 def _wait_until(condition):

@@ -77,7 +77,7 @@ def test_an_interrupted_command_ends_as_the_shell_expects(monkeypatch):
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("signalbox.local.deploy.down", interrupted)
+    monkeypatch.setattr("signalbox.local.stage.down", interrupted)
     monkeypatch.setattr(sys, "argv", ["signalbox", "local", "down"])
 
     with pytest.raises(SystemExit) as ended:
@@ -92,6 +92,6 @@ def test_help_loads_nothing_that_only_commands_need():
         "print([name for name in ('boto3', 'botocore', 'aws_cdk', 'pyspark') if name in sys.modules])"
     )
 
-    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
 
     assert loaded.stdout.strip() == "[]"

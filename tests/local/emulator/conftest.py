@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from signalbox.local import emulator
-from signalbox.local.emulator import Emulator
+from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator.lifecycle import Emulator
 from signalbox.local.state import State
 
 
@@ -21,9 +21,9 @@ def running(stage_state: State) -> Iterator[Emulator]:
     try:
         with pytest.MonkeyPatch.context() as ours:
             ours.setenv("THEIR_SECRET", "not for functions")
-            started = emulator.start(stage_state, port=0, lifeline=lifeline)
+            started = lifecycle.start(stage_state, port=0, lifeline=lifeline)
         yield started
     finally:
-        emulator.stop(stage_state)
+        lifecycle.stop(stage_state)
         os.close(lifeline)
         os.close(held)

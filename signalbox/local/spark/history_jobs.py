@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from signalbox.errors import RejectedError
 from signalbox.exchange.naming import CONTROL_MARK
 from signalbox.history.jobs import job_arguments
-from signalbox.local import spark
-from signalbox.local.emulator import Credentials
+from signalbox.local.emulator.lifecycle import Credentials
+from signalbox.local.spark.jobs import run_jobs
 
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment
@@ -17,7 +17,7 @@ Job = tuple[str, Mapping[str, str]]
 
 def run_here(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
     """Run scripts one after another in one Spark, with their own arguments over those of their jobs."""
-    spark.run_jobs(
+    run_jobs(
         [(script, _defaults(deployment, script) | dict(arguments)) for script, arguments in jobs],
         endpoint_url=str(deployment.endpoint_url),
         credentials=Credentials(**deployment.administrator),

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.local.demo_exchange import exchange_rows
-from signalbox.local.demo_history import history_rows
-from signalbox.local.demo_live import live_rows
-from signalbox.local.demo_rendezvous import rendezvous_rows
-from signalbox.local.demo_splitting import splitting_rows
+from signalbox.local.demo.exchange import exchange_rows
+from signalbox.local.demo.history import history_rows
+from signalbox.local.demo.live import live_rows
+from signalbox.local.demo.rendezvous import rendezvous_rows
+from signalbox.local.demo.splitting import splitting_rows
 
 if TYPE_CHECKING:
     from signalbox.cli.deployment import Deployment

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local.emulator import Credentials
-from signalbox.local.spark_jars import jars, said_lines
+from signalbox.local.emulator.lifecycle import Credentials
+from signalbox.local.spark.jars import jars, said_lines
 from signalbox.local.state import CHECKOUT
 from signalbox.local.tools import java_home
 
 JOBS = CHECKOUT / "glue_jobs"
-ONE_AFTER_ANOTHER = CHECKOUT / "signalbox" / "local" / "job_runner.py"
+ONE_AFTER_ANOTHER = CHECKOUT / "signalbox" / "local" / "spark" / "job_runner.py"
 CATALOG = "spark.sql.catalog.glue_catalog"
 # The settings of jobs on AWS (stacks/iceberg.py); a test compares the two.
 ICEBERG_SETTINGS = {

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from signalbox.aws.report_files import fetched
 from signalbox.errors import UnavailableError
 from signalbox.history.jobs import REPORTS
-from signalbox.local.demo_splitting import MESSAGES
-from signalbox.local.gateway import DELIVERY_SECONDS
-from signalbox.local.history_jobs import Job, run_here
+from signalbox.local.demo.splitting import MESSAGES
+from signalbox.local.emulator.gateway import DELIVERY_SECONDS
 from signalbox.local.progress import step
+from signalbox.local.spark.history_jobs import Job, run_here
 from signalbox.local.state import State
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.errors import UnavailableError
-from signalbox.local.consumer import DeployedConsumer, LocalConsumer, wait_until
+from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
 from signalbox.splitting.protocol import GONE, SessionState, split_client

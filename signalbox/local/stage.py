@@ -10,8 +10,9 @@ import boto3
 
 from signalbox.aws.credentials import client_credentials
 from signalbox.errors import RejectedError
-from signalbox.local import cdk, emulator, tools
-from signalbox.local.emulator import ACCOUNT, REGION, Emulator
+from signalbox.local import cdk, tools
+from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
 from signalbox.local.live_users import REALM, live_users, wake
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
@@ -57,7 +58,7 @@ def up(
     with _alone(state):
         # Refused before anything starts, so that a wrong setting or a taken port costs no time.
         region = _region(context)
-        running = emulator.running(state)
+        running = lifecycle.running(state)
         chosen_port = _chosen_port(state, running, port=port, region=region, fresh=fresh)
         _prepare_tools()
         if assembly is None:
@@ -66,7 +67,7 @@ def up(
                 cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
         if running is None or fresh:
             with step("start the emulator"):
-                running = emulator.start(state, port=chosen_port, region=region, lifeline=lifeline)
+                running = lifecycle.start(state, port=chosen_port, region=region, lifeline=lifeline)
         with step("deploy") as say:
             cdk.deploy(assembly, emulator=running, say=say)
         local = _record(state, running, cdk.stacks(assembly))
@@ -83,7 +84,7 @@ def local_context(context: Sequence[str]) -> list[str]:
 
 
 def _prepare_tools() -> None:
-    if not emulator.PYTHON.exists():
+    if not lifecycle.PYTHON.exists():
         raise RejectedError("the emulator is not installed: run `make up`, or python3 signalbox/local/setup.py")
     if not tools.cdk_is_installed():
         with step(f"install the CDK command line {tools.CDK_VERSION}"):
@@ -93,7 +94,7 @@ def _prepare_tools() -> None:
 def down(state: State) -> bool:
     """End the stage and everything of it; tell whether there was one."""
     with _alone(state):
-        return emulator.stop(state)
+        return lifecycle.stop(state)
 
 
 @contextmanager
@@ -114,7 +115,7 @@ def _chosen_port(state: State, running: Emulator | None, *, port: int | None, re
     """Return the port to use; refuse what would mean to throw a running stage away without being asked to."""
     if running is None:
         wanted = DEFAULT_PORT if port is None else port
-        emulator.check_port(state, wanted)
+        lifecycle.check_port(state, wanted)
         return wanted
     if not fresh and port not in (None, running.port):
         raise RejectedError(f"the stage runs on port {running.port}; to move it, give `make down` first, or --fresh")

@@ -1,6 +1,6 @@
 """What lets jobs over few rows run in less time."""
 
-from signalbox.local.job_runner import remembering
+from signalbox.local.spark.job_runner import remembering
 
 
 class Names:
