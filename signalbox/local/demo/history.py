@@ -12,7 +12,7 @@ from signalbox.aws.report_files import fetched
 from signalbox.errors import UnavailableError
 from signalbox.history.jobs import REPORTS
 from signalbox.local.demo.splitting import MESSAGES
-from signalbox.local.emulator.gateway import DELIVERY_SECONDS
+from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
 from signalbox.local.progress import step
 from signalbox.local.spark.history_jobs import Job, run_here
 from signalbox.local.state import State

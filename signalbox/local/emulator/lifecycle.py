@@ -12,7 +12,6 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import boto3
 
@@ -25,7 +24,8 @@ HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
 PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
-GATEWAY = Path(__file__).with_name("gateway.py")
+# The emulator's environment does not have this package: the checkout comes last, so that it shadows nothing.
+SERVE = "import sys; sys.path.append(sys.argv[1]); from signalbox.local.emulator.server import main; main(sys.argv[2:])"
 START_SECONDS = 60
 STOP_SECONDS = 5
 ADMINISTRATOR = "signalbox-administrator"
@@ -161,8 +161,7 @@ def environment(state: State, *, port: int, region: str) -> dict[str, str]:
 def _spawn(state: State, inherited: list[int], environment: dict[str, str]) -> subprocess.Popen[str]:
     with state.log.open("w") as log:
         return subprocess.Popen(
-            # -I: the folder of gateway.py must not shadow what the emulator imports.
-            [str(PYTHON), "-I", str(GATEWAY), str(state.emulator), *map(str, inherited)],
+            [str(PYTHON), "-I", "-c", SERVE, str(CHECKOUT), str(state.emulator), *map(str, inherited)],
             cwd=state.temporary,
             env=environment,
             pass_fds=inherited,

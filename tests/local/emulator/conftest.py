@@ -1,4 +1,4 @@
-"""One emulator for the tests of the local stage, on a free port and in a folder with a space in its name."""
+"""An emulator for the tests, on a free port and in a folder with a space in its name."""
 
 import os
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ def stage_state(tmp_path_factory: pytest.TempPathFactory) -> State:
 def running(stage_state: State) -> Iterator[Emulator]:
     lifeline, held = os.pipe()
     try:
-        with pytest.MonkeyPatch.context() as ours:
-            ours.setenv("THEIR_SECRET", "not for functions")
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("THEIR_SECRET", "not for functions")
             started = lifecycle.start(stage_state, port=0, lifeline=lifeline)
         yield started
     finally:
