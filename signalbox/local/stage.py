@@ -1,4 +1,4 @@
-"""The local stage: the emulator with the app deployed into it, and the file that tells everybody where it is."""
+"""The local stage: the app deployed to the emulator, and `local.json`, the file with its URLs and credentials."""
 
 import fcntl
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from signalbox.errors import RejectedError
 from signalbox.local import cdk, tools
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
-from signalbox.local.live_users import REALM, live_users, wake
+from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
 from signalbox.local.state import CHECKOUT, State, read_json, write_json
 
 DEFAULT_PORT = 4566
-# A laptop's settings, unless others are given: consumers called `demo-…` can be split, what SQS takes a minute
-# to be sure of, the emulator knows at once, and what failed is soon tried again.
+# Settings for a laptop, unless others are given: consumers named `demo-…` can be split, pauses for SQS's eventual
+# consistency are short, since the emulator is consistent, and failed calls are soon tried again.
 LOCAL_SETTINGS = {
     "splittable_queues": "demo-*",
     "splittable_targets": "lambda/demo-*",
@@ -33,7 +33,7 @@ LOCAL_SETTINGS = {
     "live_concurrency": "4",
     "live_timeout_seconds": "5",
 }
-# What answers under which prefix of the endpoint: an API, by the output that names it, and the path in it.
+# The APIs by the path prefix of the endpoint: the output with the id of each, and the path in it.
 API_PREFIXES = {
     "rendezvous": ("RendezvousApiId", "$default"),
     "live": ("LivePageApiId", "$default/live"),
@@ -51,12 +51,13 @@ def up(
     lifeline: int | None = None,
     assembly: Path | None = None,
 ) -> dict[str, Any]:
-    """Bring the stage up to date with the app and these settings; return what local.json says.
+    """Start the stage, or update it to the app and these settings; return the contents of `local.json`.
 
-    An assembly that was synthesized already is deployed as it is.
+    Raises `RejectedError` if a setting is invalid or the port is in use, before anything is started. A given `assembly`
+    is deployed without another synthesis.
     """
-    with _alone(state):
-        # Refused before anything starts, so that a wrong setting or a taken port costs no time.
+    with _locked(state):
+        # Checked before anything starts, so that an invalid setting or a used port costs no time.
         region = _region(context)
         running = lifecycle.running(state)
         chosen_port = _chosen_port(state, running, port=port, region=region, fresh=fresh)
@@ -71,13 +72,13 @@ def up(
         with step("deploy") as say:
             cdk.deploy(assembly, emulator=running, say=say)
         local = _record(state, running, cdk.stacks(assembly))
-        with step("wake the functions of live"):
-            wake(local["websocket_url"], local["live_users"])
+        with step("start the functions of live"):
+            start_functions(local["websocket_url"], local["live_users"])
         return local
 
 
 def local_context(context: Sequence[str]) -> list[str]:
-    """Return the settings with which a local stage is made: those given, and a laptop's for the others."""
+    """Return the settings of a local stage: the given ones, and `LOCAL_SETTINGS` for the others."""
     given = {setting.partition("=")[0] for setting in context}
     local = [f"{name}={value}" for name, value in LOCAL_SETTINGS.items() if name not in given]
     return [*local, *context, "local=true"]
@@ -87,19 +88,19 @@ def _prepare_tools() -> None:
     if not lifecycle.PYTHON.exists():
         raise RejectedError("the emulator is not installed: run `make up`, or python3 signalbox/local/setup.py")
     if not tools.cdk_is_installed():
-        with step(f"install the CDK command line {tools.CDK_VERSION}"):
+        with step(f"install the CDK CLI {tools.CDK_VERSION}"):
             tools.cdk()
 
 
 def down(state: State) -> bool:
-    """End the stage and everything of it; tell whether there was one."""
-    with _alone(state):
+    """Stop the stage and delete its state; return whether it was running."""
+    with _locked(state):
         return lifecycle.stop(state)
 
 
 @contextmanager
-def _alone(state: State) -> Iterator[None]:
-    """Keep others from changing the same stage at the same time."""
+def _locked(state: State) -> Iterator[None]:
+    """Hold the lock that lets one command at a time start or stop the stage."""
     state.emulator.mkdir(parents=True, exist_ok=True)
     with (state.folder / "deploy.lock").open("w") as lock:
         try:
@@ -112,31 +113,31 @@ def _alone(state: State) -> Iterator[None]:
 
 
 def _chosen_port(state: State, running: Emulator | None, *, port: int | None, region: str, fresh: bool) -> int:
-    """Return the port to use; refuse what would mean to throw a running stage away without being asked to."""
+    """Return the port to use. Raises `RejectedError` if a running stage would have to be replaced without `fresh`."""
     if running is None:
-        wanted = DEFAULT_PORT if port is None else port
-        lifecycle.check_port(state, wanted)
-        return wanted
+        chosen = DEFAULT_PORT if port is None else port
+        lifecycle.check_port(state, chosen)
+        return chosen
     if not fresh and port not in (None, running.port):
-        raise RejectedError(f"the stage runs on port {running.port}; to move it, give `make down` first, or --fresh")
+        raise RejectedError(f"the stage runs on port {running.port}; to move it, run `make down` first, or use --fresh")
     if not fresh and region != running.region:
-        raise RejectedError(f"the stage runs in {running.region}; to move it, give `make down` first, or --fresh")
+        raise RejectedError(f"the stage runs in {running.region}; to move it, run `make down` first, or use --fresh")
     return running.port if port is None else port
 
 
 def _region(context: Sequence[str]) -> str:
-    """Return the region that the settings name: the emulator serves one."""
+    """Return the region of the settings; an emulator serves one."""
     settings = dict(setting.partition("=")[::2] for setting in context)
     return settings.get("region", REGION)
 
 
 def _record(state: State, running: Emulator, stacks: Sequence[str]) -> dict[str, Any]:
-    """Write where everything is, for the gateway and for everybody else."""
+    """Write `routes.json` for the gateway and `local.json` for clients; return the contents of the latter."""
     session = running.session()
     outputs = _outputs(session, stacks)
     write_json(state.routes, api_routes(outputs))
     client = client_credentials(session, outputs)
-    with step("users of live"):
+    with step("create the users of live"):
         users = live_users(session, outputs, known=read_json(state.local) or {})
     local = {
         "endpoint_url": running.endpoint_url,
@@ -168,13 +169,13 @@ def _record(state: State, running: Emulator, stacks: Sequence[str]) -> dict[str,
 
 
 def _outputs(session: boto3.Session, stacks: Sequence[str]) -> dict[str, str]:
-    """Return the outputs of all stacks, but for those by which stacks refer to each other."""
+    """Return the outputs of all stacks, without those for references between stacks."""
     found = [stack_outputs(session, stack) for stack in stacks]
     return {key: value for outputs in found for key, value in outputs.items() if not key.startswith("ExportsOutput")}
 
 
 def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
-    """Return for each prefix the emulator's path of the API that answers there."""
+    """Return the emulator's path of the API for each path prefix."""
     return {
         prefix: f"/_aws/execute-api/{outputs[output]}/{path}"
         for prefix, (output, path) in API_PREFIXES.items()

@@ -1,4 +1,4 @@
-"""Where one local stage keeps what belongs to it, and how its files are written."""
+"""The folder of a local stage, and its JSON files."""
 
 import json
 import os
@@ -12,53 +12,53 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The folder of one local stage: `.signalbox` in the checkout, or a temporary one in tests."""
+    """The folder of one local stage: `.signalbox` in the checkout, or a temporary folder in tests."""
 
     folder: Path = CHECKOUT / ".signalbox"
 
     @property
     def local(self) -> Path:
-        """What the outside world may read: URLs and credentials of the running stage."""
+        """The public file of the running stage, with its URLs and credentials."""
         return self.folder / "local.json"
 
     @property
     def emulator(self) -> Path:
-        """Return the folder of the emulator itself."""
+        """The folder of the emulator."""
         return self.folder / "emulator"
 
     @property
     def log(self) -> Path:
-        """Everything the emulator says."""
+        """The emulator's log."""
         return self.emulator / "log"
 
     @property
     def lock(self) -> Path:
-        """Held by the living emulator, with its process id inside."""
+        """The lock file that the running emulator holds; it contains the process id."""
         return self.emulator / "lock"
 
     @property
     def running(self) -> Path:
-        """Describe the running emulator: port, instance and the administrator's credentials."""
+        """The file with the emulator's port, instance id and administrator credentials."""
         return self.emulator / "running.json"
 
     @property
     def routes(self) -> Path:
-        """Stable prefixes of the APIs, read by the gateway."""
+        """The file with the stable path prefixes of the APIs, which the gateway reads."""
         return self.emulator / "routes.json"
 
     @property
     def temporary(self) -> Path:
-        """Where the emulator and its functions put their files; part of every worker's command line."""
+        """The folder for temporary files of the emulator and its functions; part of every worker's command line."""
         return self.emulator / "tmp"
 
     @property
     def assembly(self) -> Path:
-        """Where the app is synthesized to."""
+        """The folder of the synthesized app."""
         return self.folder / "cdk.out"
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file atomically, readable by its owner only."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp: readable by its owner only
     with os.fdopen(handle, "w") as file:
         json.dump(value, file, indent=2)
@@ -67,7 +67,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return what a file of ours holds, or None if it is not there."""
+    """Return the object in a JSON file, or None if the file does not exist."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:

@@ -74,7 +74,7 @@ def certificate() -> bytes:
 
 
 def test_what_to_download_leaves_out_what_spark_has_itself():
-    assert jars._wanted().count('transitive="false"') == jars._wanted().count("<dependency ") == len(jars.JARS)
+    assert jars._ivy_module().count('transitive="false"') == jars._ivy_module().count("<dependency ") == len(jars.JARS)
 
 
 def test_jobs_find_the_tables_here_with_the_settings_of_aws():
@@ -89,6 +89,6 @@ def test_jobs_of_one_spark_run_one_after_another_each_with_its_own_words(tmp_pat
     commands = json.dumps([[str(script), "--day", "1"], [str(script), "--day", "2"]])
     heard = []
 
-    jobs._run([sys.executable, str(jobs.ONE_AFTER_ANOTHER), commands], {}, folder=tmp_path, on_line=heard.append)
+    jobs._run([sys.executable, str(jobs.JOB_RUNNER), commands], {}, folder=tmp_path, on_line=heard.append)
 
     assert heard == ["__main__ --day 1", "__main__ --day 2"]

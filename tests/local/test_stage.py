@@ -68,7 +68,7 @@ def test_nothing_of_the_users_aws_settings_reaches_the_tools():
 def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
     state = State(tmp_path)
 
-    with stage._alone(state), pytest.raises(RejectedError, match="another command"), stage._alone(state):
+    with stage._locked(state), pytest.raises(RejectedError, match="another command"), stage._locked(state):
         pass
 
 

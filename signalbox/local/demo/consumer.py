@@ -1,4 +1,4 @@
-"""A deployed consumer for the demo and the tests: queues, and a function that writes down what it gets from them."""
+"""Consumers for the demo and the tests: a deployed function that records its messages, and a local reader."""
 
 import io
 import json
@@ -34,7 +34,7 @@ FUNCTION_SECONDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One message as the consumer got it; `moment_ns` orders receipts."""
+    """A received message; `moment_ns`, in nanoseconds since 1970, orders receipts."""
 
     moment_ns: int
     body: str
@@ -43,7 +43,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class DeployedConsumer:
-    """A function `name` that reads `queues`; the table of its receipts has the same name."""
+    """A function `name` that reads `queues`, and the table of its receipts, which has the same name."""
 
     session: boto3.Session
     name: str
@@ -54,7 +54,7 @@ class DeployedConsumer:
     def deploy(
         cls, session: boto3.Session, name: str, queues: Sequence[QueueName], *, temporary_prefix: str
     ) -> "DeployedConsumer":
-        """Make all of it, or find it as it was made before."""
+        """Create the queues, the table, the role, the function and its mappings, unless they exist."""
         consumer = cls(session, name, {queue: _queue(session, queue) for queue in queues})
         consumer._make_table()
         consumer._make_role([*queues, f"{temporary_prefix}*"])
@@ -65,11 +65,11 @@ class DeployedConsumer:
 
     @property
     def target(self) -> str:
-        """Return what the commands call it."""
+        """The consumer's name in the commands of splitting."""
         return f"lambda/{self.name}"
 
     def registry(self) -> dict[str, object]:
-        """Return the document that says which queues it consumes: the id of a queue is its name without `.fifo`."""
+        """Return the document that registers its queues; the id of a queue is its name without `.fifo`."""
         queues = {
             name.removesuffix(FIFO_SUFFIX): {
                 "queueType": "SQS",
@@ -85,7 +85,7 @@ class DeployedConsumer:
         }
 
     def received(self) -> list[Receipt]:
-        """Return all receipts, in order."""
+        """Return all receipts, ordered by time."""
         pages = self.session.client("dynamodb").get_paginator("scan").paginate(TableName=self.name, ConsistentRead=True)
         items = (item for page in pages for item in page["Items"])
         receipts = (
@@ -104,7 +104,7 @@ class DeployedConsumer:
 
     def _make_table(self) -> None:
         dynamodb = self.session.client("dynamodb")
-        _unless_there(
+        _unless_existing(
             lambda: dynamodb.create_table(
                 TableName=self.name,
                 KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -117,7 +117,7 @@ class DeployedConsumer:
     def _make_role(self, readable: Sequence[str]) -> None:
         iam = self.session.client("iam")
         trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
-        _unless_there(lambda: iam.create_role(RoleName=self.name, AssumeRolePolicyDocument=_policy(trust)))
+        _unless_existing(lambda: iam.create_role(RoleName=self.name, AssumeRolePolicyDocument=_policy(trust)))
         reading = {
             "Effect": "Allow",
             "Action": [
@@ -138,7 +138,7 @@ class DeployedConsumer:
     def _make_function(self) -> None:
         lambda_ = self.session.client("lambda")
         role = self.session.client("iam").get_role(RoleName=self.name)["Role"]["Arn"]
-        _unless_there(
+        _unless_existing(
             lambda: lambda_.create_function(
                 FunctionName=self.name,
                 Runtime=RUNTIME,
@@ -166,7 +166,7 @@ class DeployedConsumer:
 
 @dataclass(frozen=True, slots=True)
 class LocalConsumer:
-    """Somebody's consumer on a laptop: reads queues in threads of its own, and remembers what it got."""
+    """A consumer on a developer's machine: a thread for each queue receives and records messages."""
 
     session: boto3.Session
     queue_urls: Sequence[str]
@@ -193,7 +193,7 @@ class LocalConsumer:
             try:
                 found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
             except sqs.exceptions.QueueDoesNotExist:
-                return  # the session has ended
+                return  # the split session has ended
             for message in found:
                 self.received.append(Receipt(time.time_ns(), message["Body"], queue))
             if found:
@@ -204,16 +204,19 @@ class LocalConsumer:
 
 
 def variable_of(queue: QueueName) -> str:
-    """Return the variable from which a local command reads the name of its queue."""
+    """Return the name of the environment variable with the queue's name."""
     return queue.removesuffix(FIFO_SUFFIX).upper().replace("-", "_") + "_QUEUE"
 
 
 def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECONDS) -> T:
-    """Return what `look` returns as soon as that is something. Raises `UnavailableError` that names what is missing."""
+    """Call `look` until its result is true, and return the result.
+
+    Raises `UnavailableError` with the statement `what` if that takes longer than `seconds`.
+    """
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
-            raise UnavailableError(f"after {seconds:g} s it is still not so that {what}")
+            raise UnavailableError(f"not within {seconds:g} s: {what}")
         time.sleep(0.1)
     return found
 
@@ -237,7 +240,7 @@ def _policy(*statements: Mapping[str, object]) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": statements})
 
 
-def _unless_there(make: Callable[[], object]) -> None:
+def _unless_existing(make: Callable[[], object]) -> None:
     try:
         make()
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""The demo: each capability shows on the running stage that it works, with evidence that can be looked at again."""
+"""The demo's evidence: what each capability does on the running stage, as rows of a table."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that was seen to happen."""
+    """One row of the demo's table."""
 
     capability: str
     what: str
@@ -31,11 +31,11 @@ DEMONSTRATIONS: dict[str, Demonstration] = {
     "live": live_rows,
     "history": history_rows,
 }
-"""What each capability shows, in this order: the last one tells of all others."""
+"""The demonstrations in order: history comes last, since it reports on all others."""
 
 
 def evidence(deployment: "Deployment") -> Iterator[Evidence]:
-    """Let every capability show itself, one after the other."""
+    """Run all demonstrations one after another; yield their rows."""
     for capability, demonstration in DEMONSTRATIONS.items():
         for what, value in demonstration(deployment):
             yield Evidence(capability, what, value)

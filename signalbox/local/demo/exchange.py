@@ -1,4 +1,4 @@
-"""The demo of the exchange: weather files are announced, routed by pattern to two queues, and fetched by workers."""
+"""The demo of the exchange: weather files are announced, routed by pattern to two queues, and downloaded."""
 
 import secrets
 import time
@@ -36,18 +36,21 @@ if TYPE_CHECKING:
 
 Row = tuple[str, str]
 USER = parse_user_name("demo-pump")
-OF_EXCHANGES, OF_QUEUES = f"xs_{USER}_", f"q_{USER}_"  # what the names of its own begin with
-BULLETINS, ALERTS = f"{OF_QUEUES}bulletins", f"{OF_QUEUES}alerts"
-# A warning is for both queues, and nobody asked for notes.
+EXCHANGE_PREFIX, QUEUE_PREFIX = f"xs_{USER}_", f"q_{USER}_"  # of the names of the demo's own
+BULLETINS, ALERTS = f"{QUEUE_PREFIX}bulletins", f"{QUEUE_PREFIX}alerts"
+# A warning matches both queues, and a note matches none.
 PATTERNS = {BULLETINS: ("v03.bulletins.#",), ALERTS: ("v03.bulletins.WW.*", "v03.radar.#")}
-# Of the files of `demo_weather.py`.
-IN_BULLETINS, IN_ALERTS, NOWHERE = 8, 3, 1
+# The numbers of files of `weather.py` that match the first queue, the second and no queue.
+IN_BULLETINS, IN_ALERTS, UNROUTED = 8, 3, 1
 WORKERS = ("worker 1", "worker 2")
 TIMEOUT_SECONDS = 60
 
 
 def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Announce files, let the workers of two queues fetch them, and yield who got what."""
+    """Announce files, download them with the workers of two queues, and yield the results.
+
+    Raises `UnavailableError` if a worker receives other files than those that its queue's patterns match.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="signalbox-demo-")))
         files = write_weather(folder / "pump", now=datetime.now(UTC))
@@ -61,13 +64,15 @@ def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
         )
         with step(f"exchange: {len(files)} files"):
             posted, got, acknowledged = _announced_and_fetched(client, exchange, folder)
-            status = wait_until(lambda: _settled(client, exchange), "all is counted and acknowledged")
+            status = wait_until(lambda: _settled(client, exchange), "all messages are counted and acknowledged")
         yield "posted", f"{len(posted)} real files, {sum(map(len, files.values()))} bytes, announced by path"
-        yield "who got what", ", ".join(f"{name}: {count}" for name, count in got.items()) + "; all as announced"
-        yield "nobody asked for", f"{status['dropped']}: dropped and counted"
-        yield "acknowledged", f"{acknowledged} of {acknowledged} copies, none is left"
+        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in got.items()) + "; all as announced"
+        yield "unrouted", f"{status['dropped']}: dropped and counted"
+        yield "acknowledged", f"{acknowledged} of {acknowledged} copies; the queues are empty"
         with step("exchange: the history"):
-            rows = wait_until(lambda: _history(deployment, posted), "the history has it all", seconds=TIMEOUT_SECONDS)
+            rows = wait_until(
+                lambda: _history(deployment, posted), "the history has all events", seconds=TIMEOUT_SECONDS
+            )
         yield "history", ", ".join(f"{what}: {count}" for what, count in rows.items())
         with step("exchange: all of it is deleted"):
             stack.close()
@@ -77,10 +82,10 @@ def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
 def _announced_and_fetched(
     client: ExchangeClient, exchange: ExchangeName, folder: Path
 ) -> tuple[list["MessageId"], dict[str, int], int]:
-    """Return the ids of the messages, who fetched how many files, and how many copies were acknowledged."""
+    """Return the messages' ids, the number of files that each worker downloaded, and that of acknowledged copies."""
     share = IN_BULLETINS // len(WORKERS)
     with ExitStack() as stack:
-        # Neither takes more before it acknowledges: so the two share the queue evenly.
+        # Neither receives more before it acknowledges, so the two share the queue evenly.
         consumers = {name: stack.enter_context(client.consumer(BULLETINS, prefetch=share)) for name in WORKERS}
         counts = dict.fromkeys(WORKERS, share) | {ALERTS: IN_ALERTS}
         consumers[ALERTS] = stack.enter_context(client.consumer(ALERTS))
@@ -99,8 +104,12 @@ def _post(client: ExchangeClient, exchange: ExchangeName, folder: Path) -> list[
     posting = Posting(exchange, f"file://{folder}/", source=USER)
     now = datetime.now(UTC)
     files = [one for one in walk([str(folder)], recursive=True) if Path(one.path).is_file()]
-    told = (told for one in files for told in posting.announcements(one, contents_of(one, posting), now=now, random=0))
-    posts = (posting.post(one) for one in told)
+    announced = (
+        announcement
+        for one in files
+        for announcement in posting.announcements(one, contents_of(one, posting), now=now, random=0)
+    )
+    posts = (posting.post(one) for one in announced)
     sent = list(client.publish_all(exchange, (Post(one.routing_key, one.body, one.headers) for one in posts)))
     ids = [one.message_id for one in sent if one.message_id is not None]
     if len(ids) != len(files):
@@ -109,43 +118,43 @@ def _post(client: ExchangeClient, exchange: ExchangeName, folder: Path) -> list[
 
 
 def _taken(consumer: "Consumer", count: int) -> list["Taken"]:
-    """Return messages, once there are so many; they stay unacknowledged."""
+    """Receive `count` messages; they stay unacknowledged."""
     found: list[Taken] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while len(found) < count:
         if time.monotonic() > deadline:
-            raise UnavailableError(f"{consumer.place} has brought {len(found)} messages instead of {count}")
+            raise UnavailableError(f"{consumer.place} has received {len(found)} messages instead of {count}")
         found += consumer.receive(wait_seconds=1)
     return found
 
 
 def _fetch(taken: Sequence["Taken"], folder: Path) -> None:
-    """Fetch files as announced; a checksum that is another fails."""
+    """Download announced files; a wrong checksum is an error."""
     for one in taken:
-        told = v03.parse(one.delivered.body)
-        if Downloader(folder).carry_out(told) is not Done.DOWNLOADED:
-            raise UnavailableError(f"{told.path!r} came twice to {folder.name}")
+        announcement = v03.parse(one.delivered.body)
+        if Downloader(folder).carry_out(announcement) is not Done.DOWNLOADED:
+            raise UnavailableError(f"{folder.name} received {announcement.path!r} twice")
 
 
 def _check(fetched: Mapping[str, set[str]], posted: set[str]) -> None:
     shared = [fetched[name] for name in WORKERS]
-    wanted = {name for name in posted if name.startswith("bulletins/")}
+    bulletins = {name for name in posted if name.startswith("bulletins/")}
     alerts = {name for name in posted if name.startswith(("bulletins/WW/", "radar/"))}
-    if set.union(*shared) != wanted or set.intersection(*shared) or fetched[ALERTS] != alerts:
-        raise UnavailableError(f"files went to somebody else: {fetched}")
+    if set.union(*shared) != bulletins or set.intersection(*shared) or fetched[ALERTS] != alerts:
+        raise UnavailableError(f"workers received wrong files: {fetched}")
 
 
 def _settled(client: ExchangeClient, exchange: ExchangeName) -> Mapping[str, object]:
-    """Return the status of the exchange, once nothing waits anywhere and the counters say what there was."""
+    """Return the status of the exchange if all queues are empty and the counters are complete, else an empty one."""
     status = client.status()
     (found,) = (one for one in status["exchanges"] if one["name"] == exchange)
     queues = [one for one in status["queues"] if one["name"] in PATTERNS]
     left = sum(one["queued"] + one["in_flight"] for one in (found, *queues))
-    return found if left == 0 and found["dropped"] == NOWHERE else {}
+    return found if left == 0 and found["dropped"] == UNROUTED else {}
 
 
 def _history(deployment: "Deployment", posted: Sequence["MessageId"]) -> dict[str, int]:
-    """Return how many rows the lake has of what happened to messages, once it has them all."""
+    """Return the numbers of the messages' events in the lake by kind and outcome, or nothing until it has all."""
     outputs = deployment.outputs
     results = f"s3://{outputs['HistoryBucket']}/queries/"
     athena = Athena(deployment.session().client("athena"), outputs["HistoryDatabase"], results)
@@ -155,12 +164,12 @@ def _history(deployment: "Deployment", posted: Sequence["MessageId"]) -> dict[st
         f"WHERE capability = 'exchange' AND message_id IN ({ids}) GROUP BY kind, outcome ORDER BY kind"
     )
     found = {f"{row['kind']} ({row['outcome']})": int(row["facts"] or 0) for row in rows}
-    return found if sum(found.values()) == IN_BULLETINS + IN_ALERTS + NOWHERE else {}
+    return found if sum(found.values()) == IN_BULLETINS + IN_ALERTS + UNROUTED else {}
 
 
 @contextmanager
 def _user(deployment: "Deployment") -> Iterator[ExchangeClient]:
-    """Make a user who posts and subscribes, and take the user away afterwards."""
+    """Create a user who may publish and subscribe; delete the user when the block ends."""
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
@@ -179,8 +188,11 @@ def _user(deployment: "Deployment") -> Iterator[ExchangeClient]:
 
 @contextmanager
 def _declared(client: ExchangeClient) -> Iterator[ExchangeName]:
-    """Declare and bind all, and delete it afterwards; what an interrupted demo left goes, too."""
-    # A new one each time: the counters of one that is deleted stay for a while.
+    """Declare and bind the exchange and its queues; delete them when the block ends.
+
+    Deletes those of an interrupted demo first.
+    """
+    # With a new name each time: the counters of a deleted exchange remain for a while.
     exchange = source_exchange(USER, suffix=secrets.token_hex(3))
     try:
         _delete(client)
@@ -196,14 +208,14 @@ def _declared(client: ExchangeClient) -> Iterator[ExchangeName]:
 
 def _delete(client: ExchangeClient) -> None:
     for queue in (one["queue"] for one in client.queues()):
-        if queue.startswith(OF_QUEUES):
+        if queue.startswith(QUEUE_PREFIX):
             client.delete_queue(queue)
     for exchange in (one["exchange"] for one in client.exchanges()):
-        if exchange.startswith(OF_EXCHANGES):
+        if exchange.startswith(EXCHANGE_PREFIX):
             client.delete_exchange(exchange, force=True)
 
 
 def _names(folder: Path) -> set[str]:
-    """Return the paths of the files below a folder, without what a downloader keeps for itself."""
+    """Return the relative paths of the files in a folder, without the downloader's own hidden ones."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {path.as_posix() for path in found if not path.parts[0].startswith(".")}

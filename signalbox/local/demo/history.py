@@ -1,4 +1,4 @@
-"""The demo of history: what the other demos did, counted and drawn by the jobs, all in one Spark."""
+"""The demo of history: the jobs count and draw the events of the other demos, all in one Spark session."""
 
 import json
 import tempfile
@@ -14,7 +14,7 @@ from signalbox.history.jobs import REPORTS
 from signalbox.local.demo.splitting import MESSAGES
 from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
 from signalbox.local.progress import step
-from signalbox.local.spark.history_jobs import Job, run_here
+from signalbox.local.spark.history_jobs import Job, run_locally
 from signalbox.local.state import State
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Row = tuple[str, str]
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live")
 BY_CAPABILITY = "SELECT capability, count(*) AS events FROM events GROUP BY capability ORDER BY capability"
 BY_TOPIC = "SELECT count(*) AS topics, sum(events) AS events, sum(missing) AS missing FROM log_topics"
-# What a day's text says at a glance, by the beginnings of its lines.
+# The lines of each report's text that the demo shows, by their beginnings.
 SHOWN = {
     "rendezvous": ("snowflake-ips-total", "client-snowflake-match-count", "client-sqs-count"),
     "splitting": ("routed", "returned"),
@@ -35,24 +35,27 @@ SHOWN = {
     "order": ("looked at", "nothing is missing"),
     "cost": ("total",),
 }
-DEMO_LASTS = timedelta(minutes=15)  # at most; it may have begun before midnight
+MAXIMUM_DURATION = timedelta(minutes=15)  # of the demo, which may have begun before midnight
 
 
 def history_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Run all jobs over what was written, and yield what they say, if it is what the other demos did."""
+    """Run all jobs and yield their results.
+
+    Raises `UnavailableError` if the events of another demo are missing.
+    """
     bucket, s3 = deployment.outputs["HistoryBucket"], deployment.session().client("s3")
-    with step("history: Firehose delivers"):
-        files = settled_files(s3, bucket)
+    with step("history: Firehose delivers events"):
+        files = wait_for_files(s3, bucket)
     yield "raw events", f"{files} Parquet files in s3://{bucket}/raw/"
     days = _days(datetime.now(UTC))
     what = "history: compaction, six reports and the logs of topics, in one Spark"
     with step(what) as say, tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
         folder = Path(name_of_folder)
-        run_here(deployment, _jobs(days, folder), say)
+        run_locally(deployment, _jobs(days, folder), say)
         events, logs = (json.loads((folder / name).read_text())["rows"] for name in ("events", "logs"))
     missing = set(CAPABILITIES) - {capability for capability, _ in events}
     if missing:
-        raise UnavailableError(f"nothing of {', '.join(sorted(missing))} is in the table of events")
+        raise UnavailableError(f"the table of events has no event of {', '.join(sorted(missing))}")
     yield "table events", ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
     yield "table logs", f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
     home = (deployment.folder or State().folder) / "reports"
@@ -64,7 +67,7 @@ def history_rows(deployment: "Deployment") -> Iterator[Row]:
 
 
 def _days(now: datetime) -> list[date]:
-    first, last = (now - DEMO_LASTS).date(), now.date()
+    first, last = (now - MAXIMUM_DURATION).date(), now.date()
     return [first] if first == last else [first, last]
 
 
@@ -84,17 +87,17 @@ def _shown(name: str, text: Path) -> Iterator[str]:
 
 
 def _check(home: Path, days: list[date]) -> None:
-    """Hold the report of splitting to what its demo knows that it sent."""
+    """Raise `UnavailableError` unless the report of splitting counts all messages of its demo."""
     rows: list[Mapping[str, object]] = [
         row for day in days for row in json.loads((home / f"{day}.json").read_text())["rows"]
     ]
     routed = sum(int(str(row["value"])) for row in rows if row["metric"] == "routed-total")
     if routed < MESSAGES:
-        raise UnavailableError(f"{MESSAGES} messages were shared out, and the report tells of {routed}")
+        raise UnavailableError(f"{MESSAGES} messages were routed, but the report counts {routed}")
 
 
-def settled_files(s3: "S3Client", bucket: str) -> int:
-    """Return how many files there are, once none has come for longer than Firehose gathers records."""
+def wait_for_files(s3: "S3Client", bucket: str) -> int:
+    """Return the number of files, when no new one has appeared for two of Firehose's buffering intervals."""
     count, since = 0, time.monotonic()
     while time.monotonic() - since < 2 * DELIVERY_SECONDS:
         time.sleep(DELIVERY_SECONDS / 4)

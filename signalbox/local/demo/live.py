@@ -1,4 +1,4 @@
-"""The demo of live: a container's log runs before anybody looks, and who opens the page then misses nothing of it."""
+"""The demo of live: a client that opens the page of a running container's log reads all of it, old and new lines."""
 
 import re
 import secrets
@@ -28,16 +28,19 @@ if TYPE_CHECKING:
 Row = tuple[str, str]
 READER = "live-subscriber"
 PAUSE_SECONDS = 0.1
-BEFORE, AFTER = 20, 20  # lines before the page is opened, and after it has caught up
+BEFORE, AFTER = 20, 20  # lines before the page is opened, and new lines after that
 TIMEOUT_SECONDS = 60.0
 
 
 def live_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Let a log run, open the page and follow the log as it does, and yield what was seen."""
+    """Write a log, open the page and follow the log as the page does; yield the results.
+
+    Raises `UnavailableError` if a line is missing, repeated or out of order.
+    """
     container = f"trial.container.zzzzz-dz642-{secrets.token_hex(8)[:15]}"
     topic, page_url = f"{container}.log.stdout", f"{deployment.endpoint_url}/live/"
     with ExitStack() as stack:
-        with step(f"live: a log runs, {BEFORE} lines so far"):
+        with step(f"live: a log is written, {BEFORE} lines"):
             log = stack.enter_context(_Log.running(deployment, topic))
             log.wait_for(BEFORE)
         with step("live: the page is opened"):
@@ -47,14 +50,14 @@ def live_rows(deployment: "Deployment") -> Iterator[Row]:
             seen, new = _followed(deployment, f"{container}.log.")
     numbers = [event.sequence for event in seen]
     if numbers != list(range(1, len(seen) + 1)):
-        raise UnavailableError(f"of the log {topic!r} came the numbers {numbers}")
-    yield "log", f"{len(seen) - len(new)} lines from before, then {len(new)} as they came, each once and in order"
-    yield "lag", f"{median(new) * 1000:.0f} ms from publishing to reading, in the middle"
-    yield "sign in", f"as {READER}, with the ticket in local.json"
+        raise UnavailableError(f"the log {topic!r} was received with the numbers {numbers}")
+    yield "log", f"{len(seen) - len(new)} old lines, then {len(new)} new ones, each once and in order"
+    yield "lag", f"{median(new) * 1000:.0f} ms from publishing to receiving (median)"
+    yield "sign in", f"as {READER}, with its ticket in local.json"
 
 
 def _followed(deployment: "Deployment", beginning: str) -> tuple[list[Received], list[float]]:
-    """Return all events of a log, from before and new ones, and how late the new ones were."""
+    """Return all events of a log, old and new ones, and the delays of the new ones in seconds."""
     login = Login(deployment.realm, READER, deployment.tickets[READER])
     cursor = Cursor(TopicPattern(Match.PREFIX, beginning), Last(1000))
     seen: list[Received] = []
@@ -65,7 +68,7 @@ def _followed(deployment: "Deployment", beginning: str) -> tuple[list[Received],
         while len(lags) < AFTER:
             event = client.receive(TIMEOUT_SECONDS)
             if event is None:
-                raise UnavailableError(f"nothing more of the log came for {TIMEOUT_SECONDS:.0f} s")
+                raise UnavailableError(f"no event of the log was received for {TIMEOUT_SECONDS:.0f} s")
             seen.append(event)
             if event.at is not None and event.at > opened_at:
                 lags.append((SystemClock().now() - event.at).total_seconds())
@@ -73,7 +76,7 @@ def _followed(deployment: "Deployment", beginning: str) -> tuple[list[Received],
 
 
 class _Log:
-    """A log that goes on until nobody needs it any more, written in a thread of its own."""
+    """A log that a thread writes until the block ends."""
 
     def __init__(self, client: "ExchangeClient", realm: str, topic: str) -> None:
         self._client, self._realm, self._topic = client, realm, topic
@@ -95,7 +98,7 @@ class _Log:
     def wait_for(self, lines: int) -> None:
         for _ in range(lines):
             if not self._written.acquire(timeout=TIMEOUT_SECONDS):
-                raise UnavailableError(f"nothing is written to {self._topic!r}")
+                raise UnavailableError(f"no line is written to {self._topic!r}")
 
     def _write(self) -> None:
         number = 0
@@ -106,7 +109,6 @@ class _Log:
 
 
 def _title(url: str) -> str:
-    """Return the title of a page."""
     with urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
         page: Any = answer.read().decode()
     found = re.search(r"<title>(.*?)</title>", page)

@@ -1,6 +1,6 @@
-"""The function of the demo's deployed consumer: it writes down what it gets, and when.
+"""The Lambda function of the demo's deployed consumer, which records each message and its time in a table.
 
-It is put alone into its package, as `index.py`.
+This file alone is the function's package, as `index.py`.
 """
 
 import os
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], _context: object) -> None:
-    """Take a batch of messages."""
+    """Record a batch of messages."""
     with _table().batch_writer() as batch:
         for record in event["Records"]:
             queue = record["eventSourceARN"].rpartition(":")[2]
-            # Each receipt is an item of its own, so that a message that came twice is seen twice.
+            # Each receipt is a separate item, so that a repeated message is recorded twice.
             key = f"{time.time_ns()}#{record['messageId']}"
             batch.put_item(Item={"pk": key, "body": record["body"], "queue": queue})
 

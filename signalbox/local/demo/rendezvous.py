@@ -1,4 +1,4 @@
-"""The demo of rendezvous: a client's offer, a proxy's answer, and the queue's end."""
+"""The demo of rendezvous: a client's offer, a proxy's answer, and the deletion of the client's queue."""
 
 import json
 import secrets
@@ -23,18 +23,18 @@ Row = tuple[str, str]
 
 
 def rendezvous_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Bring a client and a proxy together and yield what was seen."""
+    """Match a client and a proxy, and yield the results. Raises `UnavailableError` if the answer is wrong."""
     offer = sample_offer(secrets.token_hex(8))
     with step("rendezvous: an offer, an answer"):
         answer, accepted = _exchange(deployment, offer)
     if answer.session_description != sample_answer(offer) or not accepted:
-        raise UnavailableError("the answer that came is not the one that the proxy gave to this offer")
+        raise UnavailableError("the answer is not the one that the proxy returned for this offer")
     yield (
         "offer in",
         f"{len(offer_body(offer))} bytes to {deployment.outputs['BrokerQueueName']}, client {answer.client_id}",
     )
-    yield "answer out", f"{len(answer.session_description)} bytes, the proxy's own"
-    yield "time", f"{answer.after.total_seconds():.2f} s, of which the client sleeps the first"
+    yield "answer out", f"{len(answer.session_description)} bytes, identical to the proxy's"
+    yield "time", f"{answer.after.total_seconds():.2f} s, including the first second, which the client sleeps"
     yield from _queue_rows(deployment, answer.client_id)
 
 
@@ -54,7 +54,7 @@ def _exchange(deployment: "Deployment", offer: str) -> tuple[Answer, bool]:
 
 
 def _queue_rows(deployment: "Deployment", client_id: str) -> Iterator[Row]:
-    """Show the client's queue, bring the end of its lease forward, and let the sweep delete it."""
+    """Yield the client's queue, end its lease early, and invoke the sweep, which deletes the queue."""
     session, outputs = deployment.session(), deployment.outputs
     name = QueueName(outputs["ClientQueuePrefix"] + client_id)
     url = QueueUrl(session.client("sqs").get_queue_url(QueueName=name)["QueueUrl"])
@@ -65,4 +65,4 @@ def _queue_rows(deployment: "Deployment", client_id: str) -> Iterator[Row]:
         FunctionName=outputs["SweepFunctionName"], Payload=json.dumps({"task": "leases"})
     )
     deleted = json.loads(invoked["Payload"].read())["deleted"]
-    yield "queues deleted", f"{deleted}, by the sweep (lease brought forward for the demo)"
+    yield "queues deleted", f"{deleted}, by the sweep (the demo ended the lease early)"

@@ -1,4 +1,4 @@
-"""The demo of splitting: a deployed consumer and two people share a queue, and afterwards all is as it was."""
+"""The demo of splitting: a deployed consumer and two developers share a queue, which is then restored."""
 
 import json
 from collections import Counter
@@ -21,38 +21,41 @@ if TYPE_CHECKING:
 Row = tuple[str, str]
 QUEUE = QueueName("demo-memes")
 CONSUMER = "demo-meme-app"
-PEOPLE = ("alice", "bob")
+DEVELOPERS = ("alice", "bob")
 DEPLOYED = "deployed"
 MESSAGES = 30
 TIMEOUT = timedelta(minutes=2)
 
 
 def splitting_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Let two people share a deployed consumer's queue, and yield who got what."""
+    """Start two sessions on a deployed consumer's queue, send messages, and yield the results.
+
+    Raises `UnavailableError` if a message reaches a wrong consumer, or the deployed one is not restored.
+    """
     session = deployment.session()
     with step("splitting: a deployed consumer"):
         prefix = deployment.outputs["TemporaryQueuePrefix"]
         consumer = DeployedConsumer.deploy(session, CONSUMER, [QUEUE], temporary_prefix=prefix)
     before, seen = consumer.mappings(), len(consumer.received())
     with ExitStack() as stack:
-        clients = [stack.enter_context(_session_client(deployment, name)) for name in PEOPLE]
+        clients = [stack.enter_context(_session_client(deployment, name)) for name in DEVELOPERS]
         clients[0].control.ask("apply", {"documents": [consumer.registry()]})
         with step("splitting: two sessions start"), ThreadPoolExecutor() as threads:
             ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
         yield "sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
         with step(f"splitting: {MESSAGES} messages"):
             got = _shared(consumer, ready, seen=seen)
-        yield "who got what", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
-        with step("splitting: the sessions end, and all goes back"):
+        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
+        with step("splitting: the sessions end, and the consumer is restored"):
             for client in clients:
                 client.stop()
             for client in clients:
                 wait_until(lambda one=client: one.beat().phase == GONE, "the session has ended", seconds=120)  # type: ignore[misc]
-            wait_until(lambda: not _splits(clients[0]), "the split is over", seconds=120)
+            wait_until(lambda: not _splits(clients[0]), "the split has ended", seconds=120)
     if consumer.mappings() != before:
         raise UnavailableError(f"{CONSUMER} reads {consumer.mappings()} instead of {before}")
     left = session.client("sqs").list_queues(QueueNamePrefix=prefix).get("QueueUrls", [])
-    yield "afterwards", f"{CONSUMER} reads {QUEUE} as before, {len(left)} temporary queues are left"
+    yield "afterwards", f"{CONSUMER} reads {QUEUE} as before, {len(left)} temporary queues remain"
 
 
 @contextmanager
@@ -73,8 +76,8 @@ def _splits(client: SessionClient) -> list[object]:
 
 
 def _shared(consumer: DeployedConsumer, ready: list[SessionState], *, seen: int) -> Counter[str]:
-    """Send messages of the two and of others; return who got how many, if each got its own."""
-    authors = [*PEOPLE, "others"]
+    """Send messages of the developers and of others; return the number that each consumer received."""
+    authors = [*DEVELOPERS, "others"]
     sent = [authors[number % len(authors)] for number in range(MESSAGES)]
     with ExitStack() as stack:
         readers = [stack.enter_context(LocalConsumer(consumer.session, [one.queues[0].url]).reading()) for one in ready]
@@ -88,17 +91,17 @@ def _shared(consumer: DeployedConsumer, ready: list[SessionState], *, seen: int)
         def bodies() -> dict[str, list[str]]:
             deployed = [one.body for one in consumer.received()[seen:]]
             return {DEPLOYED: deployed} | {
-                name: [one.body for one in reader.received] for name, reader in zip(PEOPLE, readers, strict=True)
+                name: [one.body for one in reader.received] for name, reader in zip(DEVELOPERS, readers, strict=True)
             }
 
-        wait_until(lambda: sum(map(len, bodies().values())) >= MESSAGES, "all messages have come", seconds=60)
+        wait_until(lambda: sum(map(len, bodies().values())) >= MESSAGES, "all messages are received", seconds=60)
         got = bodies()
     wrong = [body for name, found in got.items() for body in found if _owner(body) != name]
     if wrong or sum(map(len, got.values())) != MESSAGES:
-        raise UnavailableError(f"messages went to somebody else: {wrong or got}")
+        raise UnavailableError(f"messages reached wrong consumers: {wrong or got}")
     return Counter({name: len(found) for name, found in got.items()})
 
 
 def _owner(body: str) -> str:
     author = json.loads(body)["author"]
-    return author if author in PEOPLE else DEPLOYED
+    return author if author in DEVELOPERS else DEPLOYED

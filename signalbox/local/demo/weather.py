@@ -1,4 +1,4 @@
-"""The files of the exchange's demo: weather bulletins, a radar image, and a note that nobody asked for."""
+"""The files of the exchange's demo: weather bulletins, a radar image, and a note that no queue is bound to."""
 
 import struct
 import zlib
@@ -12,7 +12,7 @@ WHITE = 255
 
 
 def write_weather(folder: Path, *, now: datetime) -> dict[str, bytes]:
-    """Write the files into a folder and return what is in each, by path below it."""
+    """Write the files into a folder; return their contents by their paths in it."""
     files = _bulletins(f"{now:%d%H%M}") | {"radar/CASBV/rain.png": _image(), "notes/shift.txt": b"Coffee is out.\n"}
     for name, content in files.items():
         path = folder / name
@@ -33,7 +33,7 @@ def _bulletins(time_group: str) -> dict[str, bytes]:
 
 
 def _image() -> bytes:
-    """Return a shower as PNG: the signature, the header, the grey values line by line, the end."""
+    """Return a PNG of a shower: the signature, the header, the grey values line by line, and the end."""
     middle = SIDE // 2
     lines = (bytes([0, *(min(WHITE, (x - middle) ** 2 + (y - middle) ** 2) for x in range(SIDE))]) for y in range(SIDE))
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 0, 0, 0, 0)

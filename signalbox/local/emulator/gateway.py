@@ -64,8 +64,8 @@ def is_closed(path: str) -> bool:
 def with_secure_transport(scope: Scope) -> Scope:
     """Mark a request as received over TLS.
 
-    Policies deny plain HTTP (`aws:SecureTransport`). Loopback has no TLS and no one who could intercept it. The header
-    that a load balancer would add lets the policies be tested unchanged.
+    Policies deny plain HTTP (`aws:SecureTransport`). Loopback has no TLS, and its traffic cannot be intercepted.
+    The header that a load balancer would add lets the policies be tested unchanged.
     """
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     if any(name.lower() == b"x-forwarded-proto" for name, _ in headers):

@@ -1,4 +1,4 @@
-"""The emulator's life: started in the background on loopback, found again, and ended with all its workers."""
+"""The emulator's lifecycle: started in the background on loopback, found again, stopped with all its workers."""
 
 import fcntl
 import http.client
@@ -34,7 +34,7 @@ ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action":
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A pair that signs AWS calls."""
+    """An access key that signs AWS calls."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -42,7 +42,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator and who may do anything in it."""
+    """A running emulator and the credentials of its administrator."""
 
     port: int
     instance: str
@@ -51,16 +51,16 @@ class Emulator:
 
     @property
     def endpoint_url(self) -> str:
-        """Return where AWS calls go."""
+        """The URL for AWS calls."""
         return f"http://{HOST}:{self.port}"
 
     def session(self) -> boto3.Session:
-        """Return the administrator's session."""
+        """Return a session of the administrator."""
         return LocalSession(self.endpoint_url, region=self.region, **asdict(self.administrator))
 
 
 def running(state: State) -> Emulator | None:
-    """Return this state's emulator if it lives and answers."""
+    """Return the emulator of this stage if it runs and responds."""
     if process_id(state) is None:
         return None
     found = read_json(state.running)
@@ -71,7 +71,7 @@ def running(state: State) -> Emulator | None:
 
 
 def process_id(state: State) -> int | None:
-    """Return the living emulator's process id: the one who holds the lock, however stale the file looks."""
+    """Return the id of the process that holds the emulator's lock; the lock file may remain after it."""
     try:
         with state.lock.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -83,9 +83,10 @@ def process_id(state: State) -> int | None:
 
 
 def start(state: State, *, port: int, region: str = REGION, lifeline: int | None = None) -> Emulator:
-    """Start an emulator on this port (0: any that is free) and wait until it answers; ends leftovers first.
+    """Stop this stage's emulator, start a new one on the port (0: any free port) and wait until it responds.
 
-    With a lifeline, the reading end of a pipe, it ends as soon as the other end is closed.
+    With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. Raises `RejectedError`
+    if the port is in use, and `UnavailableError` with the end of the log if the emulator does not start.
     """
     stop(state)
     with _listening_socket(port) as listener:
@@ -105,20 +106,20 @@ def _started(state: State, listener: socket.socket, *, region: str, lifeline: in
     instance = secrets.token_hex(8)
     inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
     process = _spawn(state, inherited, environment(state, port=port, region=region))
-    _tell(process, {"access_key_id": root.access_key_id, "instance": instance})
+    _send_secret(process, {"access_key_id": root.access_key_id, "instance": instance})
     _wait_for(process, state, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
     return Emulator(port, instance, region, administrator)
 
 
 def check_port(state: State, port: int) -> None:
-    """Refuse a port that somebody else has; leftovers of ours are ended at the start."""
+    """Raise `RejectedError` if the port is in use, unless by this stage's own emulator, which `start` replaces."""
     if process_id(state) is None:
         _listening_socket(port).close()
 
 
 def _listening_socket(port: int) -> socket.socket:
-    """Take the port before anything else happens, so that nobody can take it in between."""
+    """Listen on the port before anything else happens, so that no other process can take it in between."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -134,7 +135,7 @@ def _listening_socket(port: int) -> socket.socket:
 
 
 def environment(state: State, *, port: int, region: str) -> dict[str, str]:
-    """Return the emulator's whole environment; every function inherits it, so nothing of the user's is in it."""
+    """Return the emulator's whole environment. Functions inherit it, so it has no variable of the user."""
     emulator = state.emulator
     return {
         "PATH": f"{PYTHON.parent}{os.pathsep}{os.defpath}",
@@ -148,11 +149,11 @@ def environment(state: State, *, port: int, region: str) -> dict[str, str]:
         "STATE_DIR": str(emulator / "services"),
         "S3_DATA_DIR": str(emulator / "s3"),
         "BIND_HOST": HOST,
-        "MINISTACK_HOST": HOST,  # in queue URLs: `localhost` may mean ::1 first, where nothing listens
-        # Listeners of services that nothing here uses: they would bind every interface.
+        "MINISTACK_HOST": HOST,  # in queue URLs: `localhost` may resolve to ::1, where nothing listens
+        # Services that are not used here: their listeners would bind to all interfaces.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
-        # Functions run as processes; a Docker daemon that happens to be there must not change that.
+        # Functions run as processes, also on a machine with a Docker daemon.
         "DOCKER_HOST": f"unix://{emulator / 'no-docker'}",
         "AWS_EC2_METADATA_DISABLED": "true",
     }
@@ -173,8 +174,8 @@ def _spawn(state: State, inherited: list[int], environment: dict[str, str]) -> s
         )
 
 
-def _tell(process: subprocess.Popen[str], secret: dict[str, str]) -> None:
-    """Hand over the root credential: neither the command line nor the environment nor a file shows it."""
+def _send_secret(process: subprocess.Popen[str], secret: dict[str, str]) -> None:
+    """Write the root credential to standard input: it is in no command line, environment variable or file."""
     assert process.stdin is not None  # noqa: S101 - for mypy: it was opened as a pipe
     with suppress(BrokenPipeError), process.stdin as pipe:
         pipe.write(json.dumps(secret))
@@ -190,7 +191,7 @@ def _wait_for(process: subprocess.Popen[str], state: State, *, port: int, instan
 
 
 def _instance(port: int) -> str | None:
-    """Return which emulator answers at this port, if it is one of ours."""
+    """Return the instance id of the emulator that responds at this port, if any."""
     connection = http.client.HTTPConnection(HOST, port, timeout=5)
     try:
         connection.request("GET", "/_signalbox/health")
@@ -203,7 +204,7 @@ def _instance(port: int) -> str | None:
 
 
 def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Credentials:
-    """Make the user everything else is done as: the emulator checks a user's signature, but not root's."""
+    """Create the user for all further calls: the emulator checks the signature of a user, but not that of root."""
     iam = LocalSession(endpoint_url, region=region, **asdict(root)).client("iam")
     iam.create_user(UserName=ADMINISTRATOR)
     iam.put_user_policy(UserName=ADMINISTRATOR, PolicyName="anything", PolicyDocument=json.dumps(ANYTHING))
@@ -212,11 +213,11 @@ def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Cred
 
 
 def stop(state: State) -> bool:
-    """End the emulator and every worker of it and delete its state; tell whether there was anything to end."""
+    """Kill the emulator and its workers, and delete its state; return whether any process was running."""
     leader = process_id(state)
     if leader is not None:
-        os.killpg(leader, signal.SIGKILL)  # at once: its state is in memory and goes with it
-    # Workers name their file under the temporary folder: that finds those that a killed emulator left behind.
+        os.killpg(leader, signal.SIGKILL)  # its state is in memory, so there is nothing to save
+    # The command line of a worker names a file in the temporary folder: this also finds those of a killed emulator.
     workers = processes_naming(f"{state.temporary}{os.sep}")
     for worker in workers:
         with suppress(ProcessLookupError):
@@ -230,12 +231,12 @@ def _wait_until_gone(processes: list[int]) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while any(map(is_alive, processes)):
         if time.monotonic() > deadline:
-            raise UnavailableError(f"these processes of the emulator do not end: {processes}")
+            raise UnavailableError(f"processes of the emulator that do not end: {processes}")
         time.sleep(0.01)
 
 
 def _forget(state: State) -> None:
-    """Delete what the emulator left, but not its Python environment, which lies in the same folder by default."""
+    """Delete the emulator's files except its Python environment, which is in the same folder by default."""
     for path in (state.local, state.running, state.routes, state.lock):
         path.unlink(missing_ok=True)
     for folder in (state.temporary, state.emulator / "s3", state.emulator / "services"):

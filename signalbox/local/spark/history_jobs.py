@@ -1,4 +1,4 @@
-"""Runs the jobs over history on this machine, as the local stage's schedules would have Glue do it."""
+"""The history jobs on this machine, with the arguments that the schedules on AWS give to Glue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 Job = tuple[str, Mapping[str, str]]
 
 
-def run_here(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
-    """Run scripts one after another in one Spark, with their own arguments over those of their jobs."""
+def run_locally(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
+    """Run jobs one after another in one Spark session; their arguments override the defaults of each script."""
     run_jobs(
         [(script, _defaults(deployment, script) | dict(arguments)) for script, arguments in jobs],
         endpoint_url=str(deployment.endpoint_url),
@@ -27,7 +27,7 @@ def run_here(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[s
 
 
 def stage_of(outputs: Mapping[str, str]) -> str:
-    """Return the name of the stage that has these outputs."""
+    """Return the name of the stage with these outputs."""
     return outputs["ExchangeControlQueueUrl"].rpartition("/")[2].removesuffix(CONTROL_MARK)
 
 
@@ -36,4 +36,4 @@ def _defaults(deployment: "Deployment", script: str) -> dict[str, str]:
     try:
         return job_arguments(script, outputs, region=deployment.region, stage=stage_of(outputs))
     except KeyError as error:
-        raise RejectedError(f"the stage has no output {error}: bring it up to date by deploying it again") from error
+        raise RejectedError(f"the stage has no output {error}: deploy it again to update it") from error

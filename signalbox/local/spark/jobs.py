@@ -1,4 +1,4 @@
-"""Runs Glue jobs' own entry scripts with PySpark on this machine, against the emulator's S3."""
+"""Glue jobs on this machine: their entry scripts run with PySpark against the emulator's S3 and catalog."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.lifecycle import Credentials
-from signalbox.local.spark.jars import jars, said_lines
+from signalbox.local.spark.jars import jars, without_frames
 from signalbox.local.state import CHECKOUT
 from signalbox.local.tools import java_home
 
 JOBS = CHECKOUT / "glue_jobs"
-ONE_AFTER_ANOTHER = CHECKOUT / "signalbox" / "local" / "spark" / "job_runner.py"
+JOB_RUNNER = CHECKOUT / "signalbox" / "local" / "spark" / "job_runner.py"
 CATALOG = "spark.sql.catalog.glue_catalog"
 # The settings of jobs on AWS (stacks/iceberg.py); a test compares the two.
 ICEBERG_SETTINGS = {
@@ -25,21 +25,21 @@ ICEBERG_SETTINGS = {
     f"{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
     f"{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
 }
-# What makes sessions over few rows quick; the tests of the jobs have it too.
-FOR_FEW_ROWS = {
-    # Without its page nobody reads how a query is carried out, and each time it takes long to write down.
+# Settings that make sessions over few rows fast; the tests of the jobs use them, too.
+SMALL_DATA_SETTINGS = {
+    # Query plans are shown on Spark's page only, and take long to write.
     "spark.ui.enabled": "false",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "1000",
-    # The C1 compiler and the serial collector start sooner and leave the second core alone.
+    # The C1 compiler and the serial collector start faster and do not use the second core.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 SETTINGS = {
-    **FOR_FEW_ROWS,
+    **SMALL_DATA_SETTINGS,
     "spark.master": "local[2]",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
-    # The emulator writes every record into a file of its own: read many of them in one task, and list them at once.
+    # The emulator writes many small files: read many of them in one task, and list them at once.
     "spark.sql.files.openCostInBytes": "65536",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
@@ -60,11 +60,11 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex{short}
 """
-FOREIGN = ("AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYTHONPATH")
+IGNORED_VARIABLES = ("AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYTHONPATH")
 TAIL_LINES = 15
 ADVICE = {
-    "Connection refused": "Nothing answers at the endpoint: `signalbox local status` tells whether the emulator runs.",
-    "Status Code: 403": "The credentials may not read or write there; those of another emulator are no longer good.",
+    "Connection refused": "Nothing responds at the endpoint: `signalbox local status` shows whether the emulator runs.",
+    "Status Code: 403": "The credentials do not allow reading or writing; those of a previous emulator are invalid.",
     "Java gateway process exited": "Java did not start: is there enough memory, and is JAVA_HOME a Java 17?",
 }
 
@@ -78,9 +78,10 @@ def run_job(
     region: str,
     on_line: Callable[[str], None],
 ) -> None:
-    """Run a job to its end, handing each line that it prints to `on_line`; `s3://` means the endpoint's S3.
+    """Run a job and pass each line of its output to `on_line`; `s3://` is the endpoint's S3.
 
-    The first run downloads what Spark lacks. Raises with the end of Spark's output when the job fails.
+    The first run downloads the archives that PySpark lacks. Raises `UnavailableError` with the end of Spark's output if
+    the job fails, and `RejectedError` if there is no job of this name.
     """
     jobs = [(name, arguments)]
     run_jobs(jobs, endpoint_url=endpoint_url, credentials=credentials, region=region, on_line=on_line)
@@ -94,9 +95,9 @@ def run_jobs(
     region: str,
     on_line: Callable[[str], None],
 ) -> None:
-    """Run the scripts of jobs one after another in one Spark, which takes longer to start than most jobs to run.
+    """Run jobs one after another in one Spark session, which takes longer to start than most jobs take.
 
-    The first that fails ends them all. Raises like `run_job`.
+    The first job that fails ends the run. Raises like `run_job`.
     """
     commands = [[str(_script(name)), *_words(arguments)] for name, arguments in jobs]
     class_path = f"{jars(on_line)}/*"
@@ -107,26 +108,26 @@ def run_jobs(
             "spark.hadoop.hadoop.tmp.dir": str(folder),
             "spark.local.dir": str(folder),
         }
-        _write_settings(folder, SETTINGS | ICEBERG_SETTINGS | _place(endpoint_url, region) | own)
-        command = [sys.executable, str(ONE_AFTER_ANOTHER), json.dumps(commands)]
-        said = _run(
+        _write_settings(folder, SETTINGS | ICEBERG_SETTINGS | _endpoint_settings(endpoint_url, region) | own)
+        command = [sys.executable, str(JOB_RUNNER), json.dumps(commands)]
+        failure = _run(
             command,
             _environment(folder, credentials, endpoint_url=endpoint_url, region=region),
             folder=folder,
             on_line=on_line,
         )
-    if said is not None:
+    if failure is not None:
         names = ", ".join(name for name, _arguments in jobs)
-        advice = [advice for sign, advice in ADVICE.items() if any(sign in line for line in said)]
-        raise UnavailableError("\n".join([f"the Glue job {names} failed; the end of what it said:", *said, *advice]))
+        advice = [advice for sign, advice in ADVICE.items() if any(sign in line for line in failure)]
+        raise UnavailableError("\n".join([f"the Glue job {names} failed; the end of its output:", *failure, *advice]))
 
 
 def _words(arguments: Mapping[str, str]) -> list[str]:
     return [word for key, value in arguments.items() for word in (f"--{key}", value)]
 
 
-def _place(endpoint_url: str, region: str) -> dict[str, str]:
-    """Return what leads S3 and the catalog to the emulator: all that differs from AWS."""
+def _endpoint_settings(endpoint_url: str, region: str) -> dict[str, str]:
+    """Return the settings that point S3 and the catalog to the emulator; all others are as on AWS."""
     return {
         "spark.hadoop.fs.s3a.endpoint": endpoint_url,
         "spark.hadoop.fs.s3a.endpoint.region": region,
@@ -140,7 +141,7 @@ def _place(endpoint_url: str, region: str) -> dict[str, str]:
 def _script(name: str) -> Path:
     jobs = {path.stem: path for path in JOBS.glob("*.py") if "__main__" in path.read_text()}
     if name not in jobs:
-        raise RejectedError(f"there is no Glue job {name!r}; there is: {', '.join(sorted(jobs))}")
+        raise RejectedError(f"there is no Glue job {name!r}; the jobs are: {', '.join(sorted(jobs))}")
     return jobs[name]
 
 
@@ -150,15 +151,15 @@ def _write_settings(folder: Path, settings: Mapping[str, str]) -> None:
 
 
 def _environment(folder: Path, credentials: Credentials, *, endpoint_url: str, region: str) -> dict[str, str]:
-    """Return the machine's environment without what could lead Spark elsewhere; no command line shows the secret."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
+    """Return the machine's environment without other settings of AWS and Spark, and with the credentials."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith(IGNORED_VARIABLES)}
     return own | {
         "JAVA_HOME": str(java_home()),
         "PYTHONPATH": str(CHECKOUT),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_CONF_DIR": str(folder),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "AWS_ENDPOINT_URL": endpoint_url,  # of boto3, by which some jobs ask for more than S3
+        "AWS_ENDPOINT_URL": endpoint_url,  # for boto3, with which some jobs call other services than S3
         "AWS_DEFAULT_REGION": region,
         "AWS_ACCESS_KEY_ID": credentials.access_key_id,
         "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
@@ -168,13 +169,13 @@ def _environment(folder: Path, credentials: Credentials, *, endpoint_url: str, r
 def _run(
     command: list[str], environment: Mapping[str, str], *, folder: Path, on_line: Callable[[str], None]
 ) -> Sequence[str] | None:
-    """Run the command in the folder; return None when it went well, else the end of what it said."""
+    """Run the command in the folder; return None if it succeeds, otherwise the end of its output."""
     last: deque[str] = deque(maxlen=TAIL_LINES)
     with subprocess.Popen(
         command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         try:
-            for line in said_lines(process.stdout or ()):
+            for line in without_frames(process.stdout or ()):
                 last.append(line)
                 on_line(line)
         except BaseException:

@@ -1,13 +1,13 @@
 """What lets jobs over few rows run in less time."""
 
-from signalbox.local.spark.job_runner import remembering
+from signalbox.local.spark.job_runner import caching
 
 
 class Names:
     def __init__(self, find):
         self.find = find
 
-    __getattr__ = remembering(lambda names, name: names.find(name))
+    __getattr__ = caching(lambda names, name: names.find(name))
 
 
 def test_each_name_is_looked_up_once():

@@ -1,9 +1,9 @@
 """Patch: a function's instance that fails to start ends alone.
 
 When an instance fails to start, for example because its process is killed, MiniStack ends all instances of the function
-and deletes their folders, also those of instances that are starting. Those fail in turn, each of them ends all others,
-and with enough callers no instance of the function starts again for as long as they retry: two minutes were seen after
-the last of many kills. On AWS, execution environments do not depend on one another.
+and deletes their folders, including those of instances that are starting. These fail too and end all others again. With
+enough callers, no instance of the function starts for as long as they retry: for two minutes after the last of many
+kills. On AWS, execution environments do not depend on one another.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +16,7 @@ INVOKE = "ministack.core.lambda_runtime:Worker.invoke"
 SPAWN = "ministack.core.lambda_runtime:Worker._spawn"
 END = "ministack.core.lambda_runtime:kill_workers"
 EXECUTE = "ministack.services.lambda_svc:_execute_function_warm"
+NOT_STARTED = "the instance did not start"
 
 Result = dict[str, Any]
 """MiniStack's result of an invocation: `status`, then `result` or `error`, `cold_start` and `log`."""
@@ -29,7 +30,7 @@ def ending_alone(invoke: Callable[..., Result], end: Callable[[list[object]], No
             return invoke(worker, *arguments, **named)
         except Exception as error:  # noqa: BLE001 - whatever the start of an instance raises
             end([worker])
-            return {"status": "error", "error": f"the instance did not start: {error}", "cold_start": True, "log": ""}
+            return {"status": "error", "error": f"{NOT_STARTED}: {error}", "cold_start": True, "log": ""}
 
     return invoke_or_end
 
