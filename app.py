@@ -5,11 +5,11 @@ import sys
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from signalbox.rendezvous.bridges import BridgeList, InvalidBridgeList
-from stacks.acknowledgements import acknowledge
-from stacks.config import Config
-from stacks.context import InvalidConfig, read_config
-from stacks.packaging import PackagingError
+from signalbox.rendezvous.wire.bridges import BridgeList, InvalidBridgeList
+from stacks.settings.config import Config
+from stacks.settings.context import InvalidConfig, read_config
+from stacks.shared.acknowledgements import acknowledge
+from stacks.shared.packaging import PackagingError
 from stacks.signalbox_stack import SignalboxStack
 from stacks.state_stack import StateStack
 

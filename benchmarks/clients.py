@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sides import Side
+from signalbox.clients.rendezvous.client import SqsClient, SqsRendezvous
+from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.rendezvous.client import SqsClient, SqsRendezvous
-from signalbox.rendezvous.nat import Nat
-from signalbox.rendezvous.offer import offer_body
-from signalbox.rendezvous.simulator import sample_answer, sample_offer
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
 
 LONGEST_SECONDS = 300
 

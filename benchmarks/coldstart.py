@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from stacks import packaging
-from stacks.config import Config
+from stacks.settings.config import Config
+from stacks.shared import packaging
 
 FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
 REPEATS = 7

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 
-from signalbox.cli.output import print_error
+from signalbox.cli.shared.output import print_error
 from signalbox.errors import RejectedError, UnavailableError
 
 

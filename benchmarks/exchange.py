@@ -13,7 +13,7 @@ from benchmarks.figures import Summary
 from benchmarks.machine import Machine, this_machine
 from benchmarks.report import Table, show
 from benchmarks.stage import running_stage
-from signalbox.cli.output import print_json
+from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
 PARTS = ("routing", "calls", "latency")

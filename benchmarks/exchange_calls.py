@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.splitting_calls import CountingSender
-from signalbox.exchange.bindings import DeclaredName
-from signalbox.exchange.delivering import Carrier
-from signalbox.exchange.envelope import Envelope
-from signalbox.exchange.naming import StageNames
-from signalbox.exchange.patterns import Pattern
-from signalbox.exchange.records import Bound, Exchange, Kind, Place
-from signalbox.exchange.router import Router
-from signalbox.exchange.routing_ports import Look
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Bound, Exchange, Kind, Place
+from signalbox.exchange.model.routing_ports import Look
+from signalbox.exchange.routing.delivery import Carrier
+from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sarracenia.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName
 
 MESSAGES = 1_000
 BATCH = 10  # what Lambda receives and deletes in one call, at most

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import Summary
 from benchmarks.ways import Way, measure
-from signalbox.cli.exchange_stage import client_of
+from signalbox.cli.exchange.stage import client_of
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
+    from signalbox.cli.shared.deployment import Deployment
 
 MESSAGES = 100
 KEY = "v03.bulletins.benchmark"

@@ -16,9 +16,9 @@ from typing import Any
 
 from kombu.transport.virtual.exchange import TopicExchange
 
-from signalbox.exchange.patterns import Pattern
-from signalbox.exchange.topics import RoutingKey
-from signalbox.exchange.trie import BindingTrie
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.topics import RoutingKey
 
 SIZES = (10, 1_000, 100_000)
 KEYS = 100_000

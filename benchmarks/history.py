@@ -14,7 +14,7 @@ from benchmarks.history_writing import Writing
 from benchmarks.machine import Machine, this_machine
 from benchmarks.processes import Measured
 from benchmarks.report import Table, show
-from signalbox.cli.output import print_json
+from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
 PARTS = ("writing", "tables", "growth")

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import boto3
 
 from benchmarks.figures import Summary, summary
-from signalbox.aws.firehose import DeliveryStream, FirehoseHistory, Overflow
+from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
 from signalbox.history.event import HistoryEvent
 
 CALLS = 300

@@ -28,10 +28,10 @@ from benchmarks.live_routing import SIZES, Routing
 from benchmarks.machine import Machine, this_machine
 from benchmarks.report import Table, show
 from benchmarks.stage import Stage, running_stage
-from signalbox.cli.output import print_json
-from signalbox.live.talking import Login
+from signalbox.cli.shared.output import print_json
+from signalbox.clients.live.session import Login
 from signalbox.local.progress import step
-from tests import live_router
+from tests.fakes import live_router
 
 PARTS = ("routing", "publishing", "calls", "order", "latency", "costs")
 GROWTH_LIMIT = 2.0

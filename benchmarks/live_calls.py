@@ -19,21 +19,21 @@ import botocore.session
 from moto import mock_aws
 
 from lambdas.exchange import route, route_wiring, wiring
-from signalbox.aws.dynamodb import milliseconds
-from signalbox.aws.exchanges import DynamoExchanges
-from signalbox.aws.live_items import subscriber_key
-from signalbox.aws.live_subscribers import DynamoSubscribers
-from signalbox.exchange.naming import StageNames
-from signalbox.exchange.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.topics import RoutingKey
-from signalbox.live.audience import Listener
-from signalbox.live.live_ports import Subscriber
-from signalbox.live.messages import Payload, PublicationId, RequestId, SessionId
-from signalbox.live.patterns import Match, TopicPattern
-from signalbox.live.publishing import Awaited, Note, Said, message_for
-from signalbox.live.state import ConnectionId
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.items import subscriber_key
+from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.shared.dynamodb import milliseconds
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.publication_metadata import Awaited, Note, Said, message_for
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.messages import outgoing
-from signalbox.sarracenia.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName
 from tests.handlers.recorded import ACCOUNT
 from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake
 

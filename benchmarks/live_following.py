@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from signalbox.clients.live.cursor import Cursor
 from signalbox.errors import UnavailableError
-from signalbox.live.cursor import Cursor
 
 READY_SECONDS = 300.0
 

@@ -9,13 +9,13 @@ from functools import partial
 
 from benchmarks.figures import Summary, summary
 from benchmarks.live_following import following, wait
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import ConnectionLost, Login, join
+from signalbox.clients.web_socket import opening
 from signalbox.errors import UnavailableError
-from signalbox.live.client import LiveClient
-from signalbox.live.cursor import Cursor
-from signalbox.live.messages import Payload, Publish
-from signalbox.live.patterns import TopicPattern
-from signalbox.live.talking import ConnectionLost, Login, join
-from signalbox.web_socket import opening
+from signalbox.live.wamp.messages import Payload, Publish
+from signalbox.live.wamp.patterns import TopicPattern
 
 SUBSCRIBERS = (1, 10, 100)
 EVENTS = 20  # one after another

@@ -16,22 +16,22 @@ from typing import Any
 from benchmarks.live_following import following, wait
 from benchmarks.live_latency import LOOK_SECONDS
 from benchmarks.stage import Stage
-from signalbox.aws.credentials import ClientCredentials
-from signalbox.aws.exchange_users import ExchangeUsers
-from signalbox.aws.exchanges import DynamoUsers
-from signalbox.cli.deployment import Deployment
-from signalbox.cli.exchange_stage import client_of
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import ConnectionLost, Login
+from signalbox.clients.web_socket import opening
 from signalbox.errors import UnavailableError
-from signalbox.exchange.client import ExchangeClient
-from signalbox.exchange.posting import Post
-from signalbox.exchange.records import OrderBy, User
-from signalbox.live.client import LiveClient
-from signalbox.live.cursor import Cursor
-from signalbox.live.patterns import Match, TopicPattern
-from signalbox.live.talking import ConnectionLost, Login
-from signalbox.sarracenia.names import UserName
-from signalbox.sarracenia.permissions import Ownership, Role
-from signalbox.web_socket import opening
+from signalbox.exchange.model.records import OrderBy, User
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 EVENTS, TOPICS = 100, 20
 PUBLISHERS = (1, 4)  # at once

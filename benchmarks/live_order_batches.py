@@ -9,7 +9,7 @@ from benchmarks.counting import Tap, tapped
 from benchmarks.live_order import TOPICS, WARM_UP, Trial
 from benchmarks.stage import Stage
 from signalbox.errors import UnavailableError
-from signalbox.exchange.records import OrderBy
+from signalbox.exchange.model.records import OrderBy
 
 EVENTS = 100
 HANDLER = "lambdas.exchange.route.handler"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks import crossbar_side, live_rules
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import Conversation, Login, join
+from signalbox.clients.web_socket import opening
 from signalbox.errors import UnavailableError
-from signalbox.live.cursor import Cursor
-from signalbox.live.messages import Message, Payload, Publish, Published, RequestId, Subscribe, Subscribed
-from signalbox.live.patterns import Match, TopicPattern
-from signalbox.live.talking import Conversation, Login, join
-from signalbox.web_socket import opening
-from tests import live_router
+from signalbox.live.wamp.messages import Message, Payload, Publish, Published, RequestId, Subscribe, Subscribed
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from tests.fakes import live_router
 
 SIZES = (10, 100, 1_000, 10_000)
 MATCHES = (Match.PREFIX, Match.WILDCARD)

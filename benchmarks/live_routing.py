@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks import crossbar_side
-from signalbox.exchange.topics import RoutingKey
-from signalbox.live.matching import SubscriptionIndex
-from signalbox.live.patterns import Match, TopicPattern
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.router.matching import SubscriptionIndex
+from signalbox.live.wamp.patterns import Match, TopicPattern
 
 SIZES = (10, 100, 1_000, 10_000)
 MATCHES = (Match.PREFIX, Match.WILDCARD)

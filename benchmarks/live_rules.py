@@ -16,16 +16,16 @@ from typing import Any
 from websockets.sync.server import serve
 from websockets.typing import Subprotocol
 
-from signalbox.exchange.topics import RoutingKey
-from signalbox.live import codec
-from signalbox.live.directory import Bucket, Change, Directory, Row, Version
-from signalbox.live.effects import Attach, Detach, Distribute, Leave
-from signalbox.live.events import LoggedEvent, event_for, postable
-from signalbox.live.live_ports import Subscriber
-from signalbox.live.patterns import Match, TopicPattern
-from signalbox.live.state import ConnectionId
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent, event_for, postable
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp import codec
+from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.local.state import CHECKOUT
-from tests import live_router
+from tests.fakes import live_router
 
 USER = "alice"
 KEPT_CHANGES = 16

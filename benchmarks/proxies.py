@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from signalbox.clients.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, Round
 from signalbox.errors import UnavailableError
-from signalbox.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, Round
 
 # So many new ones at a time: each needs a function instance of its own, and all cold starts at once would choke the
 # emulator's machine.

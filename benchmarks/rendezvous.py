@@ -13,7 +13,7 @@ from benchmarks.machine import this_machine
 from benchmarks.original import NoGo, Programs
 from benchmarks.report import Results, show, tables, targets
 from benchmarks.stage import Stage, running_stage
-from signalbox.cli.output import print_error, print_json
+from signalbox.cli.shared.output import print_error, print_json
 from signalbox.local.progress import step
 
 PARTS = ("times", "calls", "robustness", "coldstart")

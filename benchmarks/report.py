@@ -12,7 +12,7 @@ from benchmarks.machine import Machine
 from benchmarks.robustness import DUPLICATED, Robustness
 from benchmarks.sides import SIGNALBOX, UPSTREAM
 from benchmarks.timing import AT_ONCE, Timings
-from signalbox.cli.output import print_line, print_table
+from signalbox.cli.shared.output import print_line, print_table
 
 # Measured on the same emulator: the real client gives up after its five receives (111.0 s, with no reply at all).
 UPSTREAM_SILENCE = "111 s, no reply (quoted; measure with --slow)"

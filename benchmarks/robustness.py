@@ -10,10 +10,10 @@ from typing import Any
 from benchmarks.clients import Clients, Exchange
 from benchmarks.proxies import Pool, polling
 from benchmarks.sides import SIGNALBOX, Side
-from signalbox.rendezvous.client import new_client_id
-from signalbox.rendezvous.nat import Nat
-from signalbox.rendezvous.offer import offer_body
-from signalbox.rendezvous.simulator import Behaviour, sample_offer
+from signalbox.clients.rendezvous.client import new_client_id
+from signalbox.clients.rendezvous.simulator import Behaviour, sample_offer
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
 
 DUPLICATED = 8
 # A function instance that starts while a proxy answers can take so long that another proxy is asked as well.

@@ -13,7 +13,7 @@ from benchmarks.report import Table, show
 from benchmarks.splitting_calls import FLOOR, MESSAGES, Calls
 from benchmarks.splitting_filters import Filters
 from benchmarks.stage import running_stage
-from signalbox.cli.output import print_json
+from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
 PARTS = ("calls", "filters", "latency")

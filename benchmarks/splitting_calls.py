@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from signalbox.languages import Languages
+from signalbox.filters.languages import Languages
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
-from signalbox.splitting.matching import SessionId
-from signalbox.splitting.ports import StoredSplit
-from signalbox.splitting.route import Route
-from signalbox.splitting.session_config import QueueId
-from signalbox.splitting.split import Phase, Session, Split, SplitQueue, Stage
-from signalbox.splitting.splitter import Splitter
-from signalbox.splitting.target import Target
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.forwarding.route import Route
+from signalbox.splitting.forwarding.splitter import Splitter
+from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.target import Target
 
 MESSAGES = 1_000
 BATCH = 10  # what Lambda receives and deletes in one call, at most
@@ -81,10 +81,6 @@ class CountingSender:
         self.messages += len(batch.deliveries)
         return ()
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        """Refuse to: nothing here is to be buried."""
-        raise AssertionError((message.message_id, original, reason))
-
 
 @dataclass(slots=True)
 class _OneSplit:
@@ -108,6 +104,7 @@ def _counted(case: Case) -> Calls:
         splits=_OneSplit(StoredSplit(split_of(case.sessions), 1, ())),  # type: ignore[arg-type] # all that is asked
         ledger=None,  # type: ignore[arg-type] # nothing closes
         sender=sender,
+        dead_letters=None,  # type: ignore[arg-type] # every message is accepted
         queues=None,  # type: ignore[arg-type] # nothing closes
         compiler=Languages(),
         now=lambda: NOW,

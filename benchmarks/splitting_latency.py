@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import Summary, summary
 from benchmarks.ways import BETWEEN_SECONDS, WARM_UP, Way, measure
-from signalbox.cli.splitting_held import Pulse, held
-from signalbox.cli.splitting_stage import control_of
+from signalbox.cli.splitting.held_sessions import Pulse, held
+from signalbox.cli.splitting.stage import control_of
+from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.local.demo.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName
-from signalbox.splitting.sessions import SessionClient, SessionRequest
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
+    from signalbox.cli.shared.deployment import Deployment
 
 MESSAGES = 100
 START_TIMEOUT = timedelta(minutes=2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.sides import SIGNALBOX, UPSTREAM, Side
-from signalbox.cli.deployment import Deployment, local_deployment
+from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import stage
 from signalbox.local.state import CHECKOUT, State
 

@@ -6,7 +6,7 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
                   Hours are read by path: <history_path>/dt=YYYY-MM-DD/hour=HH/*
 --database        the database of the tables: <stage>_history
 --day, --days, --from, --to, --hours
-                  the window, as glue_jobs/arguments.py tells; such as --day 2026-11-20, or --to <moment> --hours 2
+                  the window (glue_jobs/shared/arguments.py), such as --day 2026-11-20, or --to <moment> --hours 2
 --retention_days  delete events that occurred so many days before the window's last day; without it, none
 --maintain        `no` leaves out what keeps the tables small and quick: compaction, old snapshots, orphan files
 --raw_format      `json` for raw files of JSON lines (default parquet)
@@ -26,9 +26,9 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from glue_jobs.arguments import DAY, WINDOW, Window, resolved
-from glue_jobs.lake import COPIES_APART, Lake, read_raw, session
-from glue_jobs.maintenance import forget, maintain
+from glue_jobs.shared.arguments import DAY, WINDOW, Window, resolved
+from glue_jobs.shared.lake import COPIES_APART, Lake, read_raw, session
+from glue_jobs.shared.maintenance import forget, maintain
 from glue_jobs.transforms.history import without_copies
 from glue_jobs.transforms.tables import EVENTS
 

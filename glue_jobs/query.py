@@ -16,8 +16,8 @@ from pathlib import Path
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from glue_jobs.arguments import resolved
-from glue_jobs.lake import CATALOG, session
+from glue_jobs.shared.arguments import resolved
+from glue_jobs.shared.lake import CATALOG, session
 from glue_jobs.transforms.history import SCHEMA
 
 RAW = "events_raw"

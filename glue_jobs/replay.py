@@ -27,16 +27,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 
-from glue_jobs.arguments import resolved
 from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
-from glue_jobs.replay_place import Place, Target
-from signalbox.aws.letters import DeadLetters
-from signalbox.exchange.naming import dead_letter_name
-from signalbox.exchange.patterns import Pattern
-from signalbox.exchange.replaying import Original, original_of_letter
-from signalbox.exchange.trie import BindingTrie
+from glue_jobs.shared.arguments import resolved
+from glue_jobs.shared.replay_destination import Place, Target
+from signalbox.aws.history.dead_letter_source import DeadLetters
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.messages.replayed_messages import Original, original_of_letter
+from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.model.patterns import Pattern
 from signalbox.history.replay_run import Ready, Run
-from signalbox.history.replaying import (
+from signalbox.history.replay_state import (
     InvalidReplay,
     Pace,
     Progress,
@@ -49,7 +49,7 @@ from signalbox.history.replaying import (
 )
 from signalbox.messages import Message
 from signalbox.queues import is_fifo
-from signalbox.sarracenia.names import ExchangeName, parse_exchange_name
+from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
 
 STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "region")
 WHAT = ("exchange", "topics", "from", "to", "dead_letters", "into")

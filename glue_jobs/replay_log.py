@@ -8,17 +8,17 @@ from itertools import islice
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from glue_jobs.lake import Lake
+from glue_jobs.shared.lake import Lake
 from glue_jobs.transforms.tables import LOGS
-from signalbox.exchange.envelope import Envelope
-from signalbox.exchange.patterns import Pattern
-from signalbox.exchange.replaying import UNKNOWN, Original
-from signalbox.exchange.topics import RoutingKey
-from signalbox.exchange.trie import BindingTrie
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.replayed_messages import UNKNOWN, Original
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.replay_run import Ready
-from signalbox.history.replaying import InvalidReplay, Progress
+from signalbox.history.replay_state import InvalidReplay, Progress
 from signalbox.messages import Attribute, MessageId
-from signalbox.sarracenia.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName
 
 SHOWN_TOPICS = 20
 

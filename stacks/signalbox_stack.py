@@ -6,22 +6,22 @@ from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from stacks.config import Config
-from stacks.exchange import Exchange
-from stacks.exchange_grants import grant_exchange
-from stacks.function import Function, program
-from stacks.grants import grant_rendezvous, grant_schedules
-from stacks.history_grants import grant_delivery, grant_job
-from stacks.history_jobs import HistoryJobs, schedule
-from stacks.history_lake import TABLE, HistoryLake
-from stacks.history_overflow import HistoryOverflow
-from stacks.live import Live
-from stacks.live_grants import grant_live, grant_live_routing
-from stacks.monitoring import Monitoring
-from stacks.rendezvous import Rendezvous
-from stacks.schedules import Schedules
-from stacks.splitting import Splitting
-from stacks.splitting_grants import grant_splitting
+from stacks.exchange.construct import Exchange
+from stacks.grants.exchange import grant_exchange
+from stacks.grants.history import grant_delivery, grant_job
+from stacks.grants.live import grant_live, grant_live_routing
+from stacks.grants.rendezvous import grant_rendezvous, grant_schedules
+from stacks.grants.splitting import grant_splitting
+from stacks.history.jobs import HistoryJobs, schedule
+from stacks.history.lake import TABLE, HistoryLake
+from stacks.history.overflow import HistoryOverflow
+from stacks.live.construct import Live
+from stacks.rendezvous.construct import Rendezvous
+from stacks.settings.config import Config
+from stacks.shared.dashboard import Monitoring
+from stacks.shared.function import Function, program
+from stacks.shared.schedules import Schedules
+from stacks.splitting.construct import Splitting
 from stacks.state_stack import REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
 
 # What writes no history.

@@ -6,9 +6,9 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from stacks.config import Config
-from stacks.keys import Key
-from stacks.tables import exchange_table, lease_table, live_table, rendezvous_table, split_table
+from stacks.settings.config import Config
+from stacks.shared.keys import Key
+from stacks.shared.tables import exchange_table, lease_table, live_table, rendezvous_table, split_table
 
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"

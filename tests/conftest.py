@@ -11,7 +11,7 @@ import botocore.session
 import pytest
 from hypothesis import settings
 
-from signalbox.cli.deployment import Deployment, local_deployment
+from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.state import State
 

@@ -18,8 +18,8 @@ from topics import (
     system_log,
 )
 
-from signalbox.cli.deployment import find_deployment
-from signalbox.cli.exchange_stage import client_of
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import find_deployment
 
 OWNER, COLLECTION = "zzzzz-j7d0g-0123456789abcde", "zzzzz-4zz18-0123456789abcde"
 LINES_A_SECOND = 10

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import Bar, Series, bars, figures, sheet, words
-from glue_jobs.transforms.cost_text import PROVISO
-from glue_jobs.transforms.report_text import Record
+from glue_jobs.texts.cost_text import PROVISO
+from glue_jobs.texts.report_text import Record
 
 RANGE = (Series("when calls are full", "blue"), Series("up to: when messages come alone", "orange"))
 

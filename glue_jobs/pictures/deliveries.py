@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import LONG_LABELS, Bar, Series, bars, figures, hours, in_bytes, sheet, times, whole
+from glue_jobs.texts.delivery_text import way
+from glue_jobs.texts.report_text import Record, hour_of, of_section
 from glue_jobs.transforms.deliveries import COUNTS
-from glue_jobs.transforms.delivery_text import way
-from glue_jobs.transforms.report_text import Record, hour_of, of_section
 
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms")
 BY_HOUR = (Series("delivered", "blue"), Series("tried again", "orange"), Series("dead", "red"))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import LONG_LABELS, Bar, Series, bars, figures, sheet, whole, words
+from glue_jobs.texts.order_text import EMPTY, by_topic, looked_at
+from glue_jobs.texts.report_text import Record
 from glue_jobs.transforms.order import CAUSES, FINDINGS
-from glue_jobs.transforms.order_text import EMPTY, by_topic, looked_at
-from glue_jobs.transforms.report_text import Record
 
 TOP = 10
 KINDS = (Series("gaps", "red"), Series("duplicates", "purple"), Series("out of order", "orange"))

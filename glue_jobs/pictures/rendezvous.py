@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import Bar, Series, bars, figures, in_time, sheet, times, whole
+from glue_jobs.texts.report_text import Record
 from glue_jobs.transforms.rendezvous import PERCENTILES
-from glue_jobs.transforms.report_text import Record
 
 ENDS = {
     "client-snowflake-match-count": ("answered", "green"),

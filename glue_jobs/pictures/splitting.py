@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import Bar, Series, bars, figures, sheet, times, whole
-from glue_jobs.transforms.report_text import Record
-from glue_jobs.transforms.split_text import PERCENTILES, TIMES
+from glue_jobs.texts.report_text import Record
+from glue_jobs.texts.split_text import PERCENTILES, TIMES
 
 TOP = 12
 ROUTED = (Series("to a session", "blue"), Series("to the deployed", "green"), Series("copied", "purple"))

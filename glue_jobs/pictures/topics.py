@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import LONG_LABELS, Bar, Series, bars, figures, hours, in_bytes, sheet, whole
-from glue_jobs.transforms.report_text import Record, hour_of, of_section
-from glue_jobs.transforms.topic_text import fan_out
+from glue_jobs.texts.report_text import Record, hour_of, of_section
+from glue_jobs.texts.topic_text import fan_out
 from glue_jobs.transforms.topics import NUMBERS
 
 COPIES = (Series("publications", "blue"), Series("copies", "orange"))

@@ -3,17 +3,17 @@
 import logging
 from typing import Any
 
-from lambdas.commands import obey
 from lambdas.exchange import control_wiring, wiring
+from lambdas.shared.commands import CommandProcessor
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
-from signalbox.exchange import commands as exchange_commands
-from signalbox.exchange.command_reader import COMMANDS
-from signalbox.exchange.control import ExchangeDesk
-from signalbox.exchange.expiring import Expiring
-from signalbox.live import commands
-from signalbox.live.desk import LiveDesk
-from signalbox.sarracenia.names import UserName
+from signalbox.exchange.control import commands as exchange_commands
+from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_reader import COMMANDS
+from signalbox.exchange.control.expiry import Expiring
+from signalbox.live.admin import commands
+from signalbox.live.admin.command_handlers import LiveDesk
+from signalbox.sarracenia.rights.names import UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
 EXPIRE, STRAYS = "expire", "strays"
@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Return the commands that stay in flight; for a task of the schedule, how many queues it deleted."""
     if "Records" in event:
-        return obey(event["Records"], answer=_answer, replies=control_wiring.replies(), reply_prefix=_reply_prefix)
+        processor = CommandProcessor(_answer, control_wiring.replies(), control_wiring.dead_letters(), _reply_prefix)
+        return processor.process(event["Records"])
     if event["task"] == EXPIRE:
         return {"deleted": _delete_expired()}
     if event["task"] == STRAYS:

@@ -5,26 +5,27 @@ from functools import cache
 import boto3
 
 from lambdas.exchange import wiring
-from lambdas.history import writing
-from lambdas.threads import side_by_side
-from signalbox.aws.bindings import DynamoBindings
-from signalbox.aws.event_source_mappings import EventSourceMappings
-from signalbox.aws.exchange_counters import DynamoCounters
-from signalbox.aws.exchange_queues import SqsExchangeQueues
-from signalbox.aws.exchange_sender import SqsExchangeSender
-from signalbox.aws.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
-from signalbox.aws.live_granting import DynamoGrants, DynamoSecrets
-from signalbox.aws.live_inbox import SqsInbox
-from signalbox.aws.live_sessions import DynamoRoster
-from signalbox.aws.own_queues import OwnQueues
-from signalbox.aws.queue_metrics import CloudWatchQueueMetrics
-from signalbox.aws.replies import SqsReplies
-from signalbox.aws.route_mappings import RouteMappings
-from signalbox.aws.sqs import SqsTemporaryQueues
-from signalbox.exchange.control_ports import ControlPorts, Setup, Store
-from signalbox.exchange.events import CAPABILITY
-from signalbox.exchange.sweeping import ExchangeSweep
-from signalbox.live.granting_ports import GrantingPorts
+from lambdas.shared import history as writing
+from lambdas.shared.threads import side_by_side
+from signalbox.aws.exchange.bindings import DynamoBindings
+from signalbox.aws.exchange.counters import DynamoCounters
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
+from signalbox.aws.exchange.queues import SqsExchangeQueues
+from signalbox.aws.exchange.route_mappings import RouteMappings
+from signalbox.aws.exchange.sender import SqsExchangeSender
+from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
+from signalbox.aws.live.inbox import SqsInbox
+from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.aws.shared.managed_queues import OwnQueues
+from signalbox.aws.shared.mappings import EventSourceMappings
+from signalbox.aws.shared.replies import SqsReplies
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.exchange.control.orphan_queues import ExchangeSweep
+from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
+from signalbox.exchange.model.events import CAPABILITY
+from signalbox.live.admin.ports import GrantingPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 
@@ -32,11 +33,13 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 def replies() -> SqsReplies:
     """Return what answers clients."""
     settings = wiring.settings()
-    return SqsReplies(
-        wiring.sqs(),
-        control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"),
-        dead_letter_queue_url=settings.text("EXCHANGE_DEAD_LETTER_QUEUE_URL"),
-    )
+    return SqsReplies(wiring.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
+
+
+@cache
+def dead_letters() -> SqsDeadLetters:
+    """Return the stage's dead-letter queue of the exchange."""
+    return SqsDeadLetters(wiring.sqs(), wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL"))
 
 
 @cache

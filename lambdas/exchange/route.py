@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
-from lambdas.history import writing
-from lambdas.received import in_flight, messages_of
-from signalbox.exchange.router import ExchangeUnknown, Routed
+from lambdas.shared import history as writing
+from lambdas.shared.records import in_flight, messages_of
+from signalbox.exchange.routing.router import ExchangeUnknown, Routed
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 

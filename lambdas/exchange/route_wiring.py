@@ -5,19 +5,19 @@ from functools import cache
 import boto3
 
 from lambdas.exchange import wiring
-from lambdas.threads import side_by_side
-from signalbox.aws.key_holds import DynamoKeyHolds
-from signalbox.aws.live_log import DynamoTopicLog
-from signalbox.aws.live_outbox import SqsOutboxes
-from signalbox.aws.live_subscribers import DynamoSubscribers
-from signalbox.aws.queue_sender import SqsQueueSender
-from signalbox.aws.routing import DynamoHeads, DynamoRoutingTable, DynamoTally
-from signalbox.exchange.delivering import Carrier
-from signalbox.exchange.holding import Holding
-from signalbox.exchange.retrying import Retrier
-from signalbox.exchange.router import Router
-from signalbox.live.directory import Directory
-from signalbox.live.distributing import Distributor
+from lambdas.shared.threads import side_by_side
+from signalbox.aws.exchange.key_holds import DynamoKeyHolds
+from signalbox.aws.exchange.routing import DynamoHeads, DynamoRoutingTable, DynamoTally
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.live.outbox import SqsOutboxes
+from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.shared.queue_sender import SqsQueueSender
+from signalbox.exchange.routing.delivery import Carrier
+from signalbox.exchange.routing.key_holds import Holding
+from signalbox.exchange.routing.retries import Retrier
+from signalbox.exchange.routing.router import Router
+from signalbox.live.router.directory import Directory
+from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
 
 # What failed is visible again after six time-outs; it may be a while until somebody looks.
@@ -82,7 +82,7 @@ def carrier() -> Carrier:
     """Return what sends copies."""
     dead_letter_queue_url = wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     return Carrier(
-        sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix(), dead_letter_queue_url),
+        sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix()),
         declared=DynamoRoutingTable(wiring.table()),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from signalbox.aws.settings import Settings, SystemClock
-from signalbox.exchange.naming import StageNames
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.settings import Settings
+from signalbox.exchange.model.naming import StageNames
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

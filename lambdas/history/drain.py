@@ -4,10 +4,10 @@ import os
 from functools import cache
 from typing import Any
 
-from lambdas.history.writing import stream
-from lambdas.received import in_flight
-from signalbox.aws.firehose import DeliveryStream
-from signalbox.aws.settings import Settings
+from lambdas.shared.history import stream
+from lambdas.shared.records import in_flight
+from signalbox.aws.history.firehose import DeliveryStream
+from signalbox.aws.shared.settings import Settings
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

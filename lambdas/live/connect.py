@@ -6,10 +6,10 @@ from http import HTTPStatus
 from typing import Any
 
 from lambdas.live import wiring
-from signalbox.aws.live_sessions import DynamoThrottle
-from signalbox.live.codec import SUBPROTOCOL
-from signalbox.live.connecting import PROTOCOL_HEADER, Refusal, protocol_refusal, storm_refusal
-from signalbox.live.state import ConnectionId, Lost, opened
+from signalbox.aws.live.sessions import DynamoThrottle
+from signalbox.live.session.connection import PROTOCOL_HEADER, Refusal, protocol_refusal, storm_refusal
+from signalbox.live.session.state import ConnectionId, Lost, opened
+from signalbox.live.wamp.codec import SUBPROTOCOL
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

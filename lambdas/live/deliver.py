@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from lambdas.history import writing
 from lambdas.live import deliver_wiring, wiring
-from lambdas.live.unreadable import put_aside
-from lambdas.received import in_flight, messages_of
-from lambdas.threads import side_by_side
-from signalbox.exchange.publications import sent_at
+from lambdas.live.dead_letters import put_aside
+from lambdas.shared import history as writing
+from lambdas.shared.records import in_flight, messages_of
+from lambdas.shared.threads import side_by_side
+from signalbox.exchange.messages.publications import sent_at
 from signalbox.history.event import HistoryEvent
-from signalbox.live.delivered import Delivered, End
-from signalbox.live.delivering import Incoming
-from signalbox.live.delivery_events import bundled, last_words
-from signalbox.live.outbox_items import InvalidItem, OutboxItem, parse_item
-from signalbox.live.state import ConnectionId, Lost
+from signalbox.live.outbox.events import bundled, last_words
+from signalbox.live.outbox.items import InvalidItem, OutboxItem, parse_item
+from signalbox.live.outbox.results import Delivered, End
+from signalbox.live.outbox.writer import Incoming
+from signalbox.live.session.state import ConnectionId, Lost
 from signalbox.messages import Message, MessageId
 
 # How a connection ended of which its session has to hear.

@@ -6,11 +6,11 @@ from functools import cache
 import boto3
 
 from lambdas.live import wiring
-from signalbox.aws.live_connections import ONCE, SEVERAL_TIMES, ApiConnections
-from signalbox.aws.live_desks import DynamoDesks
-from signalbox.aws.live_log import DynamoTopicLog
-from signalbox.aws.live_outbox import SqsOutboxQueue
-from signalbox.live.delivering import Deliverer
+from signalbox.aws.live.connection_snapshots import DynamoDesks
+from signalbox.aws.live.connections import ONCE, SEVERAL_TIMES, ApiConnections
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.live.outbox import SqsOutboxQueue
+from signalbox.live.outbox.writer import Deliverer
 
 
 @cache

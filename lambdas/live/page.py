@@ -5,9 +5,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from lambdas.http import Request, Response, response
 from lambdas.live import page_wiring
-from signalbox.live import pages
+from lambdas.shared.http import Request, Response, response
+from signalbox.live.admin import pages
 
 FOLDER = Path(__file__).parents[2] / "web"  # put beside the code when it is packaged
 

@@ -5,9 +5,9 @@ from functools import cache
 
 import boto3
 
-from signalbox.aws.exchanges import DynamoExchanges
-from signalbox.aws.live_health import Health
-from signalbox.aws.settings import Settings
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.health import Health
+from signalbox.aws.shared.settings import Settings
 
 
 @cache

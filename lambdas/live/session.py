@@ -7,16 +7,16 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import session_wiring, wiring
-from lambdas.live.unreadable import put_aside
-from lambdas.received import in_flight, messages_of
-from lambdas.threads import side_by_side
-from signalbox.aws.dead_letters import SqsDeadLetters
-from signalbox.aws.live_inbox import InvalidTimer, timed_connection
+from lambdas.live.dead_letters import put_aside
+from lambdas.shared.records import in_flight, messages_of
+from lambdas.shared.threads import side_by_side
+from signalbox.aws.live.inbox import InvalidTimer, timed_connection
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
-from signalbox.live.conversing import Arrival, Conversation
-from signalbox.live.inbox import InvalidTold
-from signalbox.live.session_ports import SessionPorts
-from signalbox.live.state import ConnectionId, Elapsed, FrameId, Lost
+from signalbox.live.session.inbox import InvalidTold
+from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.session.ports import SessionPorts
+from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost
 
 SWEEP = "sweep"
 Record = dict[str, Any]

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from lambdas.history import writing
 from lambdas.live import wiring
-from signalbox.aws.dead_letters import SqsDeadLetters
-from signalbox.aws.exchange_sender import SqsExchangeSender
-from signalbox.aws.live_accounts import DynamoAccounts
-from signalbox.aws.live_glances import S3Pictures, Sources
-from signalbox.aws.live_log import DynamoTopicLog
-from signalbox.aws.live_outbox import SqsOutboxes
-from signalbox.aws.live_sessions import DynamoRoster
-from signalbox.aws.live_subscribers import DynamoSubscribers
-from signalbox.exchange.naming import StageNames
+from lambdas.shared import history as writing
+from signalbox.aws.exchange.sender import SqsExchangeSender
+from signalbox.aws.live.accounts import DynamoAccounts
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.live.outbox import SqsOutboxes
+from signalbox.aws.live.overview import S3Pictures, Sources
+from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.exchange.model.naming import StageNames
 from signalbox.history.event import HistoryEvent
-from signalbox.live.codec import MAXIMUM_ID
-from signalbox.live.directory import Directory
-from signalbox.live.glances import Glances
-from signalbox.live.session_ports import SessionPorts, Store
-from signalbox.live.watching import KnownWatchers, LoggedTopics
+from signalbox.live.procedures.overview import Glances
+from signalbox.live.procedures.watchers import KnownWatchers, LoggedTopics
+from signalbox.live.router.directory import Directory
+from signalbox.live.session.ports import SessionPorts, Store
+from signalbox.live.wamp.codec import MAXIMUM_ID
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from signalbox.aws.dead_letters import SqsDeadLetters
-from signalbox.aws.live_inbox import SqsInbox, SqsTimers
-from signalbox.aws.live_sessions import DynamoSessions
-from signalbox.aws.settings import Settings, SystemClock
+from signalbox.aws.live.inbox import SqsInbox, SqsTimers
+from signalbox.aws.live.sessions import DynamoSessions
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.aws.shared.settings import Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

@@ -4,15 +4,15 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from lambdas.http import Request, Response, response
 from lambdas.rendezvous import wiring
-from signalbox.aws.sqs import QueueGone
+from lambdas.shared.http import Request, Response, response
+from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
-from signalbox.rendezvous import events
-from signalbox.rendezvous.answering import AnswerDesk
-from signalbox.rendezvous.broker import Rendezvous
-from signalbox.rendezvous.party import party_hash
-from signalbox.rendezvous.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.reporting.client_address import party_hash
+from signalbox.rendezvous.rules.answer_service import AnswerDesk
+from signalbox.rendezvous.rules.states import Rendezvous
+from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:

@@ -4,16 +4,18 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from lambdas.http import Request, Response, response
 from lambdas.rendezvous import wiring
-from signalbox.rendezvous import amp, events
-from signalbox.rendezvous.broker import ClientId, Method, Rendezvous, State
-from signalbox.rendezvous.calling import CallDesk
-from signalbox.rendezvous.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
-from signalbox.rendezvous.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
-from signalbox.rendezvous.party import client_address
-from signalbox.rendezvous.reply import Reply, error_reply, legacy_reply
-from signalbox.rendezvous.sdp import SessionDescription, best_candidate_address
+from lambdas.shared.http import Request, Response, response
+from signalbox.aws.rendezvous.policy import policy_of
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.reporting.client_address import client_address
+from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
+from signalbox.rendezvous.rules.client_service import CallDesk
+from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, State
+from signalbox.rendezvous.wire import amp
+from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
+from signalbox.rendezvous.wire.reply import Reply, error_reply, legacy_reply
+from signalbox.rendezvous.wire.sdp import SessionDescription, best_candidate_address
 
 AMP_PREFIX = "/amp/client/"
 
@@ -58,7 +60,7 @@ def _legacy(request: Request) -> Response:
     except OfferRejectedError as error:
         return _refused(request, error.text)
     reply = legacy_reply(Reply.parse(_served(request, offer, method=Method.HTTP).encode()))
-    return response(reply.body, status=reply.status)
+    return response(reply.body, status=HTTPStatus(reply.status))
 
 
 def _reply(request: Request, body: bytes, *, method: Method) -> str:
@@ -102,5 +104,5 @@ def _desk() -> CallDesk:
         matchmaker=wiring.matchmaker(),
         clock=wiring.CLOCK,
         bridges=wiring.bridges(),
-        policy=wiring.settings().policy(),
+        policy=policy_of(wiring.settings()),
     )

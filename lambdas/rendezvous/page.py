@@ -6,12 +6,12 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from lambdas.http import Request, Response, response
 from lambdas.rendezvous import wiring
-from signalbox.aws.held_polls import DynamoHeldPolls
-from signalbox.rendezvous import pages
-from signalbox.rendezvous.prometheus import exposition
-from signalbox.rendezvous.statistics import DAY, DayStatistics, log_block
+from lambdas.shared.http import Request, Response, response
+from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
+from signalbox.rendezvous.reporting import pages
+from signalbox.rendezvous.reporting.prometheus import exposition
+from signalbox.rendezvous.reporting.statistics import DAY, DayStatistics, log_block
 
 METRICS_DAYS = 7
 

@@ -5,21 +5,22 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from lambdas.http import Request, Response, response
 from lambdas.rendezvous import wiring
-from signalbox.aws.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.rendezvous import events
-from signalbox.rendezvous.nat import Nat
-from signalbox.rendezvous.party import client_address, party_hash
-from signalbox.rendezvous.polling import PollDesk, PollResult
-from signalbox.rendezvous.proxy import (
+from lambdas.shared.http import Request, Response, response
+from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.rendezvous.policy import policy_of
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.reporting.client_address import client_address, party_hash
+from signalbox.rendezvous.rules.poll_service import PollDesk, PollResult
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.proxy import (
     InvalidProxyMessage,
     ProxyPoll,
     incorrect_relay_response,
     match_response,
     no_match_response,
 )
-from signalbox.rendezvous.relay import RelayPattern, is_relay_allowed
+from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
@@ -83,5 +84,5 @@ def _desk() -> PollDesk:
         presence=DynamoPresence(wiring.table()),
         clock=wiring.CLOCK,
         random_bits=lambda: secrets.randbits(32),
-        policy=wiring.settings().policy(),
+        policy=policy_of(wiring.settings()),
     )

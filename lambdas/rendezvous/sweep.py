@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from signalbox.aws.sqs import SqsTemporaryQueues
-from signalbox.rendezvous.sweeping import SweepDesk
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.rendezvous.rules.sweep_service import SweepDesk
 
 STRAYS = "strays"
 

@@ -8,30 +8,31 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from lambdas.history import writing
+from lambdas.shared import history as writing
 from lambdas.splitting import wiring
-from signalbox.aws.athena import Athena
-from signalbox.aws.audits import AthenaAudits
-from signalbox.aws.discovery import AwsDiscovery
-from signalbox.aws.forwarders import LambdaForwarders
-from signalbox.aws.replies import SqsControlQueue, SqsReplies
-from signalbox.aws.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
-from signalbox.aws.sqs import SqsTemporaryQueues
-from signalbox.aws.targets.ecs import EcsTargets
-from signalbox.aws.targets.lambdas import LambdaTargets
-from signalbox.aws.targets.reading import Originals
-from signalbox.aws.targets.ssm import SsmTargets
-from signalbox.languages import Languages
+from signalbox.aws.history.athena import Athena
+from signalbox.aws.shared.replies import SqsReplies
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.aws.splitting.audits import AthenaAudits
+from signalbox.aws.splitting.control_queue import SqsControlQueue
+from signalbox.aws.splitting.discovery import AwsDiscovery
+from signalbox.aws.splitting.forwarders import LambdaForwarders
+from signalbox.aws.splitting.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
+from signalbox.aws.splitting.targets.ecs import EcsTargets
+from signalbox.aws.splitting.targets.lambdas import LambdaTargets
+from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.ssm import SsmTargets
+from signalbox.filters.languages import Languages
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
-from signalbox.splitting.control_ports import ControlPorts, Store
-from signalbox.splitting.environment import Resolver
-from signalbox.splitting.events import CAPABILITY
-from signalbox.splitting.naming import RANDOM_CHARACTERS, RANDOM_LENGTH
-from signalbox.splitting.ports import Targets
-from signalbox.splitting.splitter import RECORD_AGE
-from signalbox.splitting.sweeping import SplitSweep
-from signalbox.splitting.target import TargetKind
-from signalbox.splitting.world import Patience
+from signalbox.splitting.consumers.environment import Resolver
+from signalbox.splitting.forwarding.splitter import RECORD_AGE
+from signalbox.splitting.model.control_ports import ControlPorts, Store
+from signalbox.splitting.model.events import CAPABILITY
+from signalbox.splitting.model.naming import RANDOM_CHARACTERS, RANDOM_LENGTH
+from signalbox.splitting.model.ports import Targets
+from signalbox.splitting.model.target import TargetKind
+from signalbox.splitting.model.world import Patience
+from signalbox.splitting.queues.orphan_queues import SplitSweep
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
@@ -65,11 +66,7 @@ def patience() -> Patience:
 def replies() -> SqsReplies:
     """Return what answers clients."""
     settings = wiring.settings()
-    return SqsReplies(
-        wiring.sqs(),
-        control_queue_url=settings.text("CONTROL_QUEUE_URL"),
-        dead_letter_queue_url=settings.text("SPLIT_DEAD_LETTER_QUEUE_URL"),
-    )
+    return SqsReplies(wiring.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
 
 
 @cache
@@ -91,6 +88,7 @@ def ports() -> ControlPorts:
     return ControlPorts(
         store=_store(),
         sender=wiring.sender(),
+        dead_letters=wiring.dead_letters(),
         queues=wiring.queues(),
         forwarders=LambdaForwarders(
             _functions(),

@@ -5,13 +5,13 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Protocol
 
-from lambdas.history import writing
-from lambdas.received import in_flight, messages_of
+from lambdas.shared import history as writing
+from lambdas.shared.records import in_flight, messages_of
 from lambdas.splitting import wiring
-from signalbox.languages import Languages
+from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
-from signalbox.splitting.records import UnreadableRecord
-from signalbox.splitting.splitter import RECORD_AGE, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.splitter import RECORD_AGE, Splitter, SplitUnknown
+from signalbox.splitting.model.records import UnreadableRecord
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ def _splitter() -> Splitter:
         splits=wiring.splits(),
         ledger=wiring.ledger(),
         sender=wiring.sender(),
+        dead_letters=wiring.dead_letters(),
         queues=wiring.queues(),
         compiler=Languages(),
         now=wiring.CLOCK.now,

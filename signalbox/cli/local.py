@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from signalbox.cli.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 
 app = typer.Typer(
     help="Run a stage on this machine: an emulated AWS with the app deployed to it.", no_args_is_help=True
@@ -24,7 +24,7 @@ def up(
     *, port: Port = None, context: Context = None, demo: Demo = True, fresh: Fresh = False, as_json: Json = False
 ) -> None:
     """Start the stage, or update a running one, and run the demo."""
-    from signalbox.cli.deployment import local_deployment
+    from signalbox.cli.shared.deployment import local_deployment
     from signalbox.local import stage
     from signalbox.local.demo.evidence import evidence
     from signalbox.local.state import State

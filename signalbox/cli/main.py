@@ -7,9 +7,15 @@ from typing import Annotated
 import typer
 
 from signalbox import __version__
-from signalbox.cli import exchange, history, live, local, rendezvous, sarracenia, splitting
-from signalbox.cli.output import print_error, print_line
-from signalbox.cli.replay import replay
+from signalbox.cli import local
+from signalbox.cli.exchange import commands as exchange
+from signalbox.cli.history import commands as history
+from signalbox.cli.history.replay import replay
+from signalbox.cli.live import commands as live
+from signalbox.cli.rendezvous import commands as rendezvous
+from signalbox.cli.sarracenia import commands as sarracenia
+from signalbox.cli.shared.output import print_error, print_line
+from signalbox.cli.splitting import commands as splitting
 from signalbox.errors import RejectedError, SignalboxError
 
 REJECTED = 2

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from signalbox.errors import UnavailableError
-from signalbox.history.replaying import Pace, Progress, Sent
+from signalbox.history.replay_state import Pace, Progress, Sent
 
 Item = TypeVar("Item")
 

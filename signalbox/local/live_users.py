@@ -9,20 +9,20 @@ from typing import Any
 
 import boto3
 
-from signalbox.aws.exchanges import DynamoUsers
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import Login
+from signalbox.clients.web_socket import opening
 from signalbox.errors import SignalboxError
-from signalbox.exchange.client import ExchangeClient
-from signalbox.exchange.naming import CONTROL_MARK, StageNames
-from signalbox.exchange.records import User
-from signalbox.live.authentication import Credentials
-from signalbox.live.client import LiveClient
-from signalbox.live.commands import secret_fields
-from signalbox.live.cursor import Cursor
-from signalbox.live.patterns import TopicPattern
-from signalbox.live.talking import Login
-from signalbox.sarracenia.names import UserName
-from signalbox.sarracenia.permissions import Ownership, Role
-from signalbox.web_socket import opening
+from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
+from signalbox.exchange.model.records import User
+from signalbox.live.admin.commands import secret_fields
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 REALM = "xtrial.fifo"
 PREFIX = "trial"

@@ -8,7 +8,7 @@ from typing import Any
 
 import boto3
 
-from signalbox.aws.credentials import client_credentials
+from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.errors import RejectedError
 from signalbox.local import cdk, tools
 from signalbox.local.emulator import lifecycle

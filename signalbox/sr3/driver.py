@@ -14,15 +14,15 @@ import sarracenia
 from sarracenia.moth import Moth
 
 from signalbox.errors import SignalboxError
-from signalbox.exchange.envelope import InvalidPublication
-from signalbox.sarracenia.brokers import Broker
-from signalbox.sarracenia.topics import InvalidTopic
-from signalbox.sr3.intake import Intake
+from signalbox.exchange.messages.properties import InvalidPublication
+from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.formats.topics import InvalidTopic
 from signalbox.sr3.messages import Message, Unreadable, posted, received
+from signalbox.sr3.receive_buffer import Intake
 from signalbox.sr3.subscription import Subscription
 
 if TYPE_CHECKING:
-    from signalbox.exchange.client import ExchangeClient
+    from signalbox.clients.exchange.client import ExchangeClient
 
 DEFAULTS = {"batch": 25, "exchangeDeclare": True, "prefetch": 25}
 # An idle sr3 pauses for about as long by itself; `sr3 stop` waits for half a minute, for all queues of an instance.

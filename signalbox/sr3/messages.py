@@ -7,12 +7,12 @@ from typing import Any
 
 from sarracenia.postformat import PostFormat
 
+from signalbox.clients.exchange.publisher import Post
 from signalbox.errors import RejectedError
-from signalbox.exchange.envelope import Delivered
-from signalbox.exchange.posting import Post
-from signalbox.sarracenia import v02, v03
-from signalbox.sarracenia.formats import Format, Payload
-from signalbox.sarracenia.topics import escaped, unescaped
+from signalbox.exchange.messages.properties import Delivered
+from signalbox.sarracenia.formats import v02, v03
+from signalbox.sarracenia.formats.payloads import Format, Payload
+from signalbox.sarracenia.formats.topics import escaped, unescaped
 
 Message = MutableMapping[str, Any]  # sr3's has more methods
 CONTENT_TYPE = "content_type"  # AMQP's property; only a payload that sr3 would take for another has it with it

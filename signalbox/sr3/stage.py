@@ -8,14 +8,14 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
+from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.errors import UnavailableError
-from signalbox.exchange.client import ExchangeClient
-from signalbox.exchange.naming import StageNames
-from signalbox.exchange.refusals import refusals
-from signalbox.sarracenia.brokers import Broker
+from signalbox.exchange.control.errors import refusals
+from signalbox.exchange.model.naming import StageNames
+from signalbox.sarracenia.broker_url import Broker
 
 if TYPE_CHECKING:
-    from signalbox.exchange.consuming import Consumer
+    from signalbox.clients.exchange.consumer import Consumer
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60  # three times the longest poll

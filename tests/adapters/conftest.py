@@ -1,5 +1,5 @@
 """AWS in this process, for every test here."""
 
-from tests.aws import aws, exchange_table, lease_table, live_table, rendezvous_table, split_table, sqs
+from tests.fakes.aws import aws, exchange_table, lease_table, live_table, rendezvous_table, split_table, sqs
 
 __all__ = ["aws", "exchange_table", "lease_table", "live_table", "rendezvous_table", "split_table", "sqs"]

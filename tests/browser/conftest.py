@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests import live_router
 from tests.browser.site import serving
+from tests.fakes import live_router
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ALL = live_router.grants("trial.", "signalbox.", "wamp.session.", "wamp.subscription.")

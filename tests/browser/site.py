@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from lambdas.live import page
-from signalbox.live import pages
+from signalbox.live.admin import pages
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A stage to look at: what our own procedures answer of it."""
 
-from signalbox.live.messages import Payload
-from tests import live_router
+from signalbox.live.wamp.messages import Payload
+from tests.fakes import live_router
 
 AT = "2026-11-21T20:15:00+00:00"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3"><rect width="4" height="3"/></svg>'

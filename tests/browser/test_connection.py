@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests import live_router
+from tests.fakes import live_router
 
 pytestmark = pytest.mark.browser
 

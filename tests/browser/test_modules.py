@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from stacks.packaging import ROOT
+from stacks.shared.packaging import ROOT
 
 pytestmark = pytest.mark.browser
 

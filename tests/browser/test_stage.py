@@ -10,13 +10,13 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from signalbox.live.client import LiveClient
-from signalbox.live.messages import Payload
-from signalbox.live.talking import ConnectionLost
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.session import ConnectionLost
+from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
-from tests.integration.cutting import relay
-from tests.integration.live_place import Place, new_topic
+from tests.integration.live.stage import Place, new_topic
+from tests.integration.shared.connection_cuts import relay
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 

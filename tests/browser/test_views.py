@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from signalbox.live.messages import Payload
+from signalbox.live.wamp.messages import Payload
 from tests.browser.stages import OVERVIEW, furnish
 
 pytestmark = pytest.mark.browser

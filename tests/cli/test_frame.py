@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from signalbox.cli import local, main
-from signalbox.cli.deployment import find_deployment, local_deployment
+from signalbox.cli.shared.deployment import find_deployment, local_deployment
 from signalbox.errors import RejectedError, UnavailableError
 
 LOCAL = {

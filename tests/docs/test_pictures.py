@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from signalbox.rendezvous.broker import State
+from signalbox.rendezvous.rules.states import State
 from tests.docs.markdown import ROOT, name_of
 from tests.docs.states import MEANING, PICTURE, drawn, transitions
 

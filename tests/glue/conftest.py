@@ -7,11 +7,11 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from glue_jobs.lake import CATALOG, Lake
+from glue_jobs.shared.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
 from signalbox.local.spark.jars import jars
 from signalbox.local.spark.job_runner import cache_java_names
-from signalbox.local.spark.jobs import SMALL_DATA_SETTINGS, ICEBERG_SETTINGS
+from signalbox.local.spark.jobs import ICEBERG_SETTINGS, SMALL_DATA_SETTINGS
 from tests.glue.frames import frame as literal
 
 SETTINGS = {

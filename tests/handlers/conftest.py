@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
-from signalbox.rendezvous.nat import Nat
-from tests.aws import REGION, aws, lease_table, rendezvous_table, sqs
+from signalbox.rendezvous.wire.nat import Nat
+from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.recorded import ACCOUNT, Event
 from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
 

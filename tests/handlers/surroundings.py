@@ -6,8 +6,8 @@ from typing import Any
 
 import boto3
 
-from lambdas.history import writing
-from tests.aws import REGION
+from lambdas.shared import history as writing
+from tests.fakes.aws import REGION
 from tests.handlers.recorded import ACCOUNT
 
 STREAM, BUCKET = "events", "history"

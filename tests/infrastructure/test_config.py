@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from stacks.choices import LOG_RETENTION_DAYS
-from stacks.config import Config, settings
-from stacks.context import InvalidConfig, read_config
-from stacks.logs import RETENTION
+from stacks.settings.choices import LOG_RETENTION_DAYS
+from stacks.settings.config import Config, settings
+from stacks.settings.context import InvalidConfig, read_config
+from stacks.shared.logs import RETENTION
 
 QUEUE = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"

@@ -10,8 +10,8 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sqs as sqs
 
 from app import build, check
+from tests.infrastructure.splitting.test_splitting import SETTINGS
 from tests.infrastructure.templates import ROOT, context
-from tests.infrastructure.test_splitting import SETTINGS
 
 ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 

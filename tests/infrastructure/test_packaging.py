@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stacks import packaging
-from stacks.config import Config
+from stacks.settings.config import Config
+from stacks.shared import packaging
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -34,7 +34,7 @@ def test_two_builds_of_the_code_are_equal_to_the_byte(code, tmp_path):
 def test_the_code_holds_handlers_and_core_but_neither_command_nor_emulator(code):
     names = contents(code)
 
-    assert {"lambdas/rendezvous/offer.py", "signalbox/rendezvous/broker.py"} <= set(names)
+    assert {"lambdas/rendezvous/offer.py", "signalbox/rendezvous/rules/states.py"} <= set(names)
     assert not [name for name in names if name.startswith(("signalbox/cli", "signalbox/local", "signalbox/sr3"))]
     page = {name for name in names if name.startswith("web/")}
     assert page == {f"web/{path.name}" for path in (packaging.ROOT / "web").iterdir()}
@@ -73,7 +73,8 @@ def test_what_is_built_is_found_again_and_never_half(tmp_path):
 
 
 def test_builds_side_by_side_do_not_disturb_each_other(tmp_path):
-    program = "import sys; from pathlib import Path; from stacks import packaging; from stacks.config import Config; "
+    program = "import sys; from pathlib import Path; from stacks.settings.config import Config; "
+    program += "from stacks.shared import packaging; "
     program += "print(packaging.code(Config(), cache=Path(sys.argv[1])).path)"
     command = [sys.executable, "-c", program, str(tmp_path)]
     both = [

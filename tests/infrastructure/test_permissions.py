@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.infrastructure.exchange_permissions import EXCHANGE
-from tests.infrastructure.history_permissions import HISTORY
-from tests.infrastructure.live_permissions import LIVE
-from tests.infrastructure.overflow_permissions import DRAIN, OVERFLOW, WRITERS
+from tests.infrastructure.exchange.permissions import EXCHANGE
+from tests.infrastructure.history.overflow_permissions import DRAIN, OVERFLOW, WRITERS
+from tests.infrastructure.history.permissions import HISTORY
+from tests.infrastructure.live.permissions import LIVE
 from tests.infrastructure.templates import Templates, as_list
 
 ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.infrastructure.history_permissions import REPORTS, STARTED
+from tests.infrastructure.history.permissions import REPORTS, STARTED
 from tests.infrastructure.templates import Templates, as_list, templates
 
 FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.credentials import ClientCredentials
-from signalbox.cli.deployment import Deployment
-from tests.integration.live_place import Place
-from tests.integration.parties import Parties
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.cli.shared.deployment import Deployment
+from tests.integration.live.stage import Place
+from tests.integration.rendezvous.peers import Parties
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from signalbox.local.demo.rendezvous import rendezvous_rows
 from signalbox.local.demo.splitting import splitting_rows
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
+    from signalbox.cli.shared.deployment import Deployment
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,28 +10,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from signalbox.aws.athena import Athena, quoted
-from signalbox.aws.credentials import ClientCredentials
-from signalbox.aws.exchange_users import ExchangeUsers
-from signalbox.aws.exchanges import DynamoUsers
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.history.athena import Athena, quoted
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.sarracenia.checksums import contents_of
+from signalbox.clients.sarracenia.downloader import Done, Downloader
+from signalbox.clients.sarracenia.tree_walk import walk
 from signalbox.errors import UnavailableError
-from signalbox.exchange.client import ExchangeClient
-from signalbox.exchange.posting import Post
-from signalbox.exchange.records import User
+from signalbox.exchange.model.records import User
 from signalbox.local.demo.consumer import wait_until
 from signalbox.local.demo.weather import write_weather
 from signalbox.local.progress import step
-from signalbox.sarracenia import v03
-from signalbox.sarracenia.announcing import Posting
-from signalbox.sarracenia.digesting import contents_of
-from signalbox.sarracenia.downloading import Done, Downloader
-from signalbox.sarracenia.names import ExchangeName, parse_user_name, source_exchange
-from signalbox.sarracenia.permissions import Ownership, Role
-from signalbox.sarracenia.walking import walk
+from signalbox.sarracenia.formats import v03
+from signalbox.sarracenia.formats.posts import Posting
+from signalbox.sarracenia.rights.names import ExchangeName, parse_user_name, source_exchange
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
-    from signalbox.exchange.consuming import Consumer, Taken
+    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.exchange.consumer import Consumer, Taken
     from signalbox.messages import MessageId
 
 Row = tuple[str, str]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from signalbox.aws.report_files import fetched
+from signalbox.aws.history.report_files import fetched
 from signalbox.errors import UnavailableError
 from signalbox.history.jobs import REPORTS
 from signalbox.local.demo.splitting import MESSAGES
@@ -20,7 +20,7 @@ from signalbox.local.state import State
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-    from signalbox.cli.deployment import Deployment
+    from signalbox.cli.shared.deployment import Deployment
 
 Row = tuple[str, str]
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live")

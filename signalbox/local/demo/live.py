@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from signalbox.aws.settings import SystemClock
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.session import Login
+from signalbox.clients.web_socket import opening
 from signalbox.errors import UnavailableError
-from signalbox.live.client import LiveClient
-from signalbox.live.cursor import Cursor, Received
-from signalbox.live.options import Last
-from signalbox.live.patterns import Match, TopicPattern
-from signalbox.live.talking import Login
+from signalbox.live.wamp.options import Last
+from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.local.live_users import administrator
 from signalbox.local.progress import step
-from signalbox.web_socket import opening
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
-    from signalbox.exchange.client import ExchangeClient
+    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.exchange.client import ExchangeClient
 
 Row = tuple[str, str]
 READER = "live-subscriber"

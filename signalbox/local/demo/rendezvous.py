@@ -7,17 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.aws.credentials import client_credentials
-from signalbox.aws.leases import DynamoLeases
+from signalbox.aws.rendezvous.credentials import client_credentials
+from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.clients.rendezvous.client import Answer, SqsRendezvous
+from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.errors import UnavailableError
 from signalbox.local.progress import step
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.client import Answer, SqsRendezvous
-from signalbox.rendezvous.offer import offer_body
-from signalbox.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
+from signalbox.rendezvous.wire.offer import offer_body
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
+    from signalbox.cli.shared.deployment import Deployment
 
 Row = tuple[str, str]
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.naming import CONTROL_MARK
+from signalbox.exchange.model.naming import CONTROL_MARK
 from signalbox.history.jobs import job_arguments
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.spark.jobs import run_jobs
 
 if TYPE_CHECKING:
-    from signalbox.cli.deployment import Deployment
+    from signalbox.cli.shared.deployment import Deployment
 
 Job = tuple[str, Mapping[str, str]]
 

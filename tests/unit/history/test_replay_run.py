@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.history.replay_run import Ready, ReplayStopped, Run
-from signalbox.history.replaying import Pace, Progress, ReplayId, Sent, State
+from signalbox.history.replay_state import Pace, Progress, ReplayId, Sent, State
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MESSAGES = [str(number) for number in range(25)]

@@ -10,9 +10,9 @@ import botocore.session
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from tests.unit.exchange.pretended_sqs import SENT_AT, PretendedSqs, Refusal
-from tests.unit.sr3 import pretended_sr3
-from tests.unit.sr3.pretended_sr3 import Message
+from tests.unit.clients.exchange.fake_sqs import SENT_AT, PretendedSqs, Refusal
+from tests.unit.sr3 import fake_sr3
+from tests.unit.sr3.fake_sr3 import Message
 
 QUEUE, EXCHANGE = "q_alice_in", "xs_alice"
 DECLARED = ("whoami", "declare_exchange", "declare_queue", "delete_exchange", "delete_queue", "bind", "unbind")
@@ -40,7 +40,7 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> PretendedSqs:
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    pretended_sr3.install(monkeypatch)
+    fake_sr3.install(monkeypatch)
     made = []
 
     def make(*, is_subscriber: bool, **props: Any) -> Any:

@@ -1,0 +1,78 @@
+"""Reading the logs of live exchanges: what each task of an export does, in a module that its workers can import."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import boto3
+
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.export import Exported, audience_text, body_and_headers, complete
+from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The tables in which a stage keeps its live exchanges; each task makes its own clients."""
+
+    live_table: str
+    exchange_table: str
+    region: str
+
+    def topics(self, exchange: str | None, pattern: str) -> Iterator[tuple[str, str]]:
+        """Yield the live exchanges and their topics that are to be exported."""
+        wanted: BindingTrie[bool] = BindingTrie()
+        wanted.add(Pattern.parse(pattern), True)  # noqa: FBT003 - something to find
+        for name in self._exchanges(exchange):
+            for topic in self.log().every_topic(name):
+                if wanted.matching(topic):
+                    yield name, topic
+
+    def log(self) -> DynamoTopicLog:
+        """Return the logs of topics."""
+        return DynamoTopicLog(self._table(self.live_table))
+
+    def _exchanges(self, exchange: str | None) -> list[ExchangeName]:
+        if exchange is not None:
+            return [parse_exchange_name(exchange)]
+        found = DynamoExchanges(self._table(self.exchange_table)).every()
+        return [one.name for one in found if one.live is not None]
+
+    def _table(self, name: str) -> "Table":
+        return boto3.resource("dynamodb", region_name=self.region).Table(name)
+
+
+def read(place: Place, asked: Iterable[tuple[str, str, int]], *, now: datetime) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of topics behind the numbers that were exported before."""
+    log = place.log()
+    for exchange, topic, after in asked:
+        name, key = ExchangeName(exchange), RoutingKey(topic)
+        for one in complete(log.behind(name, key, after), after=after, now=now):
+            yield row(exchange, one)
+
+
+def row(exchange: str, exported: Exported) -> tuple[object, ...]:
+    """Return the row of an event in `logs`, and how many numbers are missing before it."""
+    event = exported.event
+    body, headers = body_and_headers(event)
+    return (
+        exchange,
+        event.topic,
+        event.sequence,
+        event.at,
+        event.publication,
+        event.disclosed and event.disclosed.authid,
+        body,
+        event.omitted_bytes,
+        headers,
+        audience_text(event),
+        exported.missing,
+    )

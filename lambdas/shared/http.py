@@ -1,0 +1,53 @@
+"""HTTP API events (payload format 2.0) to requests, and responses back."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
+
+Response = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the handlers need of an HTTP request; header names are in lower case, as the HTTP API gives them."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    source_ip: str
+    request_id: str
+
+    @classmethod
+    def parse(cls, event: Mapping[str, Any]) -> "Request":
+        """Return the request of an event."""
+        body = event.get("body") or ""
+        http = event["requestContext"]["http"]
+        return cls(
+            method=http["method"].upper(),
+            path=event["rawPath"],
+            headers={name.lower(): value for name, value in event.get("headers", {}).items()},
+            body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode(errors="surrogatepass"),
+            source_ip=http["sourceIp"],
+            request_id=event["requestContext"]["requestId"],
+        )
+
+    @property
+    def is_preflight(self) -> bool:
+        """Say whether a browser only asks what it may do."""
+        return self.method == "OPTIONS"
+
+
+def response(
+    body: str = "",
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    content_type: str = TEXT,
+    headers: Mapping[str, str] = CROSS_ORIGIN,
+) -> Response:
+    """Return a response; without other headers it has those that upstream gives everything but its small pages."""
+    return {"statusCode": int(status), "headers": {"Content-Type": content_type, **headers}, "body": body}

@@ -1,0 +1,31 @@
+"""The table of exchanges: what was counted of each exchange and queue, minute by minute."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Key
+
+from signalbox.aws.exchange.items import MINUTE, minute_key, minute_of, partition
+from signalbox.aws.shared.dynamodb import every_item
+from signalbox.exchange.model.records import Minute, Place
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+AFTER_ALL_DIGITS = MINUTE + ":"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoCounters:
+    """`Counters` over the table `Exchanges`, to which the router adds."""
+
+    table: "Table"
+
+    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
+        """Return the minutes from the one of that moment on, oldest first; one without anything is missing."""
+        minutes = Key("sk").between(minute_key(moment), AFTER_ALL_DIGITS)
+        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(place)) & minutes}
+        # The client and not the table: only the former may be shared by threads.
+        return [minute_of(item) for item in every_item(self.table.meta.client.query, query)]

@@ -1,0 +1,176 @@
+"""The table of exchanges: the records of exchanges, of declared queues and of users."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr, Key
+
+from signalbox.aws.exchange.items import (
+    BY_KIND_INDEX,
+    HEAD,
+    IS_LEAVING,
+    USER,
+    exchange_item,
+    exchange_of,
+    queue_item,
+    queue_of,
+    record_key,
+    sender_key,
+    user_item,
+    user_key,
+    user_of,
+)
+from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds, transacted, updated
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.records import DeclaredQueue, Exchange, Kind, Place, User
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+IS_NEW = Attr("pk").not_exists()
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoExchanges:
+    """`Exchanges` over the table `Exchanges`."""
+
+    table: "Table"
+
+    def find(self, name: ExchangeName) -> Exchange | None:
+        """Return an exchange, or None."""
+        item = _read(self.table, record_key(Place(Kind.EXCHANGE, name)))
+        return exchange_of(item) if item else None
+
+    def every(self) -> Sequence[Exchange]:
+        """Return all exchanges, by name, as they were a moment ago."""
+        return [exchange_of(item) for item in _of_kind(self.table, Kind.EXCHANGE)]
+
+    def create(self, exchange: Exchange) -> bool:
+        """Store a new record; say whether there was none."""
+        item = exchange_item(exchange)
+        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=IS_NEW))
+
+    def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
+        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        stored = replace(exchange, version=replacing.version + 1)
+        return stored if _replaces(self.table, exchange_item(stored), replacing.version) else None
+
+    def forget(self, exchange: Exchange) -> bool:
+        """Delete a record and what was kept to number its messages; say whether it was still as it was read."""
+        # The numbers go first: a new exchange of that name must not go on counting where an older one ended.
+        if self.find(exchange.name) == exchange:
+            self._forget_heads(exchange.name)
+        return _is_deleted(self.table, exchange.place, exchange.version)
+
+    def _forget_heads(self, name: ExchangeName) -> None:
+        heads = {
+            "KeyConditionExpression": Key("pk").eq(HEAD + name),
+            "ProjectionExpression": "pk, sk",
+            "ConsistentRead": True,
+        }
+        with self.table.batch_writer() as batch:
+            for key in every_item(self.table.query, heads):
+                batch.delete_item(Key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoQueues:
+    """`Queues` over the table `Exchanges`."""
+
+    table: "Table"
+
+    def find(self, name: DeclaredName) -> DeclaredQueue | None:
+        """Return a queue, or None."""
+        item = _read(self.table, record_key(Place(Kind.QUEUE, name)))
+        return queue_of(item) if item else None
+
+    def every(self) -> Sequence[DeclaredQueue]:
+        """Return all queues, by name, as they were a moment ago."""
+        return [queue_of(item) for item in _of_kind(self.table, Kind.QUEUE)]
+
+    def create(self, queue: DeclaredQueue) -> bool:
+        """Store a new record; say whether there was none."""
+        return succeeds(lambda: self.table.put_item(Item=queue_item(queue), ConditionExpression=IS_NEW))
+
+    def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
+        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        stored = replace(queue, version=replacing.version + 1)
+        return stored if _replaces(self.table, queue_item(stored), replacing.version) else None
+
+    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+        """Note a consumer's sign of life under the next version; None if there is no such queue, or it is leaving."""
+        item = updated(
+            self.table,
+            {
+                "Key": record_key(Place(Kind.QUEUE, name)),
+                "UpdateExpression": "SET consumed_at = :now ADD version :one",
+                "ExpressionAttributeValues": {":now": milliseconds(now), ":one": 1},
+                "ConditionExpression": Attr("pk").exists() & Attr(IS_LEAVING).not_exists(),
+            },
+        )
+        return queue_of(item) if item else None
+
+    def forget(self, queue: DeclaredQueue) -> bool:
+        """Delete a record; say whether it was still as it was read."""
+        return _is_deleted(self.table, queue.place, queue.version)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoUsers:
+    """`Users` over the table `Exchanges`: an item for the record, and one that says whose a SenderId is."""
+
+    table: "Table"
+
+    def find(self, name: UserName) -> User | None:
+        """Return a user, or None."""
+        item = _read(self.table, user_key(name))
+        return user_of(item) if item else None
+
+    def every(self) -> Sequence[User]:
+        """Return all users, by name, as they were a moment ago."""
+        return [user_of(item) for item in _of_kind(self.table, USER)]
+
+    def of_sender(self, user_id: str) -> UserName | None:
+        """Return the user whom SQS calls so (SenderId up to the colon), or None."""
+        item = _read(self.table, sender_key(user_id))
+        return UserName(item["name"]) if item else None
+
+    def put(self, user: User) -> None:
+        """Store a user in the place of an older record; the older one's `user_id` is nobody's any more."""
+        found = self.find(user.name)
+        writes: list[TransactWriteItemTypeDef] = [
+            {"Put": {"TableName": self.table.name, "Item": item}}
+            for item in (user_item(user), sender_key(user.user_id) | {"name": user.name})
+        ]
+        if found is not None and found.user_id != user.user_id:
+            writes.append({"Delete": {"TableName": self.table.name, "Key": sender_key(found.user_id)}})
+        transacted(self.table, writes)
+
+    def remove(self, name: UserName) -> None:
+        """Forget a user; one that is gone already is fine."""
+        found = self.find(name)
+        if found is not None:
+            keys = (user_key(name), sender_key(found.user_id))
+            transacted(self.table, [{"Delete": {"TableName": self.table.name, "Key": key}} for key in keys])
+
+
+def _read(table: "Table", key: Item) -> Item | None:
+    return table.get_item(Key=key, ConsistentRead=True).get("Item")
+
+
+def _of_kind(table: "Table", kind: str) -> list[Item]:
+    query: Mapping[str, object] = {"IndexName": BY_KIND_INDEX, "KeyConditionExpression": Key("kind").eq(kind)}
+    return list(every_item(table.query, query))
+
+
+def _replaces(table: "Table", item: Item, version: int) -> bool:
+    return succeeds(lambda: table.put_item(Item=item, ConditionExpression=Attr("version").eq(version)))
+
+
+def _is_deleted(table: "Table", place: Place, version: int) -> bool:
+    is_as_read = Attr("version").eq(version)
+    return succeeds(lambda: table.delete_item(Key=record_key(place), ConditionExpression=is_as_read))

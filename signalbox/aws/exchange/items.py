@@ -1,0 +1,246 @@
+"""Items of the table of exchanges: their keys, and records to items and back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import (
+    Bound,
+    DeclaredQueue,
+    Exchange,
+    Kind,
+    LiveSettings,
+    Minute,
+    OrderBy,
+    Place,
+    QueueSettings,
+    Retention,
+    User,
+)
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+
+BY_KIND_INDEX = "by_kind"
+USER = "user"
+BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
+HEAD_KEY = "key#"
+IS_LEAVING = "is_leaving"  # only there when it is so
+
+
+def partition(place: Place) -> str:
+    """Return the partition of all that is kept of an exchange or a queue."""
+    return f"{place.kind}#{place.name}"
+
+
+def record_key(place: Place) -> Item:
+    """Return the key of the record of an exchange or a queue."""
+    return {"pk": partition(place), "sk": str(place.kind)}
+
+
+def user_key(name: UserName) -> Item:
+    """Return the key of a user's record."""
+    return {"pk": f"{USER}#{name}", "sk": USER}
+
+
+def sender_key(user_id: str) -> Item:
+    """Return the key of what says whose a SenderId is."""
+    return {"pk": f"sender#{user_id}", "sk": "sender"}
+
+
+def binding_key(bound: Bound) -> Item:
+    """Return the key of a binding, which is read with its exchange, or with all that begin with the same word."""
+    # No name has a line feed, so that no two bindings meet in one key; a name may have a `#`, and so may a pattern.
+    sort_key = f"{first_word_key(bound.pattern.words)}{bound.target.kind}#{bound.target.name}\n{bound.pattern}"
+    return {"pk": partition(Place(Kind.EXCHANGE, bound.exchange)), "sk": sort_key}
+
+
+def first_word_key(words: Sequence[str]) -> str:
+    """Return how the sort keys of the bindings begin whose patterns begin with the first of these words."""
+    # A word may have a line feed, but what is in its place only brings more bindings than those that were meant.
+    return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
+
+
+def back_reference_key(bound: Bound) -> Item:
+    """Return the key of the same binding as it is read with its target."""
+    return {"pk": partition(bound.target), "sk": f"{BACK_REFERENCE}{bound.exchange}#{bound.pattern}"}
+
+
+def minute_key(begins_at: datetime) -> str:
+    """Return the sort key of what is counted in the minute of a moment; the digits stay as many until 2160."""
+    return f"{MINUTE}{int(begins_at.timestamp()) // 60}"
+
+
+def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
+    """Return where the head of a routing key stands."""
+    return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
+
+
+def exchange_item(exchange: Exchange) -> Item:
+    """Return the item of an exchange's record."""
+    told = {
+        "kind": str(Kind.EXCHANGE),
+        "name": exchange.name,
+        "alternate": exchange.alternate,
+        "created_by": exchange.created_by,
+        "created_at": milliseconds(exchange.created_at),
+        IS_LEAVING: exchange.is_leaving or None,
+        "version": exchange.version,
+        "live": None if exchange.live is None else _live_item(exchange.live),
+    }
+    return record_key(exchange.place) | _there(told)
+
+
+def exchange_of(item: Item) -> Exchange:
+    """Return the exchange of an item."""
+    return Exchange(
+        name=ExchangeName(item["name"]),
+        created_by=item.get("created_by"),
+        created_at=moment(item["created_at"]),
+        alternate=item.get("alternate"),
+        is_leaving=item.get(IS_LEAVING, False),
+        version=int(item["version"]),
+        live=_live_of(item["live"]) if "live" in item else None,
+    )
+
+
+def queue_item(queue: DeclaredQueue) -> Item:
+    """Return the item of a queue's record."""
+    settings = queue.settings
+    told = {
+        "kind": str(Kind.QUEUE),
+        "name": queue.name,
+        "owner": queue.owner,
+        "created_at": milliseconds(queue.created_at),
+        "declared_at": milliseconds(queue.declared_at),
+        "consumed_at": None if queue.consumed_at is None else milliseconds(queue.consumed_at),
+        "expires_seconds": _seconds(settings.expires),
+        "message_ttl_seconds": _seconds(settings.message_ttl),
+        "prefetch": settings.prefetch,
+        "maximum_receives": settings.maximum_receives,
+        IS_LEAVING: queue.is_leaving or None,
+        "version": queue.version,
+    }
+    return record_key(queue.place) | _there(told)
+
+
+def queue_of(item: Item) -> DeclaredQueue:
+    """Return the queue of an item."""
+    consumed_at = item.get("consumed_at")
+    return DeclaredQueue(
+        name=DeclaredName(item["name"]),
+        owner=item.get("owner"),
+        created_at=moment(item["created_at"]),
+        declared_at=moment(item["declared_at"]),
+        consumed_at=None if consumed_at is None else moment(consumed_at),
+        settings=QueueSettings(
+            expires=_duration(item.get("expires_seconds")),
+            message_ttl=_duration(item.get("message_ttl_seconds")),
+            prefetch=int(item["prefetch"]),
+            maximum_receives=int(item["maximum_receives"]),
+        ),
+        is_leaving=item.get(IS_LEAVING, False),
+        version=int(item["version"]),
+    )
+
+
+def bound_items(bound: Bound) -> Iterable[Item]:
+    """Return the two items of a binding."""
+    told = {
+        "exchange": bound.exchange,
+        "target": bound.target.name,
+        "target_kind": str(bound.target.kind),
+        "pattern": str(bound.pattern),
+    }
+    return binding_key(bound) | told, back_reference_key(bound) | told
+
+
+def bound_of(item: Item) -> Bound:
+    """Return the binding of either of its items."""
+    target = Place(Kind(item["target_kind"]), item["target"])
+    # What could be bound once still routes, whatever may be bound now.
+    return Bound(ExchangeName(item["exchange"]), target, Pattern.stored(item["pattern"]))
+
+
+def user_item(user: User) -> Item:
+    """Return the item of a user's record."""
+    told = {
+        "kind": USER,
+        "name": user.name,
+        "role": str(user.role),
+        "ownership": str(user.ownership),
+        "created_at": milliseconds(user.created_at),
+        "user_id": user.user_id,
+    }
+    return user_key(user.name) | told
+
+
+def user_of(item: Item) -> User:
+    """Return the user of an item."""
+    return User(
+        name=UserName(item["name"]),
+        role=Role(item["role"]),
+        ownership=Ownership(item["ownership"]),
+        created_at=moment(item["created_at"]),
+        user_id=item["user_id"],
+    )
+
+
+def minute_of(item: Item) -> Minute:
+    """Return what an item counts; what nothing was added to is zero."""
+    last_at = item.get("last_at")
+    counts = {name: int(item.get(name, 0)) for name in COUNTS}
+    return Minute(
+        begins_at=moment(Decimal(item["sk"].removeprefix(MINUTE)) * 60_000),
+        size_bytes=int(item.get("bytes", 0)),
+        last_at=None if last_at is None else moment(last_at),
+        **counts,
+    )
+
+
+COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "dead", "redelivered")
+
+
+def _live_item(live: LiveSettings) -> Item:
+    told = {
+        "order_by": str(live.order_by),
+        "anonymous": live.anonymous,
+        "retention": _retention_item(live.retention),
+        # No map, since the empty prefix is one, too, and DynamoDB takes no empty name.
+        "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
+    }
+    return _there(told)
+
+
+def _live_of(item: Mapping[str, Any]) -> LiveSettings:
+    return LiveSettings(
+        order_by=OrderBy(item["order_by"]),
+        anonymous=item.get("anonymous"),
+        retention=_retention_of(item["retention"]),
+        rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
+    )
+
+
+def _retention_item(retention: Retention) -> Item:
+    return _there({"count": retention.count, "age_seconds": _seconds(retention.age)})
+
+
+def _retention_of(item: Mapping[str, Any]) -> Retention:
+    count = item.get("count")
+    return Retention(None if count is None else int(count), _duration(item.get("age_seconds")))
+
+
+def _there(told: Item) -> Item:
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _seconds(duration: timedelta | None) -> Decimal | None:
+    return None if duration is None else Decimal(str(duration.total_seconds()))
+
+
+def _duration(seconds: Decimal | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=float(seconds))

@@ -1,0 +1,105 @@
+"""The control queues of users: like the administrators', but for the name, which says who asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from signalbox.aws.exchange.policy import ExchangePlace
+from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.managed_queues import OwnQueues
+from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
+from signalbox.sarracenia.rights.names import UserName
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
+TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
+    "VisibilityTimeout",
+    "MessageRetentionPeriod",
+    "RedrivePolicy",
+    "KmsDataKeyReusePeriodSeconds",
+    KEY,
+)
+
+
+class NotRead(RejectedError):
+    """Raised when no function reads the administrators' control queue, so that none would read a user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserControlQueues:
+    """Makes a user's control queue and what reads it, and takes both away."""
+
+    sqs: "SQSClient"
+    functions: "LambdaClient"
+    administrators_url: str
+    prefix: str
+
+    @property
+    def names(self) -> StageNames:
+        """Return what things are called on the stage."""
+        return StageNames(self.administrators_url.rpartition("/")[2].removesuffix(CONTROL_MARK), self.prefix)
+
+    def place(self) -> ExchangePlace:
+        """Return where the stage's exchange is. Raises `EffectRefused` and `EffectFailed`."""
+        attributes = self._attributes()
+        return ExchangePlace(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
+
+    def make(self, user: UserName, tags: Mapping[str, str]) -> None:
+        """Make a user's control queue, or what is missing of it. Raises `RejectedError` and `UnavailableError`."""
+        attributes, name = self._attributes(), self.names.control_queue(user)
+        like = self._reader(attributes["QueueArn"])
+        taken_over = {str(one): attributes[one] for one in TAKEN_OVER if one in attributes}
+        self._queues(attributes["QueueArn"]).make(name, taken_over, tags)
+        mappings = self._mappings(attributes["QueueArn"], like, tags)
+        if all(mapping["State"] == DELETING for mapping in mappings.of(name)):
+            mappings.create(name)
+
+    def remove(self, user: UserName) -> None:
+        """Take a user's control queue away; what is gone already is fine.
+
+        Raises `RejectedError` and `UnavailableError`.
+        """
+        arn, name = self._attributes()["QueueArn"], self.names.control_queue(user)
+        # What reads it goes first: a mapping without its queue is found by nobody.
+        self._mappings(arn, self._reader(arn), {}).remove(name)
+        self._queues(arn).delete(name)
+
+    def _attributes(self) -> Mapping[str, str]:
+        with effect("the administrators' control queue"):
+            told = self.sqs.get_queue_attributes(
+                QueueUrl=self.administrators_url, AttributeNames=["QueueArn", *TAKEN_OVER]
+            )
+        return {str(name): value for name, value in told["Attributes"].items()}
+
+    def _reader(self, arn: str) -> "EventSourceMappingConfigurationTypeDef":
+        with look("event source mapping of the administrators' control queue"):
+            found = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
+        if not found:
+            raise NotRead(f"no function reads the control queue {self.administrators_url}")
+        return found[0]
+
+    def _queues(self, arn: str) -> OwnQueues:
+        return OwnQueues(self.sqs, self.administrators_url.rpartition("/")[0] + "/", _prefix(arn))
+
+    def _mappings(
+        self, arn: str, like: "EventSourceMappingConfigurationTypeDef", tags: Mapping[str, str]
+    ) -> EventSourceMappings:
+        return EventSourceMappings(
+            self.functions,
+            like["FunctionArn"],
+            _prefix(arn),
+            like["ScalingConfig"]["MaximumConcurrency"],
+            tags,
+            batch_size=like["BatchSize"],
+        )
+
+
+def _prefix(arn: str) -> str:
+    return arn.rpartition(":")[0] + ":"

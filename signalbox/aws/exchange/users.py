@@ -1,0 +1,137 @@
+"""Users of the exchange: an identity of IAM each, and the control queue by which the stage knows who asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from signalbox.aws.exchange.policy import policy_text, user_policy
+from signalbox.aws.exchange.user_control_queues import UserControlQueues
+from signalbox.aws.shared.errors import effect
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.events import CAPABILITY
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+
+if TYPE_CHECKING:
+    import boto3
+    from mypy_boto3_iam.client import IAMClient
+
+USER_TAG = "signalbox:user"
+PATH, POLICY = "/signalbox/", "exchange"
+KEYS_KEPT = 1  # of the two that IAM allows a user, so that there is room for a new one
+
+
+class UserTaken(RejectedError):
+    """Raised when the account has an identity of a user's name that is not this stage's."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """A key with which a user calls AWS; IAM tells the secret this once."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeUsers:
+    """Makes users and takes them away, with an administrator's credentials: no function may touch IAM.
+
+    Whatever was begun and not finished is finished by asking again.
+    """
+
+    iam: "IAMClient"
+    control_queues: UserControlQueues
+
+    @classmethod
+    def of(cls, session: "boto3.Session", outputs: Mapping[str, str]) -> "ExchangeUsers":
+        """Return the users of a deployed stage."""
+        url, prefix = outputs["ExchangeControlQueueUrl"], outputs.get("ExchangePrefix", "")
+        queues = UserControlQueues(session.client("sqs"), session.client("lambda"), url, prefix)
+        return cls(session.client("iam"), queues)
+
+    def make(self, name: UserName, role: Role, ownership: Ownership) -> str:
+        """Make a user without a key, or give one another role; return the id by which SQS tells senders.
+
+        Raises `RejectedError` and `UnavailableError`.
+        """
+        self.control_queues.names.check_user(name)
+        place = self.control_queues.place()
+        policy = policy_text(user_policy(name, role, ownership, place))
+        user_id = self._identity(name)
+        with effect(_subject(name)):
+            self.iam.put_user_policy(UserName=self._iam_name(name), PolicyName=POLICY, PolicyDocument=policy)
+        self.control_queues.make(name, self._tags(name))
+        return user_id
+
+    def new_key(self, name: UserName) -> AccessKey:
+        """Return a new key; the one before it works until the next, since programs are told of keys one by one.
+
+        Raises `RejectedError` and `UnavailableError`.
+        """
+        user = self._iam_name(name)
+        with effect(_subject(name)):
+            known = self.iam.list_access_keys(UserName=user)["AccessKeyMetadata"]
+            newest_first = sorted(known, key=lambda key: key["CreateDate"], reverse=True)
+            for key in newest_first[KEYS_KEPT:]:
+                self.iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
+            made = self.iam.create_access_key(UserName=user)["AccessKey"]
+        return AccessKey(made["AccessKeyId"], made["SecretAccessKey"])
+
+    def has_key(self, name: UserName) -> bool:
+        """Say whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
+        with effect(_subject(name)):
+            return bool(self.iam.list_access_keys(UserName=self._iam_name(name))["AccessKeyMetadata"])
+
+    def remove(self, name: UserName) -> None:
+        """Take a user away; what the user declared stays, and what is gone already is fine.
+
+        Raises `RejectedError` and `UnavailableError`.
+        """
+        user = self._iam_name(name)
+        with effect(_subject(name)):
+            if self._user_id(name) is not None:
+                self._remove(user)
+        self.control_queues.remove(name)
+
+    def _remove(self, user: str) -> None:
+        for key in self.iam.list_access_keys(UserName=user)["AccessKeyMetadata"]:
+            self.iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
+        for policy in self.iam.list_user_policies(UserName=user)["PolicyNames"]:
+            self.iam.delete_user_policy(UserName=user, PolicyName=policy)
+        self.iam.delete_user(UserName=user)
+
+    def _identity(self, name: UserName) -> str:
+        with effect(_subject(name)):
+            found = self._user_id(name)
+            if found is not None:
+                return found
+            tags = self._tags(name).items()
+            made = self.iam.create_user(
+                UserName=self._iam_name(name), Path=PATH, Tags=[{"Key": key, "Value": value} for key, value in tags]
+            )
+        return made["User"]["UserId"]
+
+    def _user_id(self, name: UserName) -> str | None:
+        """Return the id of a user's identity, or None. Raises `UserTaken`."""
+        user = self._iam_name(name)
+        try:
+            found = self.iam.get_user(UserName=user)["User"]["UserId"]
+        except self.iam.exceptions.NoSuchEntityException:
+            return None
+        tags = {tag["Key"]: tag["Value"] for tag in self.iam.list_user_tags(UserName=user)["Tags"]}
+        if not self._tags(name).items() <= tags.items():
+            raise UserTaken(f"the account has an IAM user {user!r} that is not user {name!r} of this stage")
+        return found
+
+    def _iam_name(self, name: UserName) -> str:
+        # Neither has an underscore, so no two of them meet in one name; it has 63 of IAM's 64 characters at most.
+        return f"{self.control_queues.names.stage}_{name}"
+
+    def _tags(self, name: UserName) -> dict[str, str]:
+        return {STAGE_TAG: self.control_queues.names.stage, CAPABILITY_TAG: CAPABILITY, USER_TAG: name}
+
+
+def _subject(name: UserName) -> str:
+    return f"user {name!r}"

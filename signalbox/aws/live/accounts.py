@@ -1,0 +1,79 @@
+"""How users stand in realms: the exchange and the user of one table, grants and secrets of the other, in one read."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr
+
+from signalbox.aws.exchange.items import exchange_of, record_key, user_key, user_of
+from signalbox.aws.live.account_items import credentials_of, grants_of
+from signalbox.aws.live.items import failures_key, grants_key, secret_key
+from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
+from signalbox.exchange.model.records import Kind, Place, User
+from signalbox.live.admin.grants import Rights
+from signalbox.live.session.ports import Standing
+from signalbox.live.session.state import Account
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+KEPT_FOR = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoAccounts:
+    """`Accounts` over the tables `Live` and `Exchanges`; who has no secret has one that nobody knows."""
+
+    live: "Table"
+    exchanges: "Table"
+    pepper: str
+
+    def standing(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> Standing:
+        """Return how a user, or nobody, stands in a realm."""
+        keys = {self.exchanges.name: [record_key(Place(Kind.EXCHANGE, realm))], self.live.name: []}
+        if user is not None:
+            keys[self.exchanges.name].append(user_key(user))
+            keys[self.live.name] += [grants_key(realm, user), secret_key(user), failures_key(user)]
+        found = items_of_tables(self.live.meta.client, keys)
+        by_kind = {item["sk"]: item for items in found.values() for item in items}
+        exchange = exchange_of(by_kind["exchange"]) if "exchange" in by_kind else None
+        return Standing(
+            live=None if exchange is None or exchange.is_leaving else exchange.live,
+            account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
+            failures=_failures(by_kind.get("failures"), now),
+        )
+
+    def note_failure(self, user: UserName, *, now: datetime) -> None:
+        """Count a wrong secret in the minute of `now`, also for a user whom there is not."""
+        counted = succeeds(
+            lambda: self.live.update_item(
+                Key=failures_key(user),
+                UpdateExpression="ADD #count :one",
+                ExpressionAttributeNames={"#count": "count"},
+                ExpressionAttributeValues={":one": 1},
+                ConditionExpression=Attr("minute").eq(_minute(now)),
+            )
+        )
+        if not counted:
+            told = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
+            self.live.put_item(Item=failures_key(user) | told)
+
+    def _account(self, realm: ExchangeName, user: User, items: dict[str, Item]) -> Account:
+        rights = Rights.in_realm(
+            realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(items.get("grants"))
+        )
+        secret = items.get("secret")
+        credentials = credentials_of(secret) if secret else Credentials.pretended(user.name, pepper=self.pepper)
+        return Account(user.name, user.role, credentials, rights)
+
+
+def _failures(item: Item | None, now: datetime) -> int:
+    return int(item["count"]) if item is not None and item["minute"] == Decimal(_minute(now)) else 0
+
+
+def _minute(at: datetime) -> int:
+    return int(at.timestamp()) // 60

@@ -1,0 +1,136 @@
+"""How connections stand, as their writer reads it: three items of the table of live and two of that of exchanges.
+
+They are read at once. A reply costs two writes of the outbox, and an event none, unless it is of the past.
+"""
+
+import json
+import zlib
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from signalbox.aws.exchange.items import exchange_of, head_key, record_key, user_key, user_of
+from signalbox.aws.live.account_items import grants_of
+from signalbox.aws.live.items import grants_key, outbox_key, session_key
+from signalbox.aws.live.sessions import stored_of
+from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
+from signalbox.exchange.model.records import Kind, Place, User
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.grants import Rights
+from signalbox.live.outbox.decisions import Marks, Numbers, Outbox
+from signalbox.live.outbox.items import ItemId
+from signalbox.live.outbox.totals import Totals
+from signalbox.live.outbox.writer import Desk
+from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.wamp.messages import SubscriptionId
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a connection
+NO_RIGHTS = Rights(frozenset(), ())
+
+_Owner = tuple[ExchangeName, UserName]
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoDesks:
+    """`Desks`."""
+
+    live: "Table"
+    exchanges: "Table"
+
+    def read(self, connection: ConnectionId, *, belongs_to: _Owner | None) -> Desk:
+        """Return how a connection stands. Whose it is may be known before, and saves a read."""
+        found = self._found(connection, belongs_to)
+        session = stored_of(found["session"]).session if "session" in found else None
+        owner = _owner(session)
+        if owner is not None and owner != belongs_to:
+            return self.read(connection, belongs_to=owner)
+        exchange = exchange_of(found["exchange"]) if "exchange" in found else None
+        return Desk(
+            session=session,
+            outbox=outbox_of(found["outbox"]) if "outbox" in found else Outbox(),
+            rights=_rights(owner[0], found) if owner is not None and "user" in found else NO_RIGHTS,
+            live=None if exchange is None or exchange.is_leaving else exchange.live,
+        )
+
+    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+        """Keep what was posted."""
+        expires = {"expires_at": round((datetime.now(UTC) + KEPT_FOR).timestamp())}
+        self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox) | expires)
+
+    def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
+        """Return the number of a topic's newest event."""
+        found = items_of_tables(self.live.meta.client, {self.exchanges.name: [head_key(realm, topic)]})
+        return max((int(item.get("sequence", 0)) for item in found[self.exchanges.name]), default=0)
+
+    def _found(self, connection: ConnectionId, owner: _Owner | None) -> dict[str, Item]:
+        keys: dict[str, list[Item]] = {self.live.name: [session_key(connection), outbox_key(connection)]}
+        if owner is not None:
+            realm, user = owner
+            keys[self.live.name].append(grants_key(realm, user))
+            keys[self.exchanges.name] = [record_key(Place(Kind.EXCHANGE, realm)), user_key(user)]
+        found = items_of_tables(self.live.meta.client, keys)
+        return {item["sk"]: item for items in found.values() for item in items}
+
+
+def outbox_item(outbox: Outbox) -> Item:
+    """Return an outbox as it is stored; there may be a mark for each of thousands of topics."""
+    document = {
+        "subscribed": sorted(outbox.subscribed),
+        "begun": outbox.begun,
+        "done": list(outbox.done),
+        "awaited": {str(one): dict(numbers) for one, numbers in outbox.awaited.items()},
+        "caught_up_at": outbox.caught_up_at and milliseconds(outbox.caught_up_at),
+        "progress": outbox.progress,
+        "totals": _totals_document(outbox.totals),
+        "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.marks.items()},
+    }
+    return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
+
+
+def outbox_of(item: Item) -> Outbox:
+    """Return the outbox of an item."""
+    document = json.loads(zlib.decompress(bytes(item["document"])))
+    begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
+    return Outbox(
+        subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
+        begun=None if begun is None else ItemId(begun),
+        done=tuple(map(ItemId, document["done"])),
+        awaited={SubscriptionId(int(one)): _numbers(told) for one, told in document["awaited"].items()},
+        marks={
+            SubscriptionId(int(one)): Marks(moment(at), _numbers(told)) for one, (at, told) in document["marks"].items()
+        },
+        caught_up_at=None if caught_up_at is None else moment(caught_up_at),
+        progress=None if progress is None else (ItemId(progress[0]), progress[1]),
+        totals=_totals(document["totals"]),
+    )
+
+
+def _totals_document(totals: Totals) -> dict[str, object]:
+    noted_at = totals.noted_at and milliseconds(totals.noted_at)
+    return {**{one.name: getattr(totals, one.name) for one in fields(totals)}, "noted_at": noted_at}
+
+
+def _totals(told: dict[str, Any]) -> Totals:
+    noted_at = told["noted_at"]
+    return Totals(**{**told, "lags": tuple(told["lags"]), "noted_at": None if noted_at is None else moment(noted_at)})
+
+
+def _numbers(told: dict[str, int]) -> Numbers:
+    return {RoutingKey(topic): number for topic, number in told.items()}
+
+
+def _owner(session: Session | None) -> _Owner | None:
+    if session is None or session.realm is None or session.identity is None:
+        return None
+    return session.realm, UserName(session.identity.authid)
+
+
+def _rights(realm: ExchangeName, found: dict[str, Item]) -> Rights:
+    user: User = user_of(found["user"])
+    return Rights.in_realm(
+        realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(found.get("grants"))
+    )

@@ -1,0 +1,67 @@
+"""Connections as API Gateway has them: `@connections` posts to them, and closes them."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.live.outbox.ports import PostResult
+from signalbox.live.session.state import ConnectionId
+
+if TYPE_CHECKING:
+    from mypy_boto3_apigatewaymanagementapi.client import ApiGatewayManagementApiClient
+
+# Botocore itself would post a reply again of which nobody knows whether it was posted.
+ONCE = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=5)
+SEVERAL_TIMES = Config(retries={"total_max_attempts": 4, "mode": "standard"}, connect_timeout=3, read_timeout=5)
+ANSWERS: Mapping[str, PostResult] = {
+    "GoneException": PostResult.GONE,
+    "410": PostResult.GONE,
+    "LimitExceededException": PostResult.BUSY,
+    "429": PostResult.BUSY,
+    "PayloadTooLargeException": PostResult.TOO_LARGE,
+    "413": PostResult.TOO_LARGE,
+}
+SERVER_ERROR = 500
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiConnections:
+    """`Connections`; of the two clients, `once` never tries again."""
+
+    once: "ApiGatewayManagementApiClient"
+    several_times: "ApiGatewayManagementApiClient"
+
+    def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
+        """Post a message; one that is repeatable may come twice."""
+        client = self.several_times if is_repeatable else self.once
+        try:
+            client.post_to_connection(ConnectionId=connection, Data=text.encode(errors="surrogatepass"))
+        except ClientError as error:
+            return _result(error)
+        except BotoCoreError as error:
+            logger.warning("nobody knows whether something was posted: %s", type(error).__name__)
+            return PostResult.UNKNOWN
+        return PostResult.POSTED
+
+    def close(self, connection: ConnectionId) -> None:
+        """Close a connection; one that is closed already is fine."""
+        try:
+            self.several_times.delete_connection(ConnectionId=connection)
+        except ClientError as error:
+            if _result(error) is not PostResult.GONE:
+                raise
+
+
+def _result(error: ClientError) -> PostResult:
+    """Return what an answer means. Raises what is none of a connection's: a right that is missing, for example."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    known = ANSWERS.get(error.response["Error"]["Code"]) or ANSWERS.get(str(status))
+    if known is None and status < SERVER_ERROR:
+        raise error
+    return known or PostResult.UNKNOWN

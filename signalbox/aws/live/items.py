@@ -1,0 +1,150 @@
+"""Keys of the table `Live`: connections and sessions, grants and secrets, subscribers, and the logs of topics."""
+
+from datetime import datetime
+
+from signalbox.aws.shared.dynamodb import Item
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.messages import SessionId, SubscriptionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+# Neither exchanges nor users have a `#` in their names, so no two partitions meet; a topic is the rest of a key.
+SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
+SUBSCRIBER, CHUNK = "at#", "changes#"
+ALL_PATTERNS = "*"
+
+
+def session_key(connection: ConnectionId) -> Item:
+    """Return the key of a connection's session."""
+    return {"pk": f"connection#{connection}", "sk": SESSION}
+
+
+def outbox_key(connection: ConnectionId) -> Item:
+    """Return the key of what was posted to a connection; it has the partition of its session."""
+    return {"pk": f"connection#{connection}", "sk": OUTBOX}
+
+
+def realm_partition(realm: ExchangeName) -> str:
+    """Return the partition of the sessions that have joined a realm."""
+    return f"realm#{realm}"
+
+
+def realm_session_key(realm: ExchangeName, session: SessionId) -> Item:
+    """Return the key of a session among those of its realm."""
+    return {"pk": realm_partition(realm), "sk": f"session#{number_key(session)}"}
+
+
+def user_sessions_partition(realm: ExchangeName, user: UserName) -> str:
+    """Return the partition of a user's sessions in a realm."""
+    return f"sessions#{realm}#{user}"
+
+
+def user_session_key(realm: ExchangeName, user: UserName, session: SessionId) -> Item:
+    """Return the key of a session among those of its user."""
+    return {"pk": user_sessions_partition(realm, user), "sk": number_key(session)}
+
+
+def grants_key(realm: ExchangeName, user: UserName) -> Item:
+    """Return the key of the grants that a user has in a realm."""
+    return {"pk": f"grants#{realm}#{user}", "sk": GRANTS}
+
+
+def secret_key(user: UserName) -> Item:
+    """Return the key of what a user's secret is compared with."""
+    return {"pk": f"secret#{user}", "sk": SECRET}
+
+
+def failures_key(user: UserName) -> Item:
+    """Return the key of how often a wrong secret was given for a user lately."""
+    return {"pk": f"secret#{user}", "sk": FAILURES}
+
+
+def bucket(realm: ExchangeName, pattern: TopicPattern) -> str:
+    """Return the partition of the subscribers that a router reads together with those of a pattern."""
+    return topic_bucket(realm, RoutingKey(pattern.uri)) if pattern.match is Match.EXACT else pattern_bucket(realm)
+
+
+def topic_bucket(realm: ExchangeName, topic: RoutingKey) -> str:
+    """Return the partition of the exact subscriptions of a topic."""
+    return f"bucket#{realm}#={topic}"
+
+
+def pattern_bucket(realm: ExchangeName) -> str:
+    """Return the partition of all prefixes and wildcards of a realm."""
+    return f"bucket#{realm}#{ALL_PATTERNS}"
+
+
+def bucket_version_key(partition: str) -> Item:
+    """Return the key of the version of a partition of subscribers, which each change of them raises."""
+    return {"pk": partition, "sk": VERSION}
+
+
+def chunk_key(partition: str, *, first: int, last: int) -> Item:
+    """Return the key of changes of a partition of subscribers that its version has no more, by their numbers."""
+    return {"pk": partition, "sk": f"{CHUNK}{number_key(last)}#{number_key(first)}"}
+
+
+def chunks_between(numbers: range) -> tuple[str, str]:
+    """Return the sort keys between which those chunks are whose last change has one of these numbers."""
+    return f"{CHUNK}{number_key(numbers.start)}", f"{CHUNK}{number_key(numbers.stop)}"
+
+
+def subscriber_key(realm: ExchangeName, pattern: TopicPattern, connection: ConnectionId) -> Item:
+    """Return the key of a connection's subscription."""
+    return {"pk": bucket(realm, pattern), "sk": f"{SUBSCRIBER}{connection}#{pattern_number(pattern)}"}
+
+
+def log_partition(realm: ExchangeName, topic: RoutingKey) -> str:
+    """Return the partition of a topic's events."""
+    return f"log#{realm}#{topic}"
+
+
+def log_key(realm: ExchangeName, topic: RoutingKey, sequence: int) -> Item:
+    """Return the key of an event, by its number in its topic."""
+    return {"pk": log_partition(realm, topic), "sk": number_key(sequence)}
+
+
+def topics_partition(realm: ExchangeName) -> str:
+    """Return the partition of the topics of a realm that have events; sort keys are the topics themselves."""
+    return f"topics#{realm}"
+
+
+def retained_partition(realm: ExchangeName, *, for_everybody: bool) -> str:
+    """Return the partition of each topic's latest retained event: of all, and beside it of those that are for some."""
+    return f"retained#{realm}" if for_everybody else f"retained-for-some#{realm}"
+
+
+def topic_sort_key(topic: RoutingKey) -> str:
+    """Return how a topic stands in a partition of topics: a sort key cannot be empty, and so begins with a dot."""
+    return f".{topic}"
+
+
+def topic_of(item: Item) -> RoutingKey:
+    """Return the topic of an item in a partition of topics."""
+    return RoutingKey(item["sk"][1:])
+
+
+def number_key(number: SessionId | SubscriptionId | int) -> str:
+    """Return a number as a sort key: as many digits as the largest id has, so that they sort as numbers do."""
+    return f"{number:016d}"
+
+
+def pattern_number(pattern: TopicPattern) -> str:
+    """Return the id of a pattern as part of a sort key."""
+    return number_key(pattern.subscription_id)
+
+
+def opened_partition(at: datetime) -> str:
+    """Return the partition of the connections that were opened in the minute of a moment, and have not ended."""
+    return f"opened#{int(at.timestamp()) // 60}"
+
+
+def opened_key(connection: ConnectionId, at: datetime) -> Item:
+    """Return the key of a connection among those."""
+    return {"pk": opened_partition(at), "sk": connection}
+
+
+def second_key(at: datetime) -> Item:
+    """Return the key of what is counted in the second of a moment."""
+    return {"pk": f"second#{int(at.timestamp())}", "sk": "connections"}

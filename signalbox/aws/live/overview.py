@@ -1,0 +1,112 @@
+"""What the live page shows beside events, as DynamoDB and S3 have it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.aws.exchange.counters import DynamoCounters
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.splitting.splits import DynamoSplits
+from signalbox.errors import UnavailableError
+from signalbox.exchange.control.summary import Counted
+from signalbox.exchange.control.summary import glance as exchange_glance
+from signalbox.live.procedures.overview import Part, Picture, PictureName
+from signalbox.rendezvous.reporting.statistics import DayStatistics
+from signalbox.rendezvous.reporting.summary import glance as rendezvous_glance
+from signalbox.splitting.control.summary import glance as splits_glance
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_s3.client import S3Client
+
+REPORTS = "reports/"
+SUFFIX = ".svg"
+RECENT = timedelta(minutes=5)
+
+Told = TypeVar("Told")
+
+
+class NotToBeHad(UnavailableError):
+    """Raised when AWS does not tell a part of the overview or the reports; the text has AWS's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The tables that the overview is read from."""
+
+    rendezvous: "Table"
+    splits: "Table"
+    exchanges: "Table"
+
+    def parts(self) -> Mapping[str, Part]:
+        """Return the parts of the overview by their names."""
+        return {
+            "rendezvous": _translated(self._rendezvous),
+            "splits": _translated(self._splits),
+            "exchanges": _translated(self._exchanges),
+        }
+
+    def _rendezvous(self, now: datetime) -> object:
+        day = now.date()
+        return rendezvous_glance(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
+
+    def _splits(self, _now: datetime) -> object:
+        return splits_glance(DynamoSplits(self.splits).every())
+
+    def _exchanges(self, now: datetime) -> object:
+        counters = DynamoCounters(self.exchanges)
+        every = DynamoExchanges(self.exchanges).every()
+        return [exchange_glance(Counted(one, counters.since(one.place, now - RECENT))) for one in every]
+
+
+@dataclass(frozen=True, slots=True)
+class S3Pictures:
+    """`Pictures`: the objects below `reports/` whose names end with `.svg`."""
+
+    client: "S3Client"
+    bucket: str
+
+    def every(self) -> Sequence[Picture]:
+        """Return all pictures. Raises `NotToBeHad`."""
+        return _translated(self._listed)()
+
+    def find(self, name: PictureName) -> str | None:
+        """Return a picture, or None. Raises `NotToBeHad`."""
+        if not name.endswith(SUFFIX):
+            return None  # the reports' tables and texts lie beside them, and are not shown
+        return _translated(self._read)(name)
+
+    def _listed(self) -> list[Picture]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=REPORTS)
+        return [
+            Picture(PictureName(found["Key"].removeprefix(REPORTS)), found["LastModified"])
+            for page in pages
+            for found in page.get("Contents", ())
+            if found["Key"].endswith(SUFFIX)
+        ]
+
+    def _read(self, name: PictureName) -> str | None:
+        try:
+            return self.client.get_object(Bucket=self.bucket, Key=REPORTS + name)["Body"].read().decode()
+        except self.client.exceptions.NoSuchKey:
+            return None
+
+
+def _translated(read: Callable[..., Told]) -> Callable[..., Told]:
+    """Return a function that raises our error in the place of AWS's."""
+
+    @wraps(read)
+    def reading(*given: object) -> Told:
+        try:
+            return read(*given)
+        except ClientError as error:
+            raise NotToBeHad(f"AWS answered {error.response['Error']['Code']}") from error
+        except BotoCoreError as error:
+            raise NotToBeHad(f"AWS cannot be asked: {type(error).__name__}") from error
+
+    return reading

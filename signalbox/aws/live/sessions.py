@@ -1,0 +1,182 @@
+"""Sessions in the table `Live`: a record for each connection, who has joined which realm, and how many come a second.
+
+What a frame costs, in request units: a read and a write for each KB of the record, which is compressed, and for what it
+wants a read of four items (`live_accounts`). A connection costs two writes when it comes and one when it goes, with a
+session two more each.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr, Key
+
+from signalbox.aws.exchange.routing import every_key
+from signalbox.aws.live.items import (
+    SESSION,
+    opened_key,
+    opened_partition,
+    realm_partition,
+    realm_session_key,
+    second_key,
+    session_key,
+    user_session_key,
+    user_sessions_partition,
+)
+from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, transacted
+from signalbox.live.session.effect_executor import KEPT_FOR
+from signalbox.live.session.ports import Member, Stored
+from signalbox.live.session.records import session_document, session_of
+from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.messages import SessionId
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+# API Gateway ends a connection after two hours; a sweep comes every few minutes.
+OVERDUE_AFTER = timedelta(hours=2, minutes=5)
+LOOKED_FOR = timedelta(minutes=20)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoSessions:
+    """`Sessions`."""
+
+    table: "Table"
+
+    def open(self, session: Session) -> bool:
+        """Store the record of a new connection; say whether there was none."""
+        expires_at = _seconds(session.opened_at + OVERDUE_AFTER + LOOKED_FOR)
+        item = opened_key(session.connection, session.opened_at) | {"expires_at": expires_at}
+        name, record = self.table.name, _item(session, version=1)
+        held = transacted(
+            self.table,
+            [
+                {"Put": {"TableName": name, "Item": record, "ConditionExpression": "attribute_not_exists(pk)"}},
+                {"Put": {"TableName": name, "Item": item}},
+            ],
+        )
+        return all(held)
+
+    def find(self, connection: ConnectionId) -> Stored | None:
+        """Return a record, or None."""
+        item = self.table.get_item(Key=session_key(connection), ConsistentRead=True).get("Item")
+        return None if item is None else stored_of(item)
+
+    def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
+        """Return those of the sessions that are there."""
+        return [stored_of(item).session for item in every_key(self.table, [session_key(one) for one in connections])]
+
+    def save(self, session: Session, *, replacing: Stored) -> Stored | None:
+        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        saved = Stored(session, replacing.version + 1)
+        item, is_as_read = _item(session, version=saved.version), Attr("version").eq(replacing.version)
+        return saved if succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_as_read)) else None
+
+    def close(self, session: Session) -> None:
+        """Note that a session has ended, so that it is never overdue; doing it twice is fine."""
+        self.table.delete_item(Key=opened_key(session.connection, session.opened_at))
+
+    def overdue(self, *, now: datetime) -> Iterator[ConnectionId]:
+        """Return the connections that must be gone by their age, and of which nobody has said so."""
+        for minutes in range(LOOKED_FOR // MINUTE):
+            condition = Key("pk").eq(opened_partition(now - OVERDUE_AFTER - minutes * MINUTE))
+            query = {"KeyConditionExpression": condition, "ConsistentRead": True}
+            yield from (ConnectionId(item["sk"]) for item in every_item(self.table.query, query))
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRoster:
+    """`Roster`: an item among those of the realm, and one among those of the user."""
+
+    table: "Table"
+
+    def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
+        """Add a session, which may be forgotten after `expires_at`; doing it twice is fine."""
+        listener = member.listener
+        told = {
+            "connection": member.connection,
+            "session": listener.session,
+            "authid": listener.authid,
+            "authrole": listener.authrole,
+            "joined_at": milliseconds(member.joined_at),
+            "expires_at": _seconds(expires_at),
+        }
+        keys = _keys(realm, listener)
+        transacted(self.table, [{"Put": {"TableName": self.table.name, "Item": key | told}} for key in keys])
+
+    def leave(self, realm: ExchangeName, listener: Listener) -> None:
+        """Take a session away; one that is gone already is fine."""
+        keys = _keys(realm, listener)
+        transacted(self.table, [{"Delete": {"TableName": self.table.name, "Key": key}} for key in keys])
+
+    def find(self, realm: ExchangeName, session: SessionId) -> Member | None:
+        """Return a session, or None."""
+        item = self.table.get_item(Key=realm_session_key(realm, session), ConsistentRead=True).get("Item")
+        return None if item is None else _member(item)
+
+    def every(self, realm: ExchangeName) -> Sequence[Member]:
+        """Return all sessions of a realm, by id."""
+        condition = Key("pk").eq(realm_partition(realm)) & Key("sk").begins_with(SESSION)
+        return [_member(item) for item in self._items(condition)]
+
+    def of_user(self, realm: ExchangeName, user: UserName) -> Sequence[ConnectionId]:
+        """Return the connections of a user's sessions in a realm."""
+        items = self._items(Key("pk").eq(user_sessions_partition(realm, user)))
+        return [ConnectionId(item["connection"]) for item in items]
+
+    def _items(self, condition: object) -> Iterator[Item]:
+        return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoThrottle:
+    """`Throttle`: an item for each second."""
+
+    table: "Table"
+
+    def count(self, *, now: datetime) -> int:
+        """Count one more in the second of `now`, and return how many those are."""
+        updated = self.table.update_item(
+            Key=second_key(now),
+            UpdateExpression="SET expires_at = :expires_at ADD #count :one",
+            ExpressionAttributeNames={"#count": "count"},
+            ExpressionAttributeValues={":expires_at": _seconds(now + MINUTE), ":one": 1},
+            ReturnValues="UPDATED_NEW",
+        )
+        return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was written
+
+
+def stored_of(item: Item) -> Stored:
+    """Return the session of an item."""
+    document = json.loads(zlib.decompress(bytes(item["document"])))
+    return Stored(session_of(document), int(item["version"]))
+
+
+def _item(session: Session, *, version: int) -> Item:
+    text = json.dumps(session_document(session), separators=(",", ":"))
+    return session_key(session.connection) | {
+        "document": zlib.compress(text.encode(), level=1),
+        "version": version,
+        "expires_at": _seconds(session.opened_at + KEPT_FOR),
+    }
+
+
+def _keys(realm: ExchangeName, listener: Listener) -> tuple[Item, Item]:
+    by_user = user_session_key(realm, UserName(listener.authid), listener.session)
+    return realm_session_key(realm, listener.session), by_user
+
+
+def _member(item: Item) -> Member:
+    listener = Listener(SessionId(int(item["session"])), item["authid"], item["authrole"])
+    return Member(ConnectionId(item["connection"]), listener, moment(item["joined_at"]))
+
+
+def _seconds(at: datetime) -> int:
+    return round(at.timestamp())

@@ -1,0 +1,205 @@
+"""The table of rendezvous: each transition of `signalbox.rendezvous.rules.states` as one conditional write.
+
+The conditions say in DynamoDB's language what `is_claimable`, `is_answerable` and `TRANSITIONS` say in Python; one
+test suite holds this adapter and the in-memory one to the same behaviour.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr, ConditionBase, Key
+
+from signalbox.aws.shared.dynamodb import Item, milliseconds, moment, succeeds, updated, updated_or_there
+from signalbox.queues import QueueUrl
+from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
+from signalbox.rendezvous.rules.states import (
+    OPEN_STATES,
+    Claim,
+    Claimant,
+    ClientId,
+    Method,
+    Pool,
+    ProxySessionId,
+    Rendezvous,
+    State,
+    waiting_pool,
+)
+from signalbox.rendezvous.wire.nat import Nat
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+OPEN_OFFERS_INDEX = "open_offers"
+# What the index has of an offer beside its keys: enough to choose by, and so little that it costs one write unit.
+LISTED = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
+# So many offers a look: more than one, since the first may go to another proxy between the look and the claim.
+PAGE_SIZE = 25
+# Long enough to recognise every late copy of an offer: the broker queue keeps none for longer than its retention.
+KEPT_FOR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoOffers:
+    """`Offers` over the table `Rendezvous`."""
+
+    table: "Table"
+
+    def find(self, client_id: ClientId) -> Rendezvous | None:
+        """Return the newest record of a client, or None."""
+        item = self.table.get_item(Key=_key(client_id), ConsistentRead=True).get("Item")
+        return _record(item) if item else None
+
+    def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
+        """Store a new record unless another than `replacing` is there; say whether it was stored."""
+        condition: ConditionBase = Attr("pk").not_exists()
+        if replacing is not None:
+            # What is replaced is final, and nobody else has replaced it in the meantime.
+            condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
+        return succeeds(lambda: self.table.put_item(Item=_item(record), ConditionExpression=condition))
+
+    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
+        """Return some of the open offers in these pools whose `available_at` has come, oldest first."""
+        found = [record for pool in pools for record in self._available(pool, now)]
+        return sorted(found, key=lambda record: record.created_at)
+
+    def _available(self, pool: Pool, now: datetime) -> list[Rendezvous]:
+        page = self.table.query(
+            IndexName=OPEN_OFFERS_INDEX,
+            KeyConditionExpression=Key("pool").eq(pool) & Key("available_at").lte(milliseconds(now)),
+            Limit=PAGE_SIZE,
+        )
+        return [_record(item) for item in page["Items"]]
+
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+        """Match an offer until a moment, if it is to be had (`is_claimable`)."""
+        is_lent = Attr("state").eq(State.PENDING) & Attr("lent_to").eq(proxy.sid)
+        is_free = Attr("available_at").lte(milliseconds(now))
+        is_open = Attr("state").is_in(sorted(OPEN_STATES))
+        item, is_stored = updated_or_there(
+            self.table,
+            {
+                "Key": _key(client_id),
+                "UpdateExpression": "SET #state = :matched, sid = :sid, proxy_type = :type, available_at = :until "
+                "ADD matches :one",
+                "ConditionExpression": is_open & Attr("deadline").gt(milliseconds(now)) & (is_free | is_lent),
+                "ExpressionAttributeNames": {"#state": "state"},
+                "ExpressionAttributeValues": {
+                    ":matched": State.MATCHED,
+                    ":sid": proxy.sid,
+                    ":type": proxy.proxy_type,
+                    ":until": milliseconds(until),
+                    ":one": 1,
+                },
+            },
+        )
+        if item is None:
+            return Claim(None, is_stored)
+        self.table.put_item(Item=_match_item(proxy.sid, client_id, expires_at=item["expires_at"]))
+        return Claim(_record(item), is_stored)
+
+    def matched_by(self, sid: ProxySessionId) -> ClientId | None:
+        """Return the client that a proxy session was last matched with, or None."""
+        item = self.table.get_item(Key=_match_key(sid), ConsistentRead=True).get("Item")
+        return ClientId(str(item["client_id"])) if item else None
+
+    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+        """Answer an offer (`is_answerable`); return the record, or None when the answer is not wanted."""
+        is_mine = Attr("state").eq(State.MATCHED) & Attr("sid").eq(sid)
+        in_time = Attr("deadline").gt(milliseconds(now))
+        return self._finish(client_id, state=State.ANSWERED, reply=reply, condition=is_mine & in_time)
+
+    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+        """Move an open offer to a final state; return the record, or None when it was final already."""
+        is_open = Attr("state").is_in(sorted(OPEN_STATES))
+        return self._finish(client_id, state=state, reply=reply, condition=is_open)
+
+    def _finish(self, client_id: ClientId, *, state: State, reply: str, condition: ConditionBase) -> Rendezvous | None:
+        item = updated(
+            self.table,
+            {
+                "Key": _key(client_id),
+                # Without `pool` the item leaves the index of open offers; the offer itself has served its purpose.
+                "UpdateExpression": "SET #state = :final, reply = :reply REMOVE #pool, session_description",
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
+                "ExpressionAttributeValues": {":final": state, ":reply": reply},
+            },
+        )
+        return _record(item) if item else None
+
+    def renew(self, client_id: ClientId, *, receipt_handle: str) -> None:
+        """Remember the newest receipt handle of an open offer's message."""
+        succeeds(
+            lambda: self.table.update_item(
+                Key=_key(client_id),
+                UpdateExpression="SET receipt_handle = :handle",
+                ConditionExpression=Attr("state").is_in(sorted(OPEN_STATES)),
+                ExpressionAttributeValues={":handle": receipt_handle},
+            )
+        )
+
+
+def _key(client_id: ClientId) -> Item:
+    return {"pk": f"offer#{client_id}", "sk": "offer"}
+
+
+def _match_key(sid: ProxySessionId) -> Item:
+    return {"pk": f"proxy#{sid}", "sk": "proxy"}
+
+
+def _match_item(sid: ProxySessionId, client_id: ClientId, *, expires_at: object) -> Item:
+    return _match_key(sid) | {"client_id": client_id, "expires_at": expires_at}
+
+
+def _item(record: Rendezvous) -> Item:
+    item: Item = _key(record.client_id) | {
+        "client_id": record.client_id,
+        "method": record.method,
+        "state": record.state,
+        "created_at": milliseconds(record.created_at),
+        "available_at": milliseconds(record.available_at),
+        "deadline": milliseconds(record.deadline),
+        "nat": record.nat,
+        "relay_url": record.relay_url,
+        "country": record.country,
+        "offer_digest": record.offer_digest,
+        "message_id": record.message_id,
+        "receipt_handle": record.receipt_handle,
+        "queue_url": record.queue_url,
+        "lent_to": record.lent_to,
+        "sid": record.sid,
+        "proxy_type": record.proxy_type,
+        "matches": record.matches,
+        "reply": record.reply,
+        "expires_at": round((record.deadline + KEPT_FOR).timestamp()),
+    }
+    if record.state in OPEN_STATES:
+        item |= {"pool": waiting_pool(record.nat), "session_description": record.session_description}
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _record(item: Item) -> Rendezvous:
+    sid, lent_to, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
+    return Rendezvous(
+        client_id=ClientId(item["client_id"]),
+        method=Method(item["method"]),
+        state=State(item["state"]),
+        created_at=moment(item["created_at"]),
+        available_at=moment(item["available_at"]),
+        deadline=moment(item["deadline"]),
+        nat=Nat(item["nat"]),
+        session_description=item.get("session_description", ""),
+        relay_url=item.get("relay_url", ""),
+        country=item.get("country", UNKNOWN_COUNTRY),
+        offer_digest=item.get("offer_digest", ""),
+        message_id=item.get("message_id"),
+        receipt_handle=item.get("receipt_handle"),
+        queue_url=QueueUrl(queue_url) if queue_url else None,
+        lent_to=ProxySessionId(lent_to) if lent_to else None,
+        sid=ProxySessionId(sid) if sid else None,
+        proxy_type=item.get("proxy_type"),
+        matches=int(item["matches"]),
+        reply=item.get("reply"),
+    )

@@ -1,0 +1,121 @@
+"""The broker queue and the client queues on SQS."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from signalbox.errors import RejectedError
+from signalbox.queues import Lease, QueueName, QueueUrl, lease_tags
+from signalbox.rendezvous.ports import Leases
+from signalbox.rendezvous.rules.states import ClientId
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+CAPABILITY = "rendezvous"
+# SQS documents that a new queue may be unknown for a second: four tries, half a second apart, cover two.
+SEND_TRIES = 4
+SEND_PAUSE_SECONDS = 0.5
+# Upstream's client takes its answer within 108 s; nothing in a client queue is worth more than this.
+CLIENT_RETENTION_SECONDS = 300
+ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+
+class QueueTaken(RejectedError):
+    """Raised when a client asks for a queue name that somebody else's queue has."""
+
+
+class QueueGone(RejectedError):
+    """Raised when a client's queue does not exist any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqsClientQueues:
+    """`ClientQueues`: one queue for each client, made with its tags and TLS-only policy in one call."""
+
+    sqs: "SQSClient"
+    leases: Leases
+    arn_prefix: str
+    stage: str
+    sleep: Callable[[float], None]
+
+    def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
+        """Make the client's queue, leased until `due_at`, or return the one that it has."""
+        arn = self.arn_prefix + client_id
+        name = QueueName(arn.rpartition(":")[2])
+        try:
+            url = self.sqs.create_queue(
+                QueueName=name,
+                Attributes=_client_queue_attributes(arn),
+                tags=lease_tags(stage=self.stage, capability=CAPABILITY, due_at=due_at),
+            )["QueueUrl"]
+        except self.sqs.exceptions.QueueNameExists as error:
+            # Our queues are all made with the same attributes, so another queue of that name is not ours: it gets
+            # neither messages nor a lease, which would have it deleted.
+            raise QueueTaken(f"queue {name!r} exists and is not a client queue of ours") from error
+        lease = Lease(queue_name=name, queue_url=QueueUrl(url), capability=CAPABILITY, due_at=due_at)
+        self.leases.put(lease)
+        return lease.queue_url
+
+    def send(self, queue_url: QueueUrl, reply: str) -> None:
+        """Put a reply into a client's queue, also when that queue is so new that SQS does not know it everywhere."""
+        for _ in range(SEND_TRIES):
+            try:
+                self.sqs.send_message(QueueUrl=queue_url, MessageBody=reply)
+            except self.sqs.exceptions.QueueDoesNotExist:
+                self.sleep(SEND_PAUSE_SECONDS)
+            else:
+                return
+        raise QueueGone(f"client queue {queue_url!r} does not exist any more")
+
+    def is_empty(self, queue_url: QueueUrl) -> bool:
+        """Say whether no reply was ever put into a client's queue; a queue that is gone needs none."""
+        try:
+            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=ARRIVED)
+        except self.sqs.exceptions.QueueDoesNotExist:
+            return False
+        return not any(int(page["Attributes"][name]) for name in ARRIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class SqsBrokerQueue:
+    """`BrokerQueue`: the queue of offers."""
+
+    sqs: "SQSClient"
+    queue_url: str
+
+    def delete(self, receipt_handle: str) -> None:
+        """Delete an offer message; one that is gone already is fine."""
+        self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=receipt_handle)
+
+    def ensure(self, name: str, attributes: Mapping["QueueAttributeNameType", str]) -> bool:
+        """Make the queue again if somebody deleted it; say whether that was needed."""
+        try:
+            self.sqs.get_queue_url(QueueName=name)
+        except self.sqs.exceptions.QueueDoesNotExist:
+            self.sqs.create_queue(QueueName=name, Attributes=attributes)
+            return True
+        return False
+
+
+def _client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
+    return {
+        "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
+        # A customer-managed key would ask KMS for a data key for every queue: dearer than the whole rendezvous.
+        "SqsManagedSseEnabled": "true",
+        "Policy": json.dumps(_tls_only(arn), separators=(",", ":")),
+    }
+
+
+def _tls_only(arn: str) -> dict[str, object]:
+    statement = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": ["sqs:SendMessage", "sqs:ReceiveMessage"],
+        "Resource": arn,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return {"Version": "2012-10-17", "Statement": [statement]}

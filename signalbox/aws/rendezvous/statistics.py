@@ -1,0 +1,87 @@
+"""The live counters and the day's hashing secret, in the table `Rendezvous`."""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr, Key
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.aws.shared.dynamodb import Item, every_item, succeeds
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+KEY_BYTES = 32
+COUNTERS_KEPT_FOR = timedelta(days=40)
+# The day itself and an hour for stragglers; after that no hash can be traced to an address by anyone.
+KEY_KEPT_FOR = timedelta(days=1, hours=1)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoStatistics:
+    """`Statistics`: an item for each counter, so that adding one stays one write unit however many there are."""
+
+    table: "Table"
+    keys: dict[date, bytes] = field(default_factory=dict)
+    seen: set[tuple[date, str]] = field(default_factory=set)
+
+    def add(self, day: date, counters: Mapping[str, int]) -> None:
+        """Add to the counters of a day; a failure is logged, since the lake has the same facts."""
+        for name, count in counters.items():
+            try:
+                self._add(day, name, count)
+            except (ClientError, BotoCoreError):
+                logger.exception("counter %r was not increased", name)
+
+    def _add(self, day: date, name: str, count: int) -> None:
+        self.table.update_item(
+            Key={"pk": f"statistics#{day}", "sk": name},
+            UpdateExpression="SET expires_at = :expires_at ADD n :count",
+            ExpressionAttributeValues={":count": count, ":expires_at": _end_of(day, COUNTERS_KEPT_FOR)},
+        )
+
+    def first_seen(self, day: date, key: str) -> bool:
+        """Remember a key for a day; say whether it is new."""
+        if (day, key) in self.seen:
+            return False
+        self._forget_other_days(day)
+        self.seen.add((day, key))
+        item: Item = {"pk": f"distinct#{day}", "sk": key, "expires_at": _end_of(day, KEY_KEPT_FOR)}
+        try:
+            return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
+        except (ClientError, BotoCoreError):
+            logger.exception("a distinct proxy was not remembered")
+            return False
+
+    def _forget_other_days(self, day: date) -> None:
+        self.seen.difference_update([entry for entry in self.seen if entry[0] != day])
+
+    def key(self, day: date) -> bytes:
+        """Return the secret with which addresses are hashed on that day; it is forgotten afterwards."""
+        if day not in self.keys:
+            self.keys.clear()
+            self.keys[day] = self._shared_key(day)
+        return self.keys[day]
+
+    def _shared_key(self, day: date) -> bytes:
+        key = {"pk": f"key#{day}", "sk": "key"}
+        item: Item = key | {"secret": secrets.token_bytes(KEY_BYTES), "expires_at": _end_of(day, KEY_KEPT_FOR)}
+        # Whoever comes first makes it; everybody then uses the one that is there.
+        succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
+        stored = self.table.get_item(Key=key, ConsistentRead=True)["Item"]["secret"]
+        return bytes(stored)  # type: ignore[arg-type] # boto3's Binary, which is bytes-like
+
+    def counters(self, day: date) -> Mapping[str, int]:
+        """Return the counters of a day."""
+        query = {"KeyConditionExpression": Key("pk").eq(f"statistics#{day}"), "ConsistentRead": True}
+        return {item["sk"]: int(item["n"]) for item in every_item(self.table.query, query)}
+
+
+def _end_of(day: date, kept_for: timedelta) -> int:
+    return round((datetime.combine(day, time(), UTC) + kept_for).timestamp())

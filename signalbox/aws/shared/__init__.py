@@ -1,0 +1,1 @@
+"""Adapters that several capabilities use."""

@@ -1,0 +1,63 @@
+"""The table of leases: temporary queues by the moment from which they may be deleted."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr, Key
+
+from signalbox.aws.shared.dynamodb import Item, every_item, succeeds
+from signalbox.queues import Lease, QueueName, QueueUrl
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+BY_EXPIRY_INDEX = "by_expiry"
+FORGOTTEN_AFTER = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoLeases:
+    """`Leases` over the table `Leases`. A lease that nobody ends for a week is forgotten; its queue is a stray then."""
+
+    table: "Table"
+
+    def put(self, lease: Lease) -> None:
+        """Store or extend a lease."""
+        self.table.put_item(Item=_item(lease))
+
+    def due(self, capability: str, *, now: datetime) -> list[Lease]:
+        """Return leases that are past their end, longest first."""
+        query = {
+            "IndexName": BY_EXPIRY_INDEX,
+            "KeyConditionExpression": Key("capability").eq(capability) & Key("due_at").lte(int(now.timestamp())),
+        }
+        return [_lease(item) for item in every_item(self.table.query, query)]
+
+    def end(self, lease: Lease) -> None:
+        """Forget a lease, unless it was extended in the meantime."""
+        is_same = Attr("due_at").eq(int(lease.due_at.timestamp()))
+        succeeds(lambda: self.table.delete_item(Key={"queue_name": lease.queue_name}, ConditionExpression=is_same))
+
+    def is_leased(self, queue_name: str) -> bool:
+        """Say whether a queue has a lease."""
+        return "Item" in self.table.get_item(Key={"queue_name": queue_name}, ConsistentRead=True)
+
+
+def _item(lease: Lease) -> Item:
+    return {
+        "queue_name": lease.queue_name,
+        "queue_url": lease.queue_url,
+        "capability": lease.capability,
+        "due_at": int(lease.due_at.timestamp()),
+        "expires_at": int((lease.due_at + FORGOTTEN_AFTER).timestamp()),
+    }
+
+
+def _lease(item: Item) -> Lease:
+    return Lease(
+        queue_name=QueueName(item["queue_name"]),
+        queue_url=QueueUrl(item["queue_url"]),
+        capability=item["capability"],
+        due_at=datetime.fromtimestamp(int(item["due_at"]), UTC),
+    )

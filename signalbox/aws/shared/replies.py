@@ -1,0 +1,51 @@
+"""Replies to commands, sent to the reply queues of clients."""
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from signalbox.control.protocol import REJECTED
+from signalbox.messages import MAXIMUM_BYTES
+from signalbox.queues import QueueName, QueueUrl
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+TOO_LONG = "the reply is longer than a message may be: ask for less, such as one target, exchange or queue"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SqsReplies:
+    """Sends replies to clients' queues, which are in the account and region of the control queue."""
+
+    sqs: "SQSClient"
+    control_queue_url: str
+
+    def url(self, name: QueueName) -> QueueUrl:
+        """Return the URL of a queue in the account and region of the control queue."""
+        return QueueUrl(f"{self.control_queue_url.rpartition('/')[0]}/{name}")
+
+    def result(self, queue: QueueName, request_id: str, result: object) -> None:
+        """Reply with the result of a command."""
+        body = _body({"id": request_id, "ok": True, "result": result})
+        if len(body.encode()) > MAXIMUM_BYTES:
+            self.error(queue, request_id, TOO_LONG, REJECTED)
+            return
+        self._send(queue, body)
+
+    def error(self, queue: QueueName, request_id: str, error: str, code: str) -> None:
+        """Reply that a command failed, with the reason and the code `REJECTED` or `UNAVAILABLE`."""
+        self._send(queue, _body({"id": request_id, "ok": False, "error": error, "code": code}))
+
+    def _send(self, queue: QueueName, body: str) -> None:
+        try:
+            self.sqs.send_message(QueueUrl=self.url(queue), MessageBody=body)
+        except self.sqs.exceptions.QueueDoesNotExist:
+            logger.warning("the reply queue %s no longer exists", queue)
+
+
+def _body(document: dict[str, object]) -> str:
+    return json.dumps(document, separators=(",", ":"), default=str)

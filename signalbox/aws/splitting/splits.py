@@ -1,0 +1,292 @@
+"""The table of splits: records, who works on them, registries, and what is kept beside them until they end."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from boto3.dynamodb.conditions import Attr, Key
+from botocore.exceptions import ClientError
+
+from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, reasons, succeeds, transacted, updated
+from signalbox.errors import RejectedError
+from signalbox.queues import QueueName
+from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.records import (
+    UnreadableRecord,
+    read_record,
+    read_samples,
+    record_text,
+    samples_text,
+    with_samples,
+)
+from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import Patience, Sample
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.type_defs import DeleteTypeDef, PutTypeDef, TransactWriteItemTypeDef
+
+BY_KIND_INDEX = "by_kind"
+SPLIT, REGISTRY = "split", "registry"
+SPLIT_KEY = "split#"
+BESIDE = ("samples", "notes")  # what is forgotten with a split
+NOTE = "note:"
+# Longer than the closing of any queue takes, so that no account of a killed call is lost by it.
+LEDGER_KEPT_FOR = timedelta(days=7)
+LOCK_KEPT_FOR = timedelta(days=1)
+
+
+class SplitTooLarge(RejectedError):
+    """Raised when a split's record has no room in the table: too many queues or sessions, or filters too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoSplits:
+    """`Splits` over the table `Splits`: an item for the record, and one for each original that says whose it is."""
+
+    table: "Table"
+
+    def find(self, target: Target) -> StoredSplit | None:
+        """Return the split of a target, or None. Raises `UnreadableRecord`."""
+        item = _read(self.table, _key(target, SPLIT))
+        return _stored(item) if item else None
+
+    def of_queue(self, original: QueueName) -> StoredSplit | None:
+        """Return the split that an original queue belongs to, or None. Raises `UnreadableRecord`."""
+        item = _read(self.table, _queue_key(original))
+        return self.find(Target.parse(item["target"])) if item else None
+
+    def every(self) -> list[StoredSplit | UnreadableSplit]:
+        """Return all splits, as they were a moment ago; one whose record cannot be read does not hide the others."""
+        return [_listed(item) for item in _of_kind(self.table, SPLIT)]
+
+    def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
+        """Store a new record; None if the target has one, or one of the queues belongs to another split."""
+        stored = StoredSplit(split, 1, tuple(documents))
+        items = [_item(stored), *(_queue_key(one.original) | {"target": str(split.target)} for one in split.queues)]
+        is_stored = self._write([{"Put": self._put(item)} for item in items], split)
+        return stored if is_stored else None
+
+    def save(self, split: Split, *, replacing: StoredSplit) -> StoredSplit | None:
+        """Store a changed record; None if the stored one is not as `replacing` any more."""
+        stored = replace(replacing, split=split, version=replacing.version + 1)
+        is_as_read = Attr("version").eq(replacing.version)
+        try:
+            is_stored = succeeds(lambda: self.table.put_item(Item=_item(stored), ConditionExpression=is_as_read))
+        except ClientError as error:
+            raise _ours(error, split) from error
+        return stored if is_stored else None
+
+    def forget(self, stored: StoredSplit) -> bool:
+        """Delete a record with all that is kept beside it; say whether it was still as it was read."""
+        target = stored.split.target
+        beside = [_key(target, sort_key) for sort_key in BESIDE]
+        queues = [_queue_key(queue.original) for queue in stored.split.queues]
+        record = self._delete(_key(target, SPLIT))
+        record["ConditionExpression"] = "version = :version"
+        record["ExpressionAttributeValues"] = {":version": stored.version}
+        writes: list[TransactWriteItemTypeDef] = [{"Delete": record}]
+        writes += [{"Delete": self._delete(key)} for key in beside + queues]
+        return self._write(writes, stored.split)
+
+    def _put(self, item: Item) -> "PutTypeDef":
+        return {"TableName": self.table.name, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
+
+    def _delete(self, key: Item) -> "DeleteTypeDef":
+        return {"TableName": self.table.name, "Key": key}
+
+    def _write(self, writes: "Sequence[TransactWriteItemTypeDef]", split: Split) -> bool:
+        """Carry out all writes or none, and say whether their conditions held."""
+        try:
+            return all(transacted(self.table, writes))
+        except ClientError as error:
+            raise _ours(error, split) from error
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoLocks:
+    """`Locks` over the table `Splits`."""
+
+    table: "Table"
+
+    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+        """Take the lock of a target, or keep it; say whether it is ours."""
+        item = _key(target, "lock") | {
+            "holder": holder,
+            "until": milliseconds(until),
+            "expires_at": round((until + LOCK_KEPT_FOR).timestamp()),
+        }
+        is_free = Attr("pk").not_exists() | Attr("until").lte(milliseconds(now)) | Attr("holder").eq(holder)
+        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_free))
+
+    def leave(self, target: Target, *, holder: str) -> None:
+        """Give the lock back."""
+        is_ours = Attr("holder").eq(holder)
+        succeeds(lambda: self.table.delete_item(Key=_key(target, "lock"), ConditionExpression=is_ours))
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRegistries:
+    """`Registries` over the table `Splits`."""
+
+    table: "Table"
+
+    def find(self, target: Target) -> StoredRegistry | None:
+        """Return a target's registry, or None."""
+        item = _read(self.table, _registry_key(target))
+        return _registry(item) if item else None
+
+    def every(self) -> list[StoredRegistry]:
+        """Return all registries, as they were a moment ago."""
+        return [_registry(item) for item in _of_kind(self.table, REGISTRY)]
+
+    def put(self, registry: StoredRegistry) -> None:
+        """Store a registry in the place of an older one."""
+        item = {
+            "kind": REGISTRY,
+            "target": str(registry.target),
+            "documents": _json(registry.documents),
+            "applied_at": milliseconds(registry.applied_at),
+        }
+        self.table.put_item(Item=_registry_key(registry.target) | item)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoSamples:
+    """`Samples` over the table `Splits`; only who has the lock of a target notes any."""
+
+    table: "Table"
+    patience: Patience = field(default_factory=Patience)
+
+    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+        """Add a sample for each queue; the oldest are forgotten, but never one that emptiness is judged by."""
+        kept = with_samples(self.of(target), samples, patience=self.patience)
+        self.table.put_item(Item=_key(target, "samples") | {"samples": samples_text(kept)})
+
+    def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
+        """Return the samples of a split's temporary queues, oldest first."""
+        item = _read(self.table, _key(target, "samples"))
+        return read_samples(item["samples"]) if item else {}
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoNotes:
+    """`Notes` over the table `Splits`: an attribute for each note, so that one write keeps the older text."""
+
+    table: "Table"
+
+    def of(self, target: Target) -> Mapping[str, str]:
+        """Return all that was noted."""
+        item = _read(self.table, _key(target, "notes")) or {}
+        return {name.removeprefix(NOTE): text for name, text in item.items() if name.startswith(NOTE)}
+
+    def put(self, target: Target, name: str, text: str) -> None:
+        """Note a text, unless there is one of that name already."""
+        self.table.update_item(
+            Key=_key(target, "notes"),
+            UpdateExpression="SET #note = if_not_exists(#note, :text)",
+            ExpressionAttributeNames={"#note": NOTE + name},
+            ExpressionAttributeValues={":text": text},
+        )
+
+    def remove(self, target: Target, names: Sequence[str]) -> None:
+        """Forget one note or more; those that are gone already are fine."""
+        placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
+        write = {
+            "Key": _key(target, "notes"),
+            "UpdateExpression": f"REMOVE {', '.join(placeholders)}",
+            "ExpressionAttributeNames": placeholders,
+            "ConditionExpression": "attribute_exists(pk)",  # an update of nothing would make an item
+        }
+        updated(self.table, write)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoLedger:
+    """`Ledger` over the table `Splits`: an item for each call that did not finish."""
+
+    table: "Table"
+
+    def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
+        """Write down that a call begins."""
+        times = {"began_at": milliseconds(now), "expires_at": round((now + LEDGER_KEPT_FOR).timestamp())}
+        self.table.put_item(Item=_call_key(original, call_id) | times)
+
+    def finish(self, original: QueueName, call_id: str) -> None:
+        """Strike out a call."""
+        self.table.delete_item(Key=_call_key(original, call_id))
+
+    def unfinished(self, original: QueueName, *, since: datetime) -> int:
+        """Return how many calls began since then and did not finish."""
+        query = {
+            "KeyConditionExpression": Key("pk").eq(_call_key(original, "")["pk"]),
+            "FilterExpression": Attr("began_at").gte(milliseconds(since)),
+            "ConsistentRead": True,
+        }
+        return sum(1 for _ in every_item(self.table.query, query))
+
+
+def _key(target: Target, sort_key: str) -> Item:
+    return {"pk": f"{SPLIT_KEY}{target}", "sk": sort_key}
+
+
+def _queue_key(original: QueueName) -> Item:
+    return {"pk": f"queue#{original}", "sk": "queue"}
+
+
+def _registry_key(target: Target) -> Item:
+    return {"pk": f"registry#{target}", "sk": "registry"}
+
+
+def _call_key(original: QueueName, call_id: str) -> Item:
+    return {"pk": f"ledger#{original}", "sk": call_id}
+
+
+def _read(table: "Table", key: Item) -> Item | None:
+    return table.get_item(Key=key, ConsistentRead=True).get("Item")
+
+
+def _of_kind(table: "Table", kind: str) -> list[Item]:
+    query = {"IndexName": BY_KIND_INDEX, "KeyConditionExpression": Key("kind").eq(kind)}
+    return list(every_item(table.query, query))
+
+
+def _item(stored: StoredSplit) -> Item:
+    return _key(stored.split.target, SPLIT) | {
+        "kind": SPLIT,
+        "record": record_text(stored.split),
+        "documents": _json(stored.documents),
+        "version": stored.version,
+    }
+
+
+def _stored(item: Item) -> StoredSplit:
+    return StoredSplit(read_record(item["record"]), int(item["version"]), tuple(json.loads(item["documents"])))
+
+
+def _listed(item: Item) -> StoredSplit | UnreadableSplit:
+    try:
+        return _stored(item)
+    except UnreadableRecord as error:
+        return UnreadableSplit(item["pk"].removeprefix(SPLIT_KEY), str(error))
+
+
+def _registry(item: Item) -> StoredRegistry:
+    documents = tuple(json.loads(item["documents"]))
+    return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]))
+
+
+def _json(documents: Sequence[object]) -> str:
+    return json.dumps(list(documents), separators=(",", ":"))
+
+
+def _ours(error: ClientError, split: Split) -> Exception:
+    """Return what an error of a write to a split is to us, or the error itself."""
+    told = error.response["Error"]
+    if {told["Code"], *reasons(error)} & {"ValidationException", "ValidationError"}:
+        size = f"{len(split.queues)} queues, {len(split.sessions)} sessions"
+        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {told['Message']}")
+    return error

@@ -1,0 +1,192 @@
+"""ECS services: switched by another revision of their task definition, which a rolling deployment brings in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.splitting.targets.sources import (
+    Originals,
+    deployed_names,
+    is_switching,
+    original_names,
+    reads_from,
+    switching,
+)
+from signalbox.aws.splitting.targets.task_definition import (
+    REPLACES_TAG,
+    TARGET_TAG,
+    Environments,
+    TaskDefinition,
+    flattened,
+)
+from signalbox.errors import EffectRefused, RejectedError
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import Registry
+from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import TargetState
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs.client import ECSClient
+    from mypy_boto3_ecs.type_defs import RegisterTaskDefinitionRequestTypeDef, ServiceTypeDef
+
+ROLLING = "ECS"  # the deployment controller under which a service takes another task definition
+REGISTER = "RegisterTaskDefinition"
+
+
+class UnsuitableService(RejectedError):
+    """Raised when an ECS service is not there, or cannot be given another task definition by us."""
+
+
+@dataclass(frozen=True, slots=True)
+class EcsTargets:
+    """`Targets` of the kind `EcsService`.
+
+    A revision of ours has a tag with the ARN of the revision that it stands in for, and nothing else is remembered:
+    somebody who deploys the service meanwhile gives it a revision without that tag, which is switched anew.
+    """
+
+    ecs: "ECSClient"
+    originals: Originals
+    resolver: Resolver
+
+    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+        """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
+        with effect(str(registry.target)):
+            definition = self._definition(self._suitable(registry.target)["taskDefinition"])
+        flattened(definition.renamed(registry, {}))  # refuses what no local command could be given
+        found = (self.originals.described(queue, definition.queue_names(queue)) for queue in registry.queues)
+        return tuple(queue for queues in found for queue in queues)
+
+    def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
+        """Return the variables for a local command, each as it was before the split, with other queues' names."""
+        with effect(str(registry.target)):
+            definition = self._definition(self._suitable(registry.target)["taskDefinition"])
+            if definition.replaces:
+                definition = self._definition(definition.replaces)
+        if unknown := self._names(definition, registry) - names.keys():
+            raise UnresolvedQueue(
+                f"{registry.target} was deployed anew and reads {', '.join(sorted(unknown))}, which the split does not "
+                "know; the session can start when it reads the originals"
+            )
+        return flattened(definition.renamed(registry, names))
+
+    def observe(self, split: Split, registry: Registry) -> TargetState:
+        """Return from where the service's tasks read.
+
+        On the way to the temporary queues that is where they read when the deployment is complete and no older task
+        runs, or none at all; on the way back, when no task reads a temporary queue any more.
+        """
+        with look(str(split.target)):
+            service = self._service(split.target)
+            return TargetState.GONE if service is None else self._state(service, split, registry)
+
+    def switch(self, split: Split, registry: Registry) -> None:
+        """Give the service a revision that reads the temporary queues."""
+        with switching(split.target):
+            current = self._definition(self._suitable(split.target)["taskDefinition"])
+            originals = {queue.original for queue in split.queues}
+            changed = current.renamed(registry, deployed_names(split))
+            wanted = {container: current.environments[container] | changed[container] for container in changed}
+            if originals.isdisjoint(self._names(current, registry)):
+                raise EffectRefused(f"{split.target} does not read the queues any more that its split began with")
+            arn = self._left_over(current, wanted, split.target)
+            self._give(split.target, arn or self._register(current, changed, split.target, replaces=current.arn))
+
+    def switch_back(self, split: Split, registry: Registry) -> None:
+        """Give the service the revision again that it had, or one like its own with the originals' names."""
+        with switching(split.target):
+            current = self._definition(self._suitable(split.target)["taskDefinition"])
+            before = self._definition(current.replaces) if current.replaces else None
+            if before is not None and before.is_active:
+                self._give(split.target, before.arn)
+            else:
+                changed = current.renamed(registry, original_names(split))
+                self._give(split.target, self._register(current, changed, split.target))
+            if current.replaces and current.is_active:
+                # So that who deploys the newest revision of the family does not get ours.
+                self.ecs.deregister_task_definition(taskDefinition=current.arn)
+
+    def _state(self, service: "ServiceTypeDef", split: Split, registry: Registry) -> TargetState:
+        state = self._reads(service["taskDefinition"], split, registry)
+        is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
+        if not is_wanted:
+            return state
+        running = {one["taskDefinition"] for one in service["deployments"] if one["runningCount"] + one["pendingCount"]}
+        is_everywhere = all(self._reads(arn, split, registry) is state for arn in running)
+        is_settled = not is_switching(split) or _is_complete(service)
+        return state if is_everywhere and is_settled else TargetState.CHANGING
+
+    def _left_over(self, current: TaskDefinition, wanted: Environments, target: Target) -> str | None:
+        """Return the revision that a switch broken off just now left behind; one of an earlier split is taken away."""
+        try:
+            newest = self._definition(current.family)
+        except self.ecs.exceptions.ClientException:
+            return None  # the family has no active revision, not even the service's own
+        if newest.arn == current.arn or newest.replaces is None or newest.tags.get(TARGET_TAG) != str(target):
+            return None
+        if newest.replaces == current.arn and newest.environments == wanted:
+            return newest.arn
+        self.ecs.deregister_task_definition(taskDefinition=newest.arn)
+        return None
+
+    def _register(
+        self, like: TaskDefinition, changed: Environments, target: Target, *, replaces: str | None = None
+    ) -> str:
+        shape = self.ecs.meta.service_model.operation_model(REGISTER).input_shape
+        accepted = shape.members if shape else ()
+        tags = {REPLACES_TAG: replaces, TARGET_TAG: str(target)} if replaces else {}
+        # What was described is registered, by fields that both have.
+        request = cast("RegisterTaskDefinitionRequestTypeDef", like.with_variables(changed, tags, accepted))
+        return self.ecs.register_task_definition(**request)["taskDefinition"]["taskDefinitionArn"]
+
+    def _give(self, target: Target, arn: str) -> None:
+        cluster, service = _names(target)
+        self.ecs.update_service(cluster=cluster, service=service, taskDefinition=arn)
+
+    def _reads(self, arn: str, split: Split, registry: Registry) -> TargetState:
+        definition = self._definition(arn)
+        try:
+            return reads_from(self._names(definition, registry), split)
+        except UnresolvedQueue:
+            return TargetState.ORIGINAL  # deployed anew, without a variable that the registry names: it is not ours
+
+    def _names(self, definition: TaskDefinition, registry: Registry) -> set[QueueName]:
+        return {name for queue in registry.queues for name in definition.queue_names(queue)}
+
+    def _definition(self, arn: str) -> TaskDefinition:
+        return TaskDefinition(self.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"]), self.resolver)
+
+    def _suitable(self, target: Target) -> "ServiceTypeDef":
+        service = self._service(target)
+        if service is None:
+            raise UnsuitableService(f"{target}: there is no such ECS service in this region")
+        controller = service.get("deploymentController", {"type": ROLLING})["type"]
+        if controller != ROLLING:
+            raise UnsuitableService(
+                f"{target}: its deployment controller is {controller}, under which nobody else may change its task "
+                "definition; use the controller ECS (rolling update), or split by an SSM parameter"
+            )
+        return service
+
+    def _service(self, target: Target) -> "ServiceTypeDef | None":
+        cluster, service = _names(target)
+        try:
+            found = self.ecs.describe_services(cluster=cluster, services=[service])["services"]
+        except self.ecs.exceptions.ClusterNotFoundException:
+            return None
+        return next((one for one in found if one["status"] == "ACTIVE"), None)
+
+
+def _names(target: Target) -> tuple[str, str]:
+    cluster, _, service = target.name.partition("/")
+    return cluster, service
+
+
+def _is_complete(service: "ServiceTypeDef") -> bool:
+    """Say whether the newest deployment is through; a service that is scaled to zero has nothing to bring in."""
+    newest = next((one for one in service["deployments"] if one["status"] == "PRIMARY"), None)
+    return service["desiredCount"] == 0 or (newest is not None and newest.get("rolloutState") == "COMPLETED")

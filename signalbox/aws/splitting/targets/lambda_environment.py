@@ -1,0 +1,236 @@
+"""A function's variables, and those of an alias: its version is published anew with other ones."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from signalbox.aws.shared.errors import effect
+from signalbox.aws.splitting.targets.sources import deployed_names
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.splitting.consumers.switching import combined
+from signalbox.splitting.consumers.variables import Variables
+from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import TargetState
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
+    from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as Alias
+
+VARIABLES_NOTE, VERSION_NOTE = "variables", "version"
+LATEST = "$LATEST"
+# What a version must have in common with the function as it stands, so that a new version differs only in variables.
+IN_COMMON = ("CodeSha256", "Runtime", "Handler", "Role", "Timeout", "MemorySize")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What Lambda says of a function or of one of its versions."""
+
+    document: Mapping[str, Any]
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Return the variables. Raises `EffectRefused` when Lambda could not decrypt them."""
+        environment = self.document.get("Environment", {})
+        if error := environment.get("Error"):
+            raise EffectRefused(
+                f"variables of function {self.document['FunctionArn']!r} cannot be read: "
+                f"{error.get('ErrorCode')}: {error.get('Message')}"
+            )
+        variables: Mapping[str, str] = environment.get("Variables", {})
+        return variables
+
+    @property
+    def is_changing(self) -> bool:
+        """Say whether it is not yet as it says."""
+        return self.document.get("LastUpdateStatus") == "InProgress" or self.document.get("State") == "Pending"
+
+    @property
+    def failure(self) -> str | None:
+        """Return why its last change did not work, or None."""
+        is_failed = "Failed" in (self.document.get("LastUpdateStatus"), self.document.get("State"))
+        reasons = (self.document.get(name) for name in ("LastUpdateStatusReason", "StateReason"))
+        return next(filter(None, reasons), "no reason given") if is_failed else None
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaEnvironment:
+    """The variables of functions, changed as a whole map and only if nobody else changed the function meanwhile."""
+
+    functions: "LambdaClient"
+    notes: Notes
+
+    def find(self, target: Target) -> Configuration | None:
+        """Return what the target runs with, or None when there is no such function or alias."""
+        name, _, qualifier = target.name.partition(":")
+        try:
+            with effect(f"function {target.name!r}"):
+                return self._read(name, qualifier or LATEST)
+        except EffectRefused as error:
+            if isinstance(error.__cause__, self.functions.exceptions.ResourceNotFoundException):
+                return None
+            raise
+
+    def configuration(self, target: Target) -> Configuration:
+        """Return what the target runs with. Raises `EffectRefused` when there is no such target."""
+        found = self.find(target)
+        if found is None:
+            raise EffectRefused(f"there is no {target}")
+        return found
+
+    def before(self, target: Target) -> Mapping[str, str]:
+        """Return the variables as they were before the first switch."""
+        overlaid = {**self.configuration(target).variables, **self._noted(target)}
+        return {name: value for name, value in overlaid.items() if value is not None}
+
+    def state(self, split: Split, variables: Variables, found: Configuration) -> TargetState:
+        """Return which queues' names the target runs with."""
+        names = deployed_names(split)
+        latest = self._latest(split.target)
+        if found.is_changing or latest.is_changing:
+            return TargetState.CHANGING
+        state = variables.state(found.variables, names)
+        if found.failure and state is TargetState.TEMPORARY:
+            return TargetState.MIXED
+        if state is TargetState.TEMPORARY or not _alias_name(split.target):
+            return state
+        # An alias on its version of before, while the function has other names: a switch that was broken off.
+        return combined((state, variables.state(latest.variables, names)))
+
+    def switch(self, split: Split, variables: Variables) -> None:
+        """Give the target the names of the temporary queues."""
+        names, target = deployed_names(split), split.target
+        alias, latest = self._alias(target), self._latest(target)
+        if alias is not None:
+            found = self.configuration(target)
+            if variables.state(found.variables, names) is TargetState.TEMPORARY:
+                return
+            before = variables.restored(latest.variables, self._noted(target), names)
+            _check_alias(target, alias, found, is_latest=_is_alike(found, latest) and before == found.variables)
+        after = variables.switched(latest.variables, names)
+        if variables.state(after, names) is not TargetState.TEMPORARY:
+            raise EffectRefused(f"the variables of {target} name other queues than when the split began")
+        if after != latest.variables or latest.failure:
+            self._note(target, alias, variables.noted(latest.variables, names))
+            self._update(target, latest, after)
+        elif alias is not None:
+            self._publish(target, alias, latest)
+
+    def switch_back(self, split: Split, variables: Variables) -> None:
+        """Give the target back the values that it had."""
+        names, target = deployed_names(split), split.target
+        alias, latest, noted = self._alias(target), self._latest(target), self._noted(target)
+        restored = variables.restored(latest.variables, noted, names)
+        if alias is not None:
+            found = self.configuration(target)
+            wanted = variables.restored(found.variables, noted, names)
+            if wanted != found.variables and not self._put_back(target, alias, found, wanted):
+                self._replace(target, alias, found, latest if restored == latest.variables else None)
+        if restored != latest.variables:
+            self._update(target, latest, restored)
+
+    def _put_back(self, target: Target, alias: "Alias", found: Configuration, wanted: Mapping[str, str]) -> bool:
+        """Let the alias point at its version of before, if that differs from its present one only by our names."""
+        version = self.notes.of(target).get(VERSION_NOTE)
+        if version is None:
+            return False
+        with effect(f"version {version} of function {target.name!r}"):
+            before = self._read(_function_name(target), version)
+        if not _is_alike(before, found) or before.variables != wanted:
+            return False
+        self._point(target, alias, version)
+        return True
+
+    def _replace(self, target: Target, alias: "Alias", found: Configuration, latest: Configuration | None) -> None:
+        """Publish what somebody released since the split began with its original names, once the function has them."""
+        if latest is None:
+            return
+        if not _is_alike(latest, found):
+            raise EffectRefused(f"{target} and its function differ; publish what is to run, and it is brought back")
+        self._publish(target, alias, latest)
+
+    def _publish(self, target: Target, alias: "Alias", latest: Configuration) -> None:
+        """Publish the function as it stands, which makes no new version of one that is published already."""
+        if latest.failure:
+            raise EffectFailed(f"{target} could not be changed: {latest.failure}")
+        with effect(f"function {target.name!r}"):
+            version = self.functions.publish_version(
+                FunctionName=_function_name(target),
+                CodeSha256=latest.document["CodeSha256"],
+                RevisionId=latest.document["RevisionId"],
+            )
+        if not Configuration(version).is_changing:
+            self._point(target, alias, version["Version"])
+
+    def _point(self, target: Target, alias: "Alias", version: str) -> None:
+        with effect(f"alias {target.name!r}"):
+            self.functions.update_alias(
+                FunctionName=_function_name(target),
+                Name=alias["Name"],
+                FunctionVersion=version,
+                RevisionId=alias["RevisionId"],
+            )
+
+    def _update(self, target: Target, latest: Configuration, variables: Mapping[str, str]) -> None:
+        with effect(f"function {target.name!r}"):
+            self.functions.update_function_configuration(
+                FunctionName=_function_name(target),
+                Environment={"Variables": variables},
+                RevisionId=latest.document["RevisionId"],
+            )
+
+    def _note(self, target: Target, alias: "Alias | None", before: Mapping[str, str | None]) -> None:
+        # The version first: whether the variables were noted says whether both were.
+        if alias is not None:
+            self.notes.put(target, VERSION_NOTE, alias["FunctionVersion"])
+        self.notes.put(target, VARIABLES_NOTE, json.dumps(before))
+
+    def _noted(self, target: Target) -> dict[str, str | None]:
+        noted: dict[str, str | None] = json.loads(self.notes.of(target).get(VARIABLES_NOTE, "{}"))
+        return noted
+
+    def _latest(self, target: Target) -> Configuration:
+        with effect(f"function {target.name!r}"):
+            return self._read(_function_name(target), LATEST)
+
+    def _alias(self, target: Target) -> "Alias | None":
+        """Return the target's alias, or None for a function. Raises `EffectRefused` for a version."""
+        name = _alias_name(target)
+        if name is None:
+            return None
+        if name.isdecimal():
+            raise EffectRefused(f"{target} is a version, which cannot be changed; name an alias or the function")
+        with effect(f"alias {target.name!r}"):
+            alias = self.functions.get_alias(FunctionName=_function_name(target), Name=name)
+        return None if alias["FunctionVersion"] == LATEST else alias
+
+    def _read(self, name: str, qualifier: str) -> Configuration:
+        if qualifier == LATEST:
+            return Configuration(self.functions.get_function_configuration(FunctionName=name))
+        return Configuration(self.functions.get_function_configuration(FunctionName=name, Qualifier=qualifier))
+
+
+def _function_name(target: Target) -> str:
+    return target.name.partition(":")[0]
+
+
+def _alias_name(target: Target) -> str | None:
+    return target.name.partition(":")[2] or None
+
+
+def _is_alike(one: Configuration, other: Configuration) -> bool:
+    return all(one.document.get(name) == other.document.get(name) for name in IN_COMMON)
+
+
+def _check_alias(target: Target, alias: "Alias", found: Configuration, *, is_latest: bool) -> None:
+    """Refuse what could not be switched without changing more than variables."""
+    if alias.get("RoutingConfig", {}).get("AdditionalVersionWeights"):
+        raise EffectRefused(f"{target} shares its calls among versions; let it point at one version")
+    if not is_latest:
+        raise EffectRefused(
+            f"{target} runs version {found.document['Version']}, which is not the function as it stands; publish the "
+            "function and let the alias point at it, or what is not released yet would be"
+        )

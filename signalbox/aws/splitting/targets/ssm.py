@@ -1,0 +1,167 @@
+"""SSM parameters: whoever reads a queue's name out of one at run time is switched by writing another one into it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.splitting.targets.sources import (
+    Originals,
+    deployed_names,
+    is_switching,
+    original_names,
+    reads_from,
+    switching,
+)
+from signalbox.errors import EffectFailed, EffectRefused, RejectedError
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry
+from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import TargetState
+
+if TYPE_CHECKING:
+    from mypy_boto3_ssm.client import SSMClient
+    from mypy_boto3_ssm.type_defs import ParameterHistoryTypeDef, ParameterTypeDef, PutParameterRequestTypeDef
+
+DEFAULT_PROPAGATION = timedelta(seconds=60)
+VERSION_NOTE = "version"
+STANDARD_BYTES, ADVANCED_BYTES = 4096, 8192  # SSM, by tier
+# What PutParameter would set to its default, were it not told again.
+KEPT = ("Description", "KeyId", "AllowedPattern", "Tier", "DataType", "Type")
+
+
+class NoSuchParameter(RejectedError):
+    """Raised when a target is an SSM parameter that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SsmTargets:
+    """`Targets` of the kind `SsmParameter`.
+
+    Nobody says when all who read a parameter have read it again: they are given `propagation` for it. Of the value
+    before the first switch only its version is noted, for the value may be a secret.
+    """
+
+    ssm: "SSMClient"
+    originals: Originals
+    resolver: Resolver
+    notes: Notes
+    now: Callable[[], datetime]
+    propagation: timedelta = DEFAULT_PROPAGATION
+
+    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+        """Return the queues whose names a parameter holds. Raises `NoSuchParameter` and `UnresolvedQueue`."""
+        with effect(str(registry.target)):
+            value = self._parameter(registry.target)["Value"]
+        found = (self.originals.described(queue, self._names_in(value, queue)) for queue in registry.queues)
+        return tuple(queue for queues in found for queue in queues)
+
+    def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
+        """Return the parameter's value for each variable of the registry, with other queues' names."""
+        with effect(str(registry.target)):
+            value = self._parameter(registry.target)["Value"]
+            if not self._names(value, registry) <= names.keys():
+                value = self._noted_value(registry.target) or value
+        if unknown := self._names(value, registry) - names.keys():
+            raise UnresolvedQueue(
+                f"{registry.target} was changed and holds {', '.join(sorted(unknown))}, which the split does not know; "
+                "the session can start when it holds the originals"
+            )
+        renamed = self._renamed(value, registry, names)
+        variables = [source.variable for queue in registry.queues for source in queue.sources]
+        return {variable: renamed for variable in variables if variable is not None}
+
+    def observe(self, split: Split, registry: Registry) -> TargetState:
+        """Return from where those read who read the parameter: what is wanted counts when they had their time."""
+        try:
+            with look(str(split.target)):
+                parameter = self._parameter(split.target)
+            state = reads_from(self._names(parameter["Value"], registry), split)
+        except NoSuchParameter:
+            return TargetState.GONE
+        except UnresolvedQueue:
+            state = TargetState.ORIGINAL  # somebody wrote what holds no queue's name: it is not ours
+        is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
+        is_fresh = self.now() - parameter["LastModifiedDate"] < self.propagation
+        return TargetState.CHANGING if is_wanted and is_fresh else state
+
+    def switch(self, split: Split, registry: Registry) -> None:
+        """Write the temporary queues' names into the parameter."""
+        with switching(split.target):
+            parameter = self._parameter(split.target)
+            names = self._names(parameter["Value"], registry)
+            if names.isdisjoint(queue.original for queue in split.queues):
+                raise EffectRefused(f"{split.target} does not hold the queues any more that its split began with")
+            self.notes.put(split.target, VERSION_NOTE, str(parameter["Version"]))
+            self._write(split.target, self._renamed(parameter["Value"], registry, deployed_names(split)))
+
+    def switch_back(self, split: Split, registry: Registry) -> None:
+        """Write the value again that was there, or the originals' names into one that was changed meanwhile."""
+        with switching(split.target):
+            value, before = self._parameter(split.target)["Value"], self._noted_value(split.target)
+            if before is None or self._renamed(before, registry, deployed_names(split)) != value:
+                before = self._renamed(value, registry, original_names(split))
+            self._write(split.target, before)
+
+    def _names(self, value: str, registry: Registry) -> set[QueueName]:
+        return {name for queue in registry.queues for name in self._names_in(value, queue)}
+
+    def _names_in(self, value: str, queue: RegisteredQueue) -> tuple[QueueName, ...]:
+        names = (name for source in queue.sources for name in self._resolution(source, value).queue_names)
+        return tuple(dict.fromkeys(names))
+
+    def _renamed(self, value: str, registry: Registry, names: Mapping[QueueName, QueueName]) -> str:
+        for source in (source for queue in registry.queues for source in queue.sources):
+            value = self.resolver.replaced(source, self._resolution(source, value), names)
+        return value
+
+    def _resolution(self, source: NameSource, value: str) -> Resolution:
+        return self.resolver.in_value(source, source.variable or "the parameter's value", value)
+
+    def _parameter(self, target: Target, *, version: str = "") -> "ParameterTypeDef":
+        try:
+            return self.ssm.get_parameter(Name=target.name + version, WithDecryption=True)["Parameter"]
+        except self.ssm.exceptions.ParameterNotFound as error:
+            raise NoSuchParameter(f"{target}: there is no such parameter in this region") from error
+
+    def _noted_value(self, target: Target) -> str | None:
+        version = self.notes.of(target).get(VERSION_NOTE)
+        try:
+            return self._parameter(target, version=f":{version}")["Value"] if version else None
+        except (self.ssm.exceptions.ParameterVersionNotFound, NoSuchParameter):
+            return None  # SSM keeps the newest hundred versions
+
+    def _write(self, target: Target, value: str) -> None:
+        request = _request(self._newest(target), value)
+        limit = ADVANCED_BYTES if request.get("Tier") == "Advanced" else STANDARD_BYTES
+        if len(value.encode()) > limit:
+            raise EffectRefused(
+                f"{target}: its value would have {len(value.encode())} bytes with the temporary queues' names, and a "
+                f"parameter of its tier has at most {limit}"
+            )
+        try:
+            self.ssm.put_parameter(**request)
+        except self.ssm.exceptions.TooManyUpdates as error:
+            raise EffectFailed(f"{target}: TooManyUpdates: somebody else writes it at the same moment") from error
+
+    def _newest(self, target: Target) -> "ParameterHistoryTypeDef":
+        pages = self.ssm.get_paginator("get_parameter_history").paginate(Name=target.name)
+        return max((one for page in pages for one in page["Parameters"]), key=lambda one: one["Version"])
+
+
+def _request(parameter: "ParameterHistoryTypeDef", value: str) -> "PutParameterRequestTypeDef":
+    """Return what overwrites only a parameter's value."""
+    request: PutParameterRequestTypeDef = {"Name": parameter["Name"], "Value": value, "Overwrite": True}
+    for name in KEPT:
+        if name in parameter:
+            request[name] = parameter[name]  # type: ignore[literal-required] # both have each of these names
+    if parameter.get("Policies"):
+        policies = [json.loads(policy["PolicyText"]) for policy in parameter["Policies"]]
+        request["Policies"] = json.dumps(policies)
+    return request

@@ -1,0 +1,168 @@
+"""A task definition: where its containers have queues' names from, and the same with other names there."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from signalbox.errors import RejectedError
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef, DescribeTaskDefinitionResponseTypeDef
+
+REPLACES_TAG = "signalbox:replaces"
+TARGET_TAG = "signalbox:target"
+MAXIMUM_TAGS = 50  # ECS, of one resource
+RESERVED_TAGS = "aws:"
+
+Environments = dict[str, dict[str, str]]  # by container
+
+
+class AmbiguousVariable(RejectedError):
+    """Raised when two containers have different values of one variable, and a local command can have only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDefinition:
+    """A revision of a task definition, as ECS describes it."""
+
+    answer: "DescribeTaskDefinitionResponseTypeDef"
+    resolver: Resolver
+
+    @property
+    def arn(self) -> str:
+        """Return its ARN, with the revision."""
+        return self.answer["taskDefinition"]["taskDefinitionArn"]
+
+    @property
+    def family(self) -> str:
+        """Return the name that its revisions share."""
+        return self.answer["taskDefinition"]["family"]
+
+    @property
+    def is_active(self) -> bool:
+        """Say whether a service can still be given it."""
+        return self.answer["taskDefinition"]["status"] == "ACTIVE"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Return its tags."""
+        return {tag["key"]: tag["value"] for tag in self.answer.get("tags", [])}
+
+    @property
+    def replaces(self) -> str | None:
+        """Return the ARN of the revision that it stands in for, if it is one of ours."""
+        return self.tags.get(REPLACES_TAG)
+
+    @property
+    def environments(self) -> Environments:
+        """Return the variables of each container."""
+        return {
+            container["name"]: {entry["name"]: entry["value"] for entry in container.get("environment", [])}
+            for container in self._containers
+        }
+
+    def queue_names(self, queue: RegisteredQueue) -> tuple[QueueName, ...]:
+        """Return the queues of one queue id. Raises `UnresolvedQueue`."""
+        found = (self._resolutions(source, self.environments) for source in queue.sources)
+        names = (name for resolutions in found for _, resolution in resolutions for name in resolution.queue_names)
+        return tuple(dict.fromkeys(names))
+
+    def renamed(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Environments:
+        """Return the variables that hold queues' names, with others in their places. Raises `UnresolvedQueue`."""
+        environments = self.environments
+        changed: Environments = {container: {} for container in environments}
+        for source in (source for queue in registry.queues for source in queue.sources):
+            for container, resolution in list(self._resolutions(source, environments)):
+                value = self.resolver.replaced(source, resolution, names)
+                # The next source may look at the same variable, which must not lose what this one put there.
+                environments[container][resolution.variable] = changed[container][resolution.variable] = value
+        return changed
+
+    def with_variables(
+        self, changed: Environments, tags: Mapping[str, str], accepted: Iterable[str]
+    ) -> dict[str, object]:
+        """Return what a revision like this is registered with: only the given variables are different or more.
+
+        `accepted` is what RegisterTaskDefinition takes; the rest of an answer says what ECS made of it.
+        """
+        document = cast("dict[str, object]", self.answer["taskDefinition"])
+        request = {name: value for name, value in document.items() if name in set(accepted)}
+        request["containerDefinitions"] = [_with_variables(one, changed[one["name"]]) for one in self._containers]
+        own = {name: value for name, value in self.tags.items() if name not in tags and _is_copied(name)}
+        merged = [*tags.items(), *own.items()][:MAXIMUM_TAGS]
+        if merged:
+            request["tags"] = [{"key": name, "value": value} for name, value in merged]
+        return request
+
+    @property
+    def _containers(self) -> "list[ContainerDefinitionOutputTypeDef]":
+        return self.answer["taskDefinition"]["containerDefinitions"]
+
+    def _resolutions(self, source: NameSource, environments: Environments) -> Iterator[tuple[str, Resolution]]:
+        chosen = self._chosen(source)
+        for container in chosen:
+            self._refuse_secrets(source, container)
+        having = [one["name"] for one in chosen if self._matching(source, environments[one["name"]])]
+        if not having:
+            self._refuse_files(source, chosen)
+        for name in having or [one["name"] for one in chosen]:
+            for resolution in self.resolver.resolve(source, environments[name]):
+                yield name, resolution
+
+    def _chosen(self, source: NameSource) -> "list[ContainerDefinitionOutputTypeDef]":
+        unknown = set(source.containers) - {container["name"] for container in self._containers}
+        if unknown:
+            known = ", ".join(container["name"] for container in self._containers)
+            raise UnresolvedQueue(f"{self.arn} has no container {', '.join(sorted(unknown))}; it has {known}")
+        return [one for one in self._containers if not source.containers or one["name"] in source.containers]
+
+    def _refuse_secrets(self, source: NameSource, container: "ContainerDefinitionOutputTypeDef") -> None:
+        found = self._matching(source, (secret["name"] for secret in container.get("secrets", [])))
+        if found:
+            raise UnresolvedQueue(
+                f"variable {found[0]!r} of container {container['name']!r} comes from a secret, which is not read; "
+                "give the queue's name as a plain variable, or split by the SSM parameter that holds it"
+            )
+
+    def _refuse_files(self, source: NameSource, chosen: "list[ContainerDefinitionOutputTypeDef]") -> None:
+        for container in chosen:
+            if container.get("environmentFiles"):
+                raise UnresolvedQueue(
+                    f"container {container['name']!r} has no variable {source.key!r} but takes some from files in S3, "
+                    "which are not read; give the queue's name as a plain variable"
+                )
+
+    def _matching(self, source: NameSource, variables: Iterable[str]) -> list[str]:
+        if source.place is not Place.VARIABLES_LIKE:
+            return [name for name in variables if name == source.key]
+        pattern = self.resolver.compiler.pattern(source.key, case_sensitive=True)
+        return [name for name in variables if pattern.matches(name)]
+
+
+def flattened(environments: Environments) -> dict[str, str]:
+    """Return one environment for a local command. Raises `AmbiguousVariable`."""
+    flat: dict[str, str] = {}
+    for container, variables in environments.items():
+        for name, value in variables.items():
+            if flat.setdefault(name, value) != value:
+                raise AmbiguousVariable(
+                    f"variable {name!r} of container {container!r} has another value than in the container before; "
+                    "the registry must say whose counts"
+                )
+    return flat
+
+
+def _with_variables(
+    container: "ContainerDefinitionOutputTypeDef", changed: Mapping[str, str]
+) -> "ContainerDefinitionOutputTypeDef":
+    if not changed:
+        return container
+    variables = {entry["name"]: entry["value"] for entry in container.get("environment", [])} | {**changed}
+    return {**container, "environment": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def _is_copied(tag: str) -> bool:
+    return not tag.startswith(RESERVED_TAGS) and tag not in (REPLACES_TAG, TARGET_TAG)

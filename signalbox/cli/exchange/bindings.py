@@ -1,0 +1,95 @@
+"""`signalbox bind`, `unbind` and `bindings`: who gets what is published where."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.exchange.stage import Document, User, exchanges
+from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from signalbox.clients.exchange.client import ExchangeClient
+
+Source = Annotated[str, typer.Argument(help="Exchange to which is published.", metavar="EXCHANGE")]
+Target = Annotated[str, typer.Argument(help="Queue, or another exchange, that gets it.", metavar="TARGET")]
+Patterns = Annotated[
+    list[str],
+    typer.Argument(help="Routing keys, in which * is one word and # any number of them.", metavar="PATTERN"),
+]
+Do = Callable[["ExchangeClient", str], Document]
+
+
+def bind(
+    *,
+    exchange: Source,
+    target: Target,
+    patterns: Patterns,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Let a queue, or another exchange, get what is published to an exchange."""
+    _check_order(exchange, target)
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        done = [client.bind(exchange, target, pattern) for pattern in patterns]
+    if as_json:
+        print_json(done)
+        return
+    for pattern in patterns:
+        print_line(f"{exchange} → {target}  {_quoted(pattern)}")
+
+
+def unbind(
+    *,
+    exchange: Source,
+    target: Target,
+    patterns: Patterns,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Take bindings away; messages that are in the queue already stay."""
+    _check_order(exchange, target)
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        done = [client.unbind(exchange, target, pattern) for pattern in patterns]
+    if as_json:
+        print_json(done)
+        return
+    for pattern, told in zip(patterns, done, strict=True):
+        outcome = "unbound" if told.get("unbound") else "was not bound"
+        print_line(f"{exchange} → {target}  {_quoted(pattern)}  {outcome}")
+
+
+def list_bindings(
+    *,
+    exchange: Annotated[str | None, typer.Argument(help="Only of this exchange.", metavar="EXCHANGE")] = None,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """List the bindings between what you may read."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        found = client.bindings(exchange)
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = ((one["exchange"], one.get("queue") or one["destination"], _quoted(one["pattern"])) for one in found)
+        print_table(["exchange", "target", "pattern"], rows)
+    else:
+        print_line("no bindings")
+
+
+def _check_order(exchange: str, target: str) -> None:
+    if exchange.startswith("q_"):
+        given = f"{exchange!r} is a queue: messages go from an exchange, which comes first, to a queue"
+        raise RejectedError(f"{given}, so give {target!r} before it" if target.startswith("x") else given)
+
+
+def _quoted(pattern: str) -> str:
+    return pattern or "'' (the empty routing key)"

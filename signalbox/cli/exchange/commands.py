@@ -1,0 +1,135 @@
+"""`signalbox exchange` and what goes with it: topic exchanges, and which queues a message reaches."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from signalbox.cli.exchange import queues as exchange_queues
+from signalbox.cli.exchange import users
+from signalbox.cli.exchange.bindings import bind, list_bindings, unbind
+from signalbox.cli.exchange.consume import consume
+from signalbox.cli.exchange.publish import publish
+from signalbox.cli.exchange.stage import User, deleted, exchanges, shown
+from signalbox.cli.exchange.status import status
+from signalbox.cli.live import grants
+from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.shared.files import read_json
+from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage, age, say
+from signalbox.errors import RejectedError
+
+app = typer.Typer(help="Topic exchanges: which queues a message reaches.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Name of the exchange, such as xpublic or xs_alice.", metavar="EXCHANGE")]
+Bindings = Annotated[Path, typer.Option(help='JSON list of {"queue": NAME, "pattern": PATTERN}.')]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line a key.")]
+
+
+def register(program: typer.Typer) -> None:
+    """Add the commands of the exchange."""
+    program.add_typer(app, name="exchange")
+    program.add_typer(exchange_queues.app, name="queue")
+    program.command()(bind)
+    program.command()(unbind)
+    program.command(name="bindings")(list_bindings)
+    program.command()(publish)
+    program.command()(consume)
+    program.command()(status)
+    program.add_typer(users.app, name="user")
+    users.app.command()(grants.secret)
+    program.add_typer(grants.app, name="grant")
+
+
+@app.callback()
+def exchange() -> None:
+    """Topic exchanges: which queues a message reaches."""
+
+
+@app.command()
+def declare(
+    *,
+    name: Name,
+    alternate: Annotated[
+        str | None,
+        typer.Option(help="Exchange for messages that nothing is bound to; '' for none any more.", metavar="EXCHANGE"),
+    ] = None,
+    live: Live = None,
+    order_by: Order = None,
+    anonymous: Anonymous = None,
+    keep: Keep = None,
+    keep_for: KeepFor = None,
+    rules: Rules = None,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Make an exchange, or change what is said; one whose name ends with .fifo keeps order, and can be live."""
+    said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        told = client.declare_exchange(name, alternate=alternate, live=said)
+    shown(told, as_json=as_json)
+    if told.get("connected") is False:
+        say("not connected to the router yet: messages wait in its queue until it is, in about a minute")
+
+
+@app.command()
+def delete(
+    *,
+    name: Name,
+    force: Annotated[
+        bool, typer.Option("--force", help="With its bindings and the messages that still wait to be routed.")
+    ] = False,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Delete an exchange that is not bound and holds nothing, and all that belongs to it."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        told = client.delete_exchange(name, force=force)
+    deleted(told, name, as_json=as_json)
+
+
+@app.command(name="list")
+def list_exchanges(*, user: User = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """List the exchanges that you may read."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        found = client.exchanges()
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = (
+            (
+                one["exchange"],
+                "ordered" if one["ordered"] else "standard",
+                one["alternate"] or "",
+                one["created_by"] or "administrators",
+                age(one["created_at"]),
+                one["sqs_name"],
+            )
+            for one in found
+        )
+        print_table(["exchange", "kind", "alternate", "declared by", "age", "queue in SQS"], rows)
+    else:
+        print_line("no exchanges")
+
+
+@app.command()
+def match(*, bindings: Bindings, as_json: JsonLines = False) -> None:
+    """Tell which queues get a message, for each routing key on a line of standard input; needs no stage."""
+    from signalbox.exchange.matching.binding_files import matches, parse_routing_keys
+    from signalbox.exchange.model.bindings import parse_bindings
+
+    if str(bindings) == "-":
+        raise RejectedError("standard input brings the routing keys; give the bindings in a file")
+    bound = parse_bindings(read_json(bindings))
+    found = matches(parse_routing_keys(sys.stdin.buffer.read()), bound)
+    if as_json:
+        for each in found:
+            print_line(json.dumps(each.as_document()))
+    else:
+        print_table(["key", "queues"], ((each.key, ", ".join(each.queues) or "none: dropped") for each in found))

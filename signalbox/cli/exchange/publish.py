@@ -1,0 +1,157 @@
+"""`signalbox publish`: messages to exchanges."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.shared.files import read_text
+from signalbox.cli.shared.output import print_error, print_line
+from signalbox.cli.shared.stage import Aws, Stage, say
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.records import OrderBy
+
+if TYPE_CHECKING:
+    from signalbox.clients.exchange.client import ExchangeClient
+
+STANDARD_INPUT = Path("-")
+CHUNK_BYTES = 65_536
+
+
+def publish(
+    *,
+    exchange: Annotated[str, typer.Argument(help="Exchange to which to publish.", metavar="EXCHANGE")],
+    routing_key: Annotated[str, typer.Argument(help="Words between dots; '' is a key, too.", metavar="KEY")],
+    body: Annotated[
+        str | None, typer.Argument(help="Body; standard input if neither this nor --file is given.", metavar="BODY")
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="File with the body; - for standard input.")] = None,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="Each line of the file, or of standard input, is a message.")
+    ] = False,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", help="Header of each message; repeatable.", metavar="NAME=TEXT")
+    ] = None,
+    deduplication_id: Annotated[
+        str | None,
+        typer.Option(help="What an ordered exchange takes once in five minutes; random if not given.", metavar="ID"),
+    ] = None,
+    order_by: Annotated[
+        OrderBy, typer.Option(help="What the exchange was declared to keep the order of.")
+    ] = OrderBy.TOPIC,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
+) -> None:
+    """Publish a message, or one for each line, and print the ids of those that were published."""
+    if body is not None and (file is not None or lines):
+        raise RejectedError("the body is given twice: as an argument, and by --file or --lines")
+    if lines and deduplication_id is not None:
+        raise RejectedError("--deduplication-id goes with one message: with --lines all but the first would be dropped")
+    to = _To(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
+    if lines:
+        with exchanges(aws=aws, stage=stage, user=user) as client, _opened(file) as source:
+            _publish_lines(client, to, source)
+        return
+    text = _body(body, file)
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        message_id = client.publish(
+            exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
+        )
+        to.tell(message_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _To:
+    """What all messages of a command share."""
+
+    exchange: str
+    routing_key: str
+    headers: Mapping[str, str]
+    deduplication_id: str | None
+    order_by: OrderBy
+    as_json: bool
+
+    def tell(self, message_id: str) -> None:
+        """Print what was published."""
+        told = {"exchange": self.exchange, "routing_key": self.routing_key, "message_id": message_id}
+        print_line(json.dumps(told) if self.as_json else message_id)
+
+
+def _publish_lines(client: "ExchangeClient", to: _To, source: BinaryIO) -> None:
+    """Publish each line as soon as it comes; what cannot be published is told, and does not hold up the others."""
+    from signalbox.clients.exchange.publisher import Post
+
+    sent = unsent = 0
+    for numbered in _numbered(source):
+        posts = (Post(to.routing_key, line, to.headers) for _, line in numbered)
+        for (number, _), posted in zip(
+            numbered, client.publish_all(to.exchange, posts, order_by=to.order_by), strict=True
+        ):
+            if posted.message_id is None:
+                print_error(f"line {number}: {posted.problem or 'SQS did not say what became of it'}")
+                unsent += 1
+            else:
+                to.tell(posted.message_id)
+                sent += 1
+        sys.stdout.flush()
+    say(f"{sent} published to {to.exchange}" + (f", {unsent} not" if unsent else ""))
+    if unsent:
+        raise typer.Exit(2)
+
+
+def _numbered(source: BinaryIO) -> Iterator[list[tuple[int, str]]]:
+    """Yield lines with their numbers as they come: together those that came together, and no empty ones."""
+    number, rest = 0, b""
+    while chunk := source.read1(CHUNK_BYTES):  # type: ignore[attr-defined] # both buffered files have it
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield [(number + at, _text(line, number + at)) for at, line in enumerate(whole, start=1) if line]
+        number += len(whole)
+    if rest:
+        yield [(number + 1, _text(rest, number + 1))]
+
+
+def _text(line: bytes, number: int) -> str:
+    try:
+        return line.decode().removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise RejectedError(f"line {number} is no UTF-8: {error}") from error
+
+
+@contextmanager
+def _opened(file: Path | None) -> Iterator[BinaryIO]:
+    if file is None or file == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    try:
+        source = file.open("rb")
+    except OSError as error:
+        raise RejectedError(f"cannot read {str(file)!r}: {error}") from error
+    with source:
+        yield source
+
+
+def _body(body: str | None, file: Path | None) -> str:
+    if body is not None:
+        return body
+    if file is None and _is_terminal():
+        raise RejectedError("there is no body: give it as an argument, by --file, or on standard input")
+    return read_text(file or STANDARD_INPUT)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise RejectedError(f"header {text!r} is not NAME=TEXT")
+    return name, value

@@ -1,0 +1,98 @@
+"""`signalbox queue`: declared queues, and the names that they have in SQS."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from signalbox.cli.exchange.stage import User, deleted, exchanges, long, say_where, seconds, shown
+from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage, age
+
+app = typer.Typer(help="Queues of messages that are bound to exchanges.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Name of the queue, such as q_alice_weather.", metavar="QUEUE")]
+COLUMNS = ("queue", "queue in SQS", "owner", "expires", "message ttl", "prefetch", "receives", "last consumer")
+
+
+@app.callback()
+def queue() -> None:
+    """Queues of messages that are bound to exchanges."""
+
+
+@app.command()
+def declare(
+    *,
+    name: Name,
+    expires: Annotated[
+        str | None,
+        typer.Option(help="Delete it when nobody consumed for this long, such as 300, 5m or never.", metavar="TIME"),
+    ] = None,
+    message_ttl: Annotated[
+        str | None, typer.Option(help="Drop messages that are older than this, such as 1h or never.", metavar="TIME")
+    ] = None,
+    prefetch: Annotated[
+        int | None, typer.Option(help="Messages that a consumer takes before it acknowledges; 25 if never said.")
+    ] = None,
+    maximum_receives: Annotated[
+        int | None, typer.Option(help="Receives after which a message is a dead letter; 5 if never said.")
+    ] = None,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Make a queue, or change the settings that are given of one that is there."""
+    expires_seconds, ttl_seconds = seconds(expires, "--expires"), seconds(message_ttl, "--message-ttl")
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        told = client.declare_queue(
+            name,
+            expires=None if expires_seconds is None else timedelta(seconds=expires_seconds),
+            message_ttl=None if ttl_seconds is None else timedelta(seconds=ttl_seconds),
+            prefetch=prefetch,
+            maximum_receives=maximum_receives,
+        )
+    shown(told, as_json=as_json)
+    say_where(told, name)
+
+
+@app.command()
+def delete(
+    *,
+    name: Name,
+    if_empty: Annotated[bool, typer.Option("--if-empty", help="Not if messages are in it.")] = False,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Delete a queue with its bindings and its messages."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        told = client.delete_queue(name, if_empty=if_empty)
+    deleted(told, name, as_json=as_json)
+
+
+@app.command(name="list")
+def list_queues(*, user: User = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """List the queues that you may read, with the names that they have in SQS."""
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        found = client.queues()
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = (
+            (
+                one["queue"],
+                one["sqs_name"],
+                one["owner"] or "administrators",
+                long(one["expires_seconds"]),
+                long(one["message_ttl_seconds"]),
+                str(one["prefetch"]),
+                str(one["maximum_receives"]),
+                age(one["consumed_at"]) or "none",
+            )
+            for one in found
+        )
+        print_table(COLUMNS, rows)
+    else:
+        print_line("no queues")

@@ -1,0 +1,122 @@
+"""`signalbox status`: how exchanges and queues are, in the words of `sr3 status`."""
+
+import json
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.exchange.stage import Document, User, exchanges
+from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.stage import Aws, Json, Stage, age, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import RenderableType
+    from rich.table import Table
+
+SECONDS = 5.0
+WIDTH = 200  # where there is no terminal that would have one
+NOTHING = "no exchanges and no queues"
+COLUMNS = ("state", "queued", "in flight", "lag", "in/s", "out/s", "rejects", "retries", "dead letters", "last")
+# How urgent it is for whoever looks: red is to be repaired, yellow to be watched.
+COLOURS = {
+    "missing": "bold red",
+    "hung": "bold red",
+    "retry": "red",
+    "reject": "magenta",
+    "lagging": "yellow",
+    "shutdown": "yellow",
+    "idle": "cyan",
+    "running": "green",
+}
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Only these exchanges and queues; * is any text.", metavar="NAME", show_default=False),
+]
+
+
+def status(
+    *,
+    names: Names = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until interrupted.")] = False,
+    interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=1)] = SECONDS,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Tell of each exchange and queue how it is: state, what waits for how long, rates, rejects and retries.
+
+    Rates, rejects and retries are those of the last five minutes.
+    """
+    from signalbox.cli.shared.signals import Ending
+
+    ending = Ending()
+    with (
+        ending.awaited(),
+        exchanges(aws=aws, stage=stage, user=user) as client,
+        _screen(as_json=as_json, watch=watch) as show,
+        ending.waiting(),
+    ):
+        show(client.status(*names or ()))
+        while watch:
+            time.sleep(interval)
+            show(client.status(*names or ()))
+
+
+@contextmanager
+def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], None]]":
+    """Give what shows the conditions: in the same place on a terminal, else below one another."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    if as_json:
+        yield _print_line_of_json if watch else print_json
+    elif console.is_terminal and watch:
+        with Live(console=console, auto_refresh=False) as live:
+            yield lambda told: live.update(_tables(told), refresh=True)
+    else:
+        yield lambda told: console.print(_tables(told))
+
+
+def _print_line_of_json(told: Document) -> None:
+    print_line(json.dumps(told))
+    sys.stdout.flush()
+
+
+def _tables(told: Document) -> "RenderableType":
+    from rich.console import Group
+
+    tables = [_table(kind, told.get(f"{kind}s") or ()) for kind in ("exchange", "queue")]
+    return Group(*(table for table in tables if table.row_count)) if any(t.row_count for t in tables) else NOTHING
+
+
+def _table(kind: str, conditions: "Sequence[Document]") -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(kind, overflow="fold")
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column == "state" else "right")
+    for one in conditions:
+        state = Text(one["state"], style=COLOURS.get(one["state"], ""))
+        table.add_row(Text(one["name"]), state, *(Text(cell) for cell in _cells(one)))
+    return table
+
+
+def _cells(one: Document) -> "Iterator[str]":
+    yield str(one["queued"])
+    yield str(one["in_flight"])
+    yield "" if one["lag_seconds"] is None else duration(one["lag_seconds"])
+    for rate in ("rate_in", "rate_out"):
+        yield "" if one[rate] is None else f"{one[rate]:g}"
+    for count in ("rejects", "retries", "dead_letters"):
+        yield str(one[count])
+    yield age(one["last_activity"])

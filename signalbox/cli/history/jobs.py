@@ -1,0 +1,34 @@
+"""Running jobs over history: with Spark on this machine for the local stage, by Glue for one in AWS."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from signalbox.cli.shared.stage import say
+
+if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
+
+Job = tuple[str, Mapping[str, str]]
+
+
+def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
+    """Run jobs one after another, to the end; `on_line` hears what they print, where they run on this machine."""
+    if deployment.endpoint_url is None:
+        _run_in_aws(deployment, jobs)
+    else:
+        from signalbox.local.spark.history_jobs import run_locally
+
+        run_locally(deployment, jobs, on_line)
+
+
+def _run_in_aws(deployment: "Deployment", jobs: Sequence[Job]) -> None:
+    from signalbox.aws.history.glue_runs import GlueRuns
+    from signalbox.local.spark.history_jobs import stage_of
+
+    runs = GlueRuns(deployment.session().client("glue"), stage_of(deployment.outputs))
+    for script, arguments in jobs:
+        run_id, before = runs.start(script, arguments), ""
+        for state in runs.follow(script, run_id):
+            if state != before:
+                say(f"{runs.job(script)}: {state.lower()}")
+            before = state

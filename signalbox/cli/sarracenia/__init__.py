@@ -1,0 +1,1 @@
+"""Commands that announce and fetch files."""

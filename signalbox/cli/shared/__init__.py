@@ -1,0 +1,1 @@
+"""Parts that all commands share: the deployment, output, files and signals."""

@@ -1,0 +1,53 @@
+"""The keys of users of the local stage, in files that only their owner can read."""
+
+from typing import TYPE_CHECKING
+
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.sarracenia.rights.names import UserName
+
+FOLDER = "users"
+KEY_ID, SECRET = "access_key_id", "secret_access_key"
+
+
+def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredentials) -> "Path | None":
+    """Write a user's key into the folder of the local stage and return where it is; in AWS it is not kept."""
+    from signalbox.local.state import write_json
+
+    if deployment.folder is None:
+        return None
+    path = _path(deployment.folder, user)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_json(path, {"user": user, KEY_ID: key.access_key_id, SECRET: key.secret_access_key})
+    return path
+
+
+def forget_user_key(deployment: "Deployment", user: "UserName") -> None:
+    """Delete what `keep_user_key` wrote."""
+    if deployment.folder is not None:
+        _path(deployment.folder, user).unlink(missing_ok=True)
+
+
+def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
+    """Return the key of a user of the local stage."""
+    from signalbox.local.state import read_json
+
+    if deployment.folder is None:
+        raise RejectedError("keys of users are kept for the local stage only")
+    path = _path(deployment.folder, user)
+    found = read_json(path)
+    if found is None:
+        raise RejectedError(
+            f"there is no key of user {user!r} ({path}): `signalbox user list` tells who is there, "
+            f"`signalbox user add {user} --role ROLE` makes the user, `signalbox user rotate {user}` a new key"
+        )
+    return ClientCredentials(found[KEY_ID], found[SECRET])
+
+
+def _path(folder: "Path", user: "UserName") -> "Path":
+    return folder / FOLDER / f"{user}.json"

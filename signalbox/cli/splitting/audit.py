@@ -1,0 +1,97 @@
+"""`signalbox split audit` and `policy`: what was done with a message, and what one must be allowed to do it."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from signalbox.cli.shared.output import print_json, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.errors import RejectedError
+from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
+from signalbox.splitting.forwarding.matching import DEPLOYED
+from signalbox.splitting.model.naming import DEFAULT_PREFIX
+
+QUERY_PREFIX = "queries/"
+ANY = "*"
+COLUMNS = ("UTC", "event", "who got it", "queue", "attempt", "ms since sent", "why")
+
+
+def audit(
+    *,
+    message_id: Annotated[str, typer.Argument(help="MessageId that the message has in its original queue.")],
+    days: Annotated[
+        int, typer.Option(help="Days back to look through.", min=1, max=MAXIMUM_AUDIT_DAYS)
+    ] = DEFAULT_AUDIT_DAYS,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Tell who got a message, when, and by which filter; from the history, which is about a minute behind."""
+    from signalbox.aws.history.athena import Athena
+    from signalbox.aws.splitting.audits import AthenaAudits
+    from signalbox.cli.shared.deployment import find_deployment
+
+    deployment = find_deployment(aws=aws, stage=stage)
+    client = deployment.session().client("athena")
+    results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
+    athena = Athena(client, output(deployment, "HistoryDatabase"), results)
+    since = (datetime.now(UTC) - timedelta(days=days)).date()
+    rows = AthenaAudits(athena, output(deployment, "HistoryTable")).trail(message_id, since=since)
+    if not rows:
+        say(f"nothing is written of {message_id!r} since {since}; the newest events come after about a minute")
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(COLUMNS, map(_shown, rows))
+
+
+def _shown(row: Mapping[str, Any]) -> list[str]:
+    labels = row["labels"]
+    who = labels.get("heir") or labels.get("session") or DEPLOYED
+    why = labels.get("verdict") or row["reason"] or ("no session matches" if who == DEPLOYED else "")
+    event = f"{row['kind']}: {row['outcome']}"
+    return [
+        row["occurred_at"],
+        event,
+        who,
+        row["destination"] or "",
+        row["attempt"] or "",
+        row["latency_ms"] or "",
+        why,
+    ]
+
+
+def policy(
+    *,
+    queue: Annotated[
+        list[str] | None, typer.Option(help="Name of a queue that may be split; repeatable.", metavar="NAME")
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="Tag of all queues that may be split.", metavar="KEY=VALUE")] = None,
+    dead_letter_queue: Annotated[
+        list[str] | None, typer.Option(help="Dead-letter queue of one of them; repeatable.", metavar="NAME")
+    ] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="ARN of the KMS key of an encrypted one; repeatable.", metavar="ARN")
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="What names of temporary queues begin with.")] = DEFAULT_PREFIX,
+    region: Annotated[str, typer.Option(help="Region of the queues; any if not given.")] = ANY,
+    account: Annotated[str, typer.Option(help="Account of the queues; any if not given.")] = ANY,
+    partition: Annotated[str, typer.Option(help="Partition of AWS.")] = "aws",
+) -> None:
+    """Print the smallest IAM policy with which queues can be split; needs no stage and always prints JSON."""
+    from signalbox.queues import QueueName
+    from signalbox.splitting.queues.policy import QueueTag, Splittable, policy_document
+
+    if key and region == ANY:
+        raise RejectedError("--key needs --region: keys are to be used by SQS of that region only")
+    splittable = Splittable(
+        f"arn:{partition}:sqs:{region}:{account}:",
+        queues=tuple(map(QueueName, queue or ())),
+        tag=None if tag is None else QueueTag.parse(tag),
+        dead_letter_queues=tuple(map(QueueName, dead_letter_queue or ())),
+        key_arns=tuple(key or ()),
+        prefix=prefix,
+    )
+    print_json(policy_document(splittable))

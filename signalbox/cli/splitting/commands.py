@@ -1,0 +1,115 @@
+"""`signalbox split`: share a queue with the deployed consumer and with one another."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from signalbox.cli.shared.files import read_json
+from signalbox.cli.shared.output import print_line, print_table
+from signalbox.cli.shared.stage import Aws, Stage
+from signalbox.cli.splitting import audit as splitting_history
+from signalbox.cli.splitting import registry
+from signalbox.cli.splitting import sessions as splitting_sessions
+from signalbox.cli.splitting import status as splitting_status
+from signalbox.cli.splitting.stage import control, say_what_is_not_split
+from signalbox.errors import RejectedError
+
+app = typer.Typer(
+    help="Share a queue with the deployed consumer and with one another, without stealing.", no_args_is_help=True
+)
+
+app.add_typer(registry.app, name="registry")
+app.command()(splitting_sessions.start)
+app.command()(splitting_sessions.run)
+app.command(name="list")(splitting_status.list_sessions)
+app.command()(splitting_status.status)
+app.command()(splitting_sessions.tail)
+app.command()(splitting_sessions.stop)
+app.command()(splitting_history.audit)
+app.command()(splitting_history.policy)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")]
+Sessions = Annotated[
+    Path | None,
+    typer.Option(
+        help='JSON list of {"session": NAME, "queues": {ID: FILTER}} in order of start; - for standard input.'
+    ),
+]
+TargetName = Annotated[
+    str | None,
+    typer.Option("--target", help="Ask the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
+]
+Messages = Annotated[Path, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
+Queue = Annotated[str, typer.Option(help="Queue id, as the sessions name it.", metavar="ID")]
+Sns = Annotated[bool, typer.Option("--sns", help="Messages come from SNS: filters see the attributes inside them too.")]
+
+Document = Mapping[str, Any]  # a decision, as `as_document` makes it
+
+
+@app.callback()
+def split() -> None:
+    """Share a queue with the deployed consumer and with one another, without stealing."""
+
+
+@app.command()
+def explain(
+    *,
+    queue: Queue,
+    messages: Messages,
+    sessions: Sessions = None,
+    target: TargetName = None,
+    sns: Sns = False,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Tell who would get which message, and why: what each session's filter says of it."""
+    if (sessions is None) == (target is None):
+        raise RejectedError("give either --sessions, for sessions in a file, or --target, for those that live")
+    if sessions is not None:
+        decisions = _offline(sessions, messages, queue=queue, sns=sns)
+    else:
+        decisions = _live(str(target), messages, queue=queue, aws=aws, stage=stage)
+    if as_json:
+        for decision in decisions:
+            print_line(json.dumps(decision))
+    else:
+        print_table(["message", "goes to", "copies", "why"], _rows(decisions))
+
+
+def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool) -> list[Document]:
+    from signalbox.filters.languages import Languages
+    from signalbox.splitting.forwarding.explanation import as_document, explained, parse_messages, parse_sessions
+    from signalbox.splitting.model.session_config import QueueId
+
+    described = parse_sessions(read_json(sessions), Languages())
+    decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns)
+    for session in described:
+        say_what_is_not_split(session.config.other_brokers)
+    return [as_document(number, decision) for number, decision in enumerate(decisions)]
+
+
+def _live(target: str, messages: Path, *, queue: str, aws: bool, stage: str) -> list[Document]:
+    from signalbox.splitting.forwarding.explanation import parse_messages
+    from signalbox.splitting.model.target import Target
+
+    documents = [dict(message.document) for message in parse_messages(read_json(messages))]
+    with control(aws=aws, stage=stage) as client:
+        result = client.ask("explain", {"target": str(Target.parse(target)), "queue_id": queue, "messages": documents})
+    return list(result["decisions"]) if isinstance(result, dict) else []
+
+
+def _rows(decisions: Iterable[Document]) -> Iterator[tuple[str, str, str, str]]:
+    for decision in decisions:
+        why = "\n".join(map(_reason, decision["verdicts"])) or "no session is there to ask"
+        yield str(decision["message"]), decision["owner"], ", ".join(decision["copies"]), why
+
+
+def _reason(verdict: Document) -> str:
+    from signalbox.splitting.forwarding.matching import Outcome
+
+    text = f"{verdict['session']} ({verdict['mode']}): {verdict['reason']}"
+    return f"{text}; its session would be cancelled" if verdict["outcome"] == Outcome.TOO_SLOW else text

@@ -1,0 +1,103 @@
+"""`signalbox split registry`: what is known of the deployed consumers."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from signalbox.cli.shared.files import read_text
+from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.cli.splitting.stage import TargetName, control, control_of
+from signalbox.errors import RejectedError
+
+app = typer.Typer(help="What is known of the deployed consumers, in mirrord's own form.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Option("--file", "-f", help="YAML file with mirrord's resources; - for standard input.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; standard output if not given.")]
+
+
+@app.callback()
+def registry() -> None:
+    """Say which queues the deployed consumers read, and where they have the names from."""
+
+
+@app.command()
+def apply(*, file: File, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """Store the registries of a file, each in the place of its target's older one."""
+    from signalbox.cli.shared.deployment import find_deployment
+    from signalbox.filters.languages import Languages
+    from signalbox.splitting.consumers.registry_file import parse_registries
+
+    documents = parse_documents(read_text(file), str(file))
+    deployment = find_deployment(aws=aws, stage=stage)
+    parse_registries(documents, Languages(), prefix=output(deployment, "TemporaryQueuePrefix"))
+    with control_of(deployment) as client:
+        result = client.ask("apply", {"documents": documents})
+    if as_json:
+        print_json(result)
+        return
+    for target in result["targets"] if isinstance(result, dict) else ():
+        print_line(f"{target}  applied; a split that runs keeps what it began with")
+
+
+def parse_documents(text: str, name: str) -> list[object]:
+    """Return the documents of a YAML file as JSON would have them."""
+    import yaml
+
+    try:
+        found = [one for one in yaml.safe_load_all(text) if one is not None]
+        # What only YAML knows, such as the time in metadata, is never looked at: its text will do.
+        return list(json.loads(json.dumps(found, default=str)))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise RejectedError(f"{name!r} is not YAML that could be JSON: {error}") from error
+
+
+@app.command()
+def discover(
+    *,
+    target: TargetName,
+    write_to: Output = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Find the queues that a target consumes, and write a registry of them to be looked through."""
+    with control(aws=aws, stage=stage) as client:
+        result = client.ask("discover", {"target": target})
+    documents = result.get("documents", []) if isinstance(result, dict) else []
+    text = json.dumps(documents, indent=2) + "\n" if as_json else _yaml(documents)
+    if write_to is None:
+        print_line(text.rstrip("\n"))
+        return
+    try:
+        write_to.write_text(text)
+    except OSError as error:
+        raise RejectedError(f"cannot write {str(write_to)!r}: {error}") from error
+    say(f"{write_to} written: look it through, then `signalbox split registry apply -f {write_to}`")
+
+
+def _yaml(documents: Sequence[object]) -> str:
+    import yaml
+
+    return yaml.safe_dump_all(documents, sort_keys=False, explicit_start=len(documents) > 1)
+
+
+@app.command(name="list")
+def list_registries(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """List the targets that have a registry."""
+    with control(aws=aws, stage=stage) as client:
+        result = client.ask("registries")
+    if as_json:
+        print_json(result)
+        return
+    found = result if isinstance(result, list) else []
+    print_table(["target", "applied", "kinds"], ((one["target"], one["applied_at"], _kinds(one)) for one in found))
+
+
+def _kinds(registry: dict[str, object]) -> str:
+    documents = registry.get("documents")
+    kinds = [str(one.get("kind")) for one in documents if isinstance(one, dict)] if isinstance(documents, list) else []
+    return ", ".join(dict.fromkeys(kinds))

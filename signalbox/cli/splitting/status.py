@@ -1,0 +1,84 @@
+"""`signalbox split list` and `status`: who shares what, and how far it is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage, age
+from signalbox.cli.splitting.stage import control
+from signalbox.splitting.model.target import Target
+
+TargetFilter = Annotated[str | None, typer.Option("--target", help="Only this deployed consumer.", metavar="KIND/NAME")]
+Document = Mapping[str, Any]  # as the stage told it; docs/splitting.md has the fields
+
+
+def list_sessions(
+    *, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
+) -> None:
+    """List the sessions: whose they are, how far, how old, and what waits for them."""
+    sessions = [session for split in _splits(_status(target, aws=aws, stage=stage)) for session in split["sessions"]]
+    if as_json:
+        print_json(sessions)
+    elif sessions:
+        columns = ["session", "target", "owner", "phase", "age", "last sign", "queue", "waiting", "in flight"]
+        print_table(columns, _session_rows(sessions))
+    else:
+        print_line("no sessions")
+
+
+def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """Tell of each split how far it is, which queues it has, and from where the target reads."""
+    told = _status(target, aws=aws, stage=stage)
+    splits, unreadable = _splits(told), told.get("unreadable", ())
+    if as_json:
+        print_json({"splits": splits, "unreadable": unreadable})
+        return
+    for split in splits:
+        _print_split(split)
+    for split in unreadable:
+        print_line(f"{split['target']}: unknown, for its record cannot be read: {split['reason']}")
+    if not splits and not unreadable:
+        print_line("no queue is split")
+
+
+def _status(target: str | None, *, aws: bool, stage: str) -> Document:
+    fields = {} if target is None else {"target": str(Target.parse(target))}
+    with control(aws=aws, stage=stage) as client:
+        result = client.ask("status", fields)
+    return result if isinstance(result, dict) else {}
+
+
+def _splits(told: Document) -> list[Document]:
+    return list(told.get("splits", ()))
+
+
+def _session_rows(sessions: Iterable[Document]) -> Iterator[list[str]]:
+    for session in sessions:
+        told = [session["session"], session["target"], session["owner"], session["phase"]]
+        told += [age(session["started_at"]), age(session["heartbeat_at"])]
+        for queue in session["queues"] or [{}]:
+            yield [*told, str(queue.get("queue_id", "")), *_counts(queue)]
+            told = [""] * len(told)
+
+
+def _counts(queue: Document) -> list[str]:
+    return ["" if queue.get(name) is None else str(queue[name]) for name in ("waiting", "in_flight")]
+
+
+def _print_split(split: Document) -> None:
+    title = f"{split['target']}: {split['stage']} for {age(split['since'])}, reads {split['target_reads']}"
+    columns = ["queue", "original", "deployed consumer's", "forwarding", "waiting", "in flight"]
+    print_table(columns, _queue_rows(split["queues"]), title=title)
+    for session in split["sessions"]:
+        reason = f": {session['reason']}" if session.get("reason") else ""
+        print_line(f"  {session['session']} of {session['owner']} is {session['phase']}{reason}")
+    for note in split.get("notes", ()):
+        print_line(f"  {note}")
+
+
+def _queue_rows(queues: Iterable[Document]) -> Iterator[list[str]]:
+    for queue in queues:
+        names = [str(queue[name]) for name in ("queue_id", "original", "deployed", "forwarding")]
+        yield [*names, *_counts(queue)]

@@ -1,0 +1,1 @@
+"""Client code: everything that uses a stage from outside."""

@@ -1,0 +1,1 @@
+"""Publishers, consumers and administrators of exchanges."""

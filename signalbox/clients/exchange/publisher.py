@@ -1,0 +1,119 @@
+"""Publishing by sending to the queue behind an exchange: each message is checked first, and ten go in a call."""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from signalbox.exchange.messages.properties import Envelope, InvalidPublication
+from signalbox.exchange.model.records import OrderBy
+from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
+from signalbox.queues import QueueUrl
+from signalbox.sending import MAXIMUM_ENTRIES
+
+
+class PosterSqs(Protocol):
+    """What publishing needs of boto3's SQS client."""
+
+    @property
+    def send_message(self) -> Callable[..., Any]:
+        """Send one message and return a mapping with its `MessageId`."""
+        ...
+
+    @property
+    def send_message_batch(self) -> Callable[..., Any]:
+        """Send up to ten messages; return a mapping with those that were `Successful` and those that `Failed`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A message as its publisher says it; an ordered exchange takes a `deduplication_id` once in five minutes."""
+
+    routing_key: str
+    body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    deduplication_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What became of a message: the id that it has now, or why it cannot be published."""
+
+    post: Post
+    message_id: MessageId | None = None
+    problem: InvalidPublication | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Poster:
+    """Publishes to one exchange; `order_by` is what an ordered one was declared to keep the order of.
+
+    `sender` is the user who publishes.
+    """
+
+    sqs: PosterSqs
+    queue_url: QueueUrl
+    is_ordered: bool
+    order_by: OrderBy = OrderBy.TOPIC
+    sender: str = ""
+
+    def publish(self, posts: Iterable[Post]) -> Iterator[Posted]:
+        """Publish messages and yield in their order what became of each; what was yielded is published for good."""
+        for batch in _batches(map(self._checked, posts)):
+            yield from self._sent(batch)
+
+    def _checked(self, post: Post) -> "_Checked":
+        try:
+            envelope = Envelope.of_publication(post.routing_key, post.body, post.headers)
+        except InvalidPublication as problem:
+            return _Checked(Posted(post, problem=problem))
+        deduplication_id = (post.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
+        message = envelope.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
+        return _Checked(Posted(post), message)
+
+    def _sent(self, batch: Sequence["_Checked"]) -> Iterator[Posted]:
+        messages = {str(number): one.message for number, one in enumerate(batch) if one.message is not None}
+        ids = dict(self._ids(messages))
+        for number, one in enumerate(batch):
+            yield Posted(one.posted.post, ids.get(str(number)), one.posted.problem)
+
+    def _ids(self, messages: Mapping[str, Message]) -> Iterator[tuple[str, MessageId]]:
+        if not messages:
+            return
+        entries = [{"Id": number, **outgoing(message)} for number, message in messages.items()]
+        answer: Mapping[str, Any] = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
+        for taken in answer.get("Successful", ()):
+            yield taken["Id"], taken["MessageId"]
+        for failure in answer.get("Failed", ()):
+            # Alone, so that whatever the client does when a call fails is done for it, too.
+            told = outgoing(messages[failure["Id"]])
+            yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **told)["MessageId"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A message before it is sent; without `message`, it cannot be."""
+
+    posted: Posted
+    message: Message | None = None
+
+
+def _batches(checked: Iterable[_Checked]) -> Iterator[Sequence[_Checked]]:
+    """Yield what goes in one call: never two messages of a group, of which the second alone might be taken."""
+    batch: list[_Checked] = []
+    size, groups = 0, set[str | None]()
+    for one in checked:
+        more = 0 if one.message is None else size_bytes(one.message)
+        group = None if one.message is None else one.message.group_id
+        if batch and (size + more > MAXIMUM_BYTES or group in groups):
+            yield batch
+            batch, size, groups = [], 0, set()
+        batch.append(one)
+        size += more
+        groups |= {group} - {None}
+        if len(batch) == MAXIMUM_ENTRIES:  # before anybody is asked for the next one, which may take a while to come
+            yield batch
+            batch, size, groups = [], 0, set()
+    if batch:
+        yield batch

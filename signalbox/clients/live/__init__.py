@@ -1,0 +1,1 @@
+"""WAMP sessions with the live router."""

@@ -1,0 +1,1 @@
+"""A Snowflake client, and simulated peers for tests and measurements."""

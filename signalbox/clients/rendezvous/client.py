@@ -1,0 +1,175 @@
+"""A client's side of a rendezvous by SQS: sends an offer and waits for the answer, as patiently as the real client.
+
+Needs three permissions: sqs:SendMessage on the broker queue, sqs:GetQueueUrl and sqs:ReceiveMessage on client queues.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.rendezvous.wire.reply import Reply
+
+CLIENT_QUEUE_PREFIX = "snowflake-client-"
+
+# All as in upstream's client/lib/rendezvous_sqs.go, but that no pause follows the last try.
+TRIES = 5
+SECONDS_BEFORE_LOOKING = 1.0
+SECONDS_BETWEEN_LOOKS = 1.0
+LONG_POLL_SECONDS = 20
+SECONDS_BETWEEN_RECEIVES = (1.0, 1.5, 2.0, 2.5)
+
+
+class BrokerRefused(RejectedError):
+    """Raised when the broker replies that there will be no answer; `text` is its reason, unchanged."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"the broker refused the offer: {text}")
+        self.text = text
+
+
+class NoAnswer(UnavailableError):
+    """Raised when no reply came for as long as a real client waits."""
+
+
+class SqsExceptions(Protocol):
+    """The exception classes of an SQS client."""
+
+    @property
+    def QueueDoesNotExist(self) -> type[Exception]:  # noqa: N802 (boto3's name)
+        """Raised by `get_queue_url`."""
+        ...
+
+
+class SqsClient(Protocol):
+    """What is needed of boto3's SQS client; the fakes of the tests have it too."""
+
+    @property
+    def exceptions(self) -> SqsExceptions:
+        """The client's exception classes."""
+        ...
+
+    @property
+    def send_message(self) -> Callable[..., Any]:
+        """Send one message."""
+        ...
+
+    @property
+    def get_queue_url(self) -> Callable[..., Any]:
+        """Return a mapping with the `QueueUrl` of a `QueueName`."""
+        ...
+
+    @property
+    def receive_message(self) -> Callable[..., Any]:
+        """Return a mapping with `Messages`, or without if none came in time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The offer is in the broker queue."""
+
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFound:
+    """The broker has taken the offer and made a queue for the reply."""
+
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A proxy's answer came."""
+
+    after: timedelta
+
+
+Progress = Sent | QueueFound | Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A proxy's answer: a session description in JSON, and how long it took from sending the offer."""
+
+    session_description: str
+    client_id: str
+    after: timedelta
+
+
+def new_client_id() -> str:
+    """Return a client id like the real client's: 16 random hexadecimal characters."""
+    return secrets.token_hex(8)
+
+
+def _ignore(_progress: Progress) -> None:
+    """Show no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqsRendezvous:
+    """Exchanges offers for answers through the broker queue at `queue_url`; `queues` is `boto3.client("sqs")`."""
+
+    queues: SqsClient
+    queue_url: str
+    client_queue_prefix: str = CLIENT_QUEUE_PREFIX
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def exchange(
+        self, offer_body: str, *, client_id: str | None = None, on_progress: Callable[[Progress], None] = _ignore
+    ) -> Answer:
+        """Send an offer (`offer_body` makes one) and return the answer; it takes a second at least.
+
+        Raises `BrokerRefused`, `NoAnswer` after 6 seconds without a queue or 108 without a reply, `InvalidReply`,
+        and whatever `queues` raises.
+        """
+        client_id = client_id or new_client_id()
+        started = self.clock()
+        self._send(offer_body, client_id)
+        on_progress(Sent(client_id))
+        self.sleep(SECONDS_BEFORE_LOOKING)
+        reply_queue_url = self._find_queue(client_id)
+        on_progress(QueueFound(self._since(started)))
+        reply = self._receive(reply_queue_url)
+        if reply.error:
+            raise BrokerRefused(reply.error)
+        on_progress(Answered(self._since(started)))
+        return Answer(reply.answer, client_id, self._since(started))
+
+    def _send(self, offer_body: str, client_id: str) -> None:
+        attribute = {"DataType": "String", "StringValue": client_id}
+        self.queues.send_message(
+            QueueUrl=self.queue_url, MessageBody=offer_body, MessageAttributes={"ClientID": attribute}
+        )
+
+    def _find_queue(self, client_id: str) -> str:
+        queue_name = self.client_queue_prefix + client_id
+        for attempt in range(TRIES):
+            self._pause(SECONDS_BETWEEN_LOOKS if attempt else 0)
+            # The broker makes the queue when it gets the offer: not yet is normal.
+            with suppress(self.queues.exceptions.QueueDoesNotExist):
+                return str(self.queues.get_queue_url(QueueName=queue_name)["QueueUrl"])
+        raise NoAnswer(f"the broker made no queue {queue_name!r} within {TRIES} looks")
+
+    def _receive(self, queue_url: str) -> Reply:
+        for pause in (0, *SECONDS_BETWEEN_RECEIVES):
+            self._pause(pause)
+            received: Mapping[str, Any] = self.queues.receive_message(
+                QueueUrl=queue_url, MaxNumberOfMessages=1, WaitTimeSeconds=LONG_POLL_SECONDS
+            )
+            for message in received.get("Messages", ()):
+                return Reply.parse(message["Body"].encode())
+        raise NoAnswer(f"no reply came within {TRIES} receives")
+
+    def _pause(self, seconds: float) -> None:
+        if seconds:
+            self.sleep(seconds)
+
+    def _since(self, started: float) -> timedelta:
+        return timedelta(seconds=self.clock() - started)

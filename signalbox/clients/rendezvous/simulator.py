@@ -1,0 +1,216 @@
+"""A pretended client's offers and a pretended proxy, for tests, measurements and the demo; no WebRTC takes place."""
+
+import base64
+import hashlib
+import json
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Protocol
+
+from signalbox.errors import UnavailableError
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.proxy import VERSION, PollResponse, ProxyAnswer, ProxyPoll, answer_body, poll_body
+from signalbox.rendezvous.wire.sdp import DescriptionType, SessionDescription
+
+# RFC 5737 (and 3849 for IPv6) sets these aside for examples: they are nobody's.
+CLIENT_ADDRESS = "192.0.2.10"
+PROXY_ADDRESS = "198.51.100.7"
+RELAY_PATTERN = "snowflake.torproject.net$"
+
+REQUEST_SECONDS = 30.0  # for as long as a real proxy waits for a response (upstream's proxy/lib/snowflake.go)
+HANG_UP_SECONDS = 0.2
+LOOK_SECONDS = 0.2
+READ_LIMIT_BYTES = 100_000
+
+_SDP = """\
+v=0
+o=- {session} 1742392234 IN IP4 0.0.0.0
+s=-
+t=0 0
+a=msid-semantic:WMS *
+a=fingerprint:sha-256 {fingerprint}
+a=extmap-allow-mixed
+a=group:BUNDLE 0
+m=application 9 UDP/DTLS/SCTP webrtc-datachannel
+c=IN IP4 0.0.0.0
+a=setup:{setup}
+a=mid:0
+a=sendrecv
+a=sctp-port:5000
+a=max-message-size:1073741823
+a=ice-ufrag:{ufrag}
+a=ice-pwd:{password}
+a=candidate:3769337065 1 udp 2130706431 {address} {port} typ host ufrag {ufrag}
+a=candidate:3769337065 2 udp 2130706430 {address} {port} typ host ufrag {ufrag}
+a=candidate:2139127655 1 udp 2130706175 2001:db8::10 {port} typ host ufrag {ufrag}
+a=candidate:842163049 1 udp 1694498815 {address} {port} typ srflx raddr 0.0.0.0 rport {port} ufrag {ufrag}
+a=candidate:842163049 2 udp 1694498814 {address} {port} typ srflx raddr 0.0.0.0 rport {port} ufrag {ufrag}
+a=end-of-candidates
+"""
+
+
+def sample_offer(seed: str, *, address: str = CLIENT_ADDRESS) -> str:
+    """Return a client's session description; another seed gives another one. Its `offer_body` is about 1.25 kB."""
+    return _description(DescriptionType.OFFER, seed, setup="actpass", address=address)
+
+
+def sample_answer(offer: str, *, address: str = PROXY_ADDRESS) -> str:
+    """Return the one session description with which the proxy at `address` answers this offer.
+
+    Raises `InvalidSessionDescription` when the offer is none.
+    """
+    SessionDescription.parse(offer)
+    return _description(DescriptionType.ANSWER, offer, setup="active", address=address)
+
+
+def _description(kind: DescriptionType, seed: str, *, setup: str, address: str) -> str:
+    digest = hashlib.sha256(seed.encode()).digest()
+    sdp = _SDP.format(
+        session=int.from_bytes(digest[:8], "big") >> 1,
+        fingerprint=digest.hex(":").upper(),
+        setup=setup,
+        ufrag=digest[:8].hex(),
+        password=digest[8:24].hex(),
+        address=address,
+        port=49152 + int.from_bytes(digest[24:26], "big") % 16384,  # RFC 6335: the ports for anybody's use
+    )
+    return json.dumps({"type": kind, "sdp": sdp.replace("\n", "\r\n")}, separators=(",", ":"))
+
+
+class Behaviour(StrEnum):
+    """How a proxy behaves."""
+
+    NORMAL = "normal"
+    SILENT = "silent"  # takes an offer and never answers
+    HUNG_UP = "hung up"  # is gone by the time that the broker responds
+
+
+class BrokerUnreachableError(UnavailableError):
+    """Raised when the broker does not respond in time, or not with 200."""
+
+
+class Post(Protocol):
+    """Sends one HTTP POST."""
+
+    def __call__(self, url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
+        """Return the body of a response with status 200. Raises `BrokerUnreachableError`."""
+        ...
+
+
+def post(url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
+    """Send a POST with the standard library, with the content type that a browser's proxy gives it."""
+    headers = {"Content-Type": "text/plain;charset=UTF-8", **headers}
+    return _read(urllib.request.Request(url, data=body, headers=headers, method="POST"), timeout_seconds)  # noqa: S310 (the caller's own URL)
+
+
+def available_proxies(base_url: str) -> int:
+    """Return how many proxies are waiting at the broker, as its page /debug says."""
+    page = _read(urllib.request.Request(f"{base_url.rstrip('/')}/debug"), REQUEST_SECONDS).decode()  # noqa: S310 (as above)
+    return int(page.splitlines()[0].rpartition(" ")[2])
+
+
+def wait_for_proxy(base_url: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Return as soon as a proxy is waiting: without one that came lately, an offer is denied at once."""
+    while not available_proxies(base_url):
+        sleep(LOOK_SECONDS)
+
+
+def _read(request: urllib.request.Request, timeout_seconds: float) -> bytes:
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_seconds) as response:  # noqa: S310 (as above)
+            if response.status == HTTPStatus.OK:
+                return bytes(response.read(READ_LIMIT_BYTES))
+            raise BrokerUnreachableError(f"{_name(request)} gave status {response.status}; expected 200")
+    except OSError as error:  # also urllib's own errors: refused, hung up, timed out, or a status of 400 and more
+        raise BrokerUnreachableError(f"{_name(request)} failed: {error}") from error
+
+
+def _name(request: urllib.request.Request) -> str:
+    return f"{request.get_method()} {request.full_url}"
+
+
+def new_session_id() -> str:
+    """Return a proxy's session id: 16 random bytes in base64, without the padding."""
+    return base64.b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One poll and what came of it; `accepted` says whether the broker took the answer, None if none was sent."""
+
+    sid: str
+    response: PollResponse | None
+    accepted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySimulator:
+    """A proxy that polls the broker at `base_url`, which is the URL before `proxy` and `answer`.
+
+    `relay_pattern` None is a proxy too old to have one; `answer_after_seconds` makes a slow proxy. `comes_from` is the
+    address that it claims in X-Forwarded-For, `address` the one in its session descriptions.
+    """
+
+    base_url: str
+    nat: Nat = Nat.UNRESTRICTED
+    proxy_type: str = "standalone"
+    clients: int = 0
+    relay_pattern: str | None = RELAY_PATTERN
+    behaviour: Behaviour = Behaviour.NORMAL
+    answer_after_seconds: float = 0
+    address: str = PROXY_ADDRESS
+    comes_from: str | None = None
+    post: Post = post
+    sleep: Callable[[float], None] = time.sleep
+    new_session_id: Callable[[], str] = new_session_id
+
+    def serve_once(self) -> Round:
+        """Poll once and, if there is a client, do with its offer what this proxy's behaviour is.
+
+        Raises `BrokerUnreachableError` and, if the broker talks nonsense, `InvalidProxyMessage`.
+        """
+        sid = self.new_session_id()
+        if self.behaviour is Behaviour.HUNG_UP:
+            return self._hang_up(sid)
+        response = self.poll_once(sid)
+        if not response.is_match or self.behaviour is Behaviour.SILENT:
+            return Round(sid, response)
+        self.sleep(self.answer_after_seconds)
+        return Round(sid, response, accepted=self.answer(sid, offer=response.offer))
+
+    def poll_once(self, sid: str) -> PollResponse:
+        """Ask for a client."""
+        return PollResponse.parse(self._post("proxy", poll_body(self._poll(sid))))
+
+    def answer(self, sid: str, *, offer: str) -> bool:
+        """Send the answer to an offer; say whether its client still waited."""
+        body = answer_body(ProxyAnswer(sid=sid, answer=sample_answer(offer, address=self.address)))
+        return bool(json.loads(self._post("answer", body)) == {"Status": "success"})
+
+    def _hang_up(self, sid: str) -> Round:
+        try:
+            self._post("proxy", poll_body(self._poll(sid)), timeout_seconds=HANG_UP_SECONDS)
+        except BrokerUnreachableError:
+            return Round(sid, None)  # as meant: the request is on its way and nobody reads the response
+        return Round(sid, None)
+
+    def _poll(self, sid: str) -> ProxyPoll:
+        return ProxyPoll(
+            sid=sid,
+            version=VERSION,
+            proxy_type=self.proxy_type,
+            nat=self.nat,
+            clients=self.clients,
+            relay_pattern=self.relay_pattern,
+        )
+
+    def _post(self, path: str, body: str, *, timeout_seconds: float = REQUEST_SECONDS) -> bytes:
+        headers = {"X-Forwarded-For": self.comes_from} if self.comes_from else {}
+        url = f"{self.base_url.rstrip('/')}/{path}"
+        return self.post(url, body.encode(), headers=headers, timeout_seconds=timeout_seconds)

@@ -1,0 +1,1 @@
+"""Subscribers and publishers of announced files, with the files themselves."""

@@ -1,0 +1,40 @@
+"""Objects of S3 as a source of files."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.clients.sarracenia.sources import NotFetched, Part
+
+if TYPE_CHECKING:
+    import boto3
+    from mypy_boto3_s3.client import S3Client
+
+CHUNK_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class S3Source:
+    """`Source` of URLs such as `s3://bucket/prefix/name`; `client` is asked for only when one comes."""
+
+    client: Callable[[], "S3Client"]
+
+    def __call__(self, url: str, part: Part | None) -> Iterator[bytes]:
+        """Yield the bytes of an object, or of a part. Raises `NotFetched`."""
+        parts = urlsplit(url)
+        wanted: dict[str, Any] = {"Bucket": parts.netloc, "Key": unquote(parts.path).removeprefix("/")}
+        try:
+            if part:
+                wanted["Range"] = part.header
+            yield from self.client().get_object(**wanted)["Body"].iter_chunks(CHUNK_BYTES)
+        except (BotoCoreError, ClientError, ValueError) as error:
+            raise NotFetched(f"cannot fetch {url[:200]!r}: {error}") from error
+
+
+def s3_source(session: Callable[[], "boto3.Session"]) -> S3Source:
+    """Return the source for a session, which is made only when it is needed."""
+    return S3Source(cache(lambda: session().client("s3")))

@@ -1,0 +1,1 @@
+"""Splitting sessions as their owners use them."""

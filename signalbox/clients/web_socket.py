@@ -1,0 +1,97 @@
+"""Connections to the live router, by the package websockets."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from signalbox import __version__
+from signalbox.clients.live.session import ConnectionLost
+from signalbox.errors import RejectedError
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, SUBPROTOCOL
+
+if TYPE_CHECKING:
+    from websockets.sync.client import ClientConnection
+
+CONNECT_SECONDS = 20.0
+CLOSE_SECONDS = 1.0
+# A connection that says nothing may be gone; API Gateway answers pings. What takes its time over much that was said may
+# answer late.
+PING_SECONDS, PONG_SECONDS = 20.0, 60.0
+THEIRS = 400
+TOO_MANY = 429
+OURS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class WebSocket:
+    """A connection of the package websockets."""
+
+    connection: "ClientConnection"
+    closing: ExitStack
+
+    def send(self, text: str) -> None:
+        """Send a message."""
+        with _lost():
+            self.connection.send(text)
+
+    def receive(self, timeout_seconds: float | None) -> str | None:
+        """Return the next message, or None if none comes in time."""
+        with _lost():
+            try:
+                return str(self.connection.recv(timeout_seconds))
+            except TimeoutError:
+                return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.closing.close()
+
+
+def opening(url: str) -> Callable[[], WebSocket]:
+    """Return what opens a connection to a router's URL: raises `ConnectionLost`, or `RejectedError` if it never can."""
+
+    def opened() -> WebSocket:
+        with _lost():
+            try:
+                closing = ExitStack()
+                return WebSocket(closing.enter_context(_connecting(url)), closing)
+            except InvalidStatus as refused:
+                raise _refused(url, refused) from refused
+            except InvalidURI as wrong:
+                raise RejectedError(f"{url!r} is no URL of a WebSocket: {wrong}") from wrong
+
+    return opened
+
+
+def _connecting(url: str) -> AbstractContextManager["ClientConnection"]:
+    return connect(
+        url,
+        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        open_timeout=CONNECT_SECONDS,
+        close_timeout=CLOSE_SECONDS,
+        ping_interval=PING_SECONDS,
+        ping_timeout=PONG_SECONDS,
+        max_size=MAXIMUM_MESSAGE_BYTES,
+        user_agent_header=f"Signalbox/{__version__}",
+        compression=None,  # API Gateway has none
+    )
+
+
+def _refused(url: str, refused: InvalidStatus) -> RejectedError | ConnectionLost:
+    status = refused.response.status_code
+    said = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
+    text = f"{url} answers {status}: {said}"
+    return RejectedError(text) if THEIRS <= status < OURS and status != TOO_MANY else ConnectionLost(text)
+
+
+@contextmanager
+def _lost() -> Iterator[None]:
+    try:
+        yield
+    except (ConnectionClosed, InvalidHandshake, OSError) as error:
+        raise ConnectionLost(f"no connection to the live router: {error}") from error

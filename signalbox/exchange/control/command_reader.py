@@ -1,0 +1,242 @@
+"""Reading the commands of the exchange's control queues, with all that is wrong with one told at once."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from signalbox.control.envelope import Commands
+from signalbox.documents import Section, shown
+from signalbox.exchange.control.commands import (
+    Bind,
+    Command,
+    Consuming,
+    DeclareExchange,
+    DeclareQueue,
+    DeleteExchange,
+    DeleteQueue,
+    ListBindings,
+    ListExchanges,
+    ListQueues,
+    Publish,
+    Replay,
+    Replayed,
+    SettingsWish,
+    Status,
+    Unbind,
+    WhoAmI,
+)
+from signalbox.exchange.control.live_settings import LIVE_FIELDS, live_wish
+from signalbox.exchange.messages.properties import TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.patterns import InvalidPattern, Pattern
+from signalbox.exchange.model.records import Bound, Kind, Place
+from signalbox.exchange.model.topics import RoutingKey, short_string_problem
+from signalbox.messages import MessageId
+from signalbox.queues import InvalidQueueName
+from signalbox.sarracenia.rights.names import (
+    MAXIMUM_NAME_BYTES,
+    ExchangeName,
+    InvalidExchangeName,
+    parse_exchange_name,
+    parse_queue_name,
+)
+
+MINIMUM_EXPIRES_SECONDS = 60
+MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
+MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps nothing for longer than 14 days
+MAXIMUM_PREFETCH = 1000
+MAXIMUM_RECEIVES = 1000  # SQS
+MAXIMUM_REQUEST_ID = 200
+MAXIMUM_REPLAYED = 100
+MAXIMUM_NAMES = 100
+MAXIMUM_MESSAGE_ID = 100  # SQS
+MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
+# What stands where something is missing or wrong, which is noted as a problem.
+NO_EXCHANGE, NO_QUEUE = ExchangeName("x"), DeclaredName("q_")
+NO_ENVELOPE = Envelope(RoutingKey(""), "-", {})
+
+
+def _exchange(section: Section, field: str = "exchange") -> ExchangeName:
+    text = section.required_text(field)
+    try:
+        return parse_exchange_name(text or NO_EXCHANGE)
+    except InvalidExchangeName as error:
+        section.problem(field, str(error))
+        return NO_EXCHANGE
+
+
+def _queue(section: Section) -> DeclaredName:
+    text = section.required_text("queue")
+    try:
+        return DeclaredName(parse_queue_name(text or NO_QUEUE))
+    except InvalidQueueName as error:
+        section.problem("queue", str(error))
+        return NO_QUEUE
+
+
+def _declare_exchange(section: Section) -> Command:
+    exchange = _exchange(section)
+    live = live_wish(section, exchange=exchange)
+    if section.fields.get("alternate") in (None, ""):
+        return DeclareExchange(exchange, None, removes_alternate=section.fields.get("alternate") == "", live=live)
+    alternate = _exchange(section, "alternate")
+    if alternate == exchange:
+        section.problem("alternate", "an exchange cannot be its own alternate")
+    return DeclareExchange(exchange, alternate, live=live)
+
+
+def _declare_queue(section: Section) -> Command:
+    wish = SettingsWish(
+        expires=_time(section, "expires_seconds", least=MINIMUM_EXPIRES_SECONDS, most=MAXIMUM_EXPIRES_SECONDS),
+        message_ttl=_time(section, "message_ttl_seconds", least=1, most=MAXIMUM_TTL_SECONDS),
+        prefetch=_number(section, "prefetch", most=MAXIMUM_PREFETCH),
+        maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
+    )
+    return DeclareQueue(_queue(section), wish)
+
+
+def _time(section: Section, field: str, *, least: int, most: int) -> timedelta | None:
+    seconds = section.whole_number(field)
+    if seconds is None:
+        return None
+    if seconds != 0 and not least <= seconds <= most:
+        section.problem(field, f"expected {least} to {most}, or 0 for never, not {shown(seconds)}")
+        return None
+    return timedelta(seconds=seconds)
+
+
+def _number(section: Section, field: str, *, most: int) -> int | None:
+    number = section.whole_number(field)
+    if number is not None and not 1 <= number <= most:
+        section.problem(field, f"expected 1 to {most}, not {shown(number)}")
+    return number
+
+
+def _bind(section: Section) -> Command:
+    bound = _bound(section, Pattern.parse)
+    if bound.target == Place(Kind.EXCHANGE, bound.exchange):
+        section.problem("destination", "an exchange cannot be bound to itself")
+    return Bind(bound)
+
+
+def _unbind(section: Section) -> Command:
+    return Unbind(_bound(section, _stored))
+
+
+def _bound(section: Section, parse: Callable[[str], Pattern]) -> Bound:
+    return Bound(_exchange(section), _target(section), _pattern(section, parse))
+
+
+def _target(section: Section) -> Place:
+    if section.fields.get("destination") is None:
+        return Place(Kind.QUEUE, _queue(section))
+    if section.fields.get("queue") is not None:
+        section.problem("destination", "expected either a queue or another exchange as destination, not both")
+    return Place(Kind.EXCHANGE, _exchange(section, "destination"))
+
+
+def _pattern(section: Section, parse: Callable[[str], Pattern]) -> Pattern:
+    try:
+        return parse(_text(section, "pattern"))
+    except InvalidPattern as error:
+        section.problem("pattern", str(error))
+        return Pattern(())
+
+
+def _stored(text: str) -> Pattern:
+    # One with more `#` than may be bound today can still be taken away.
+    problem = short_string_problem(text)
+    if problem:
+        raise InvalidPattern(problem)
+    return Pattern.stored(text)
+
+
+def _text(section: Section, field: str) -> str:
+    """Return a text that must be there, but may be empty, as the empty routing key is."""
+    if section.fields.get(field) is None:
+        section.problem(field, 'is missing; the empty one is ""')
+    return section.text(field) or ""
+
+
+def _list_bindings(section: Section) -> Command:
+    return ListBindings(None if section.fields.get("exchange") is None else _exchange(section))
+
+
+def _publish(section: Section) -> Command:
+    request_id = section.required_text("id")
+    if len(request_id) > MAXIMUM_REQUEST_ID:
+        section.problem("id", f"has {len(request_id)} characters; at most {MAXIMUM_REQUEST_ID} are allowed")
+    return Publish(_exchange(section), _envelope(section), request_id)
+
+
+def _envelope(section: Section) -> Envelope:
+    key, body, headers = _text(section, "routing_key"), section.required_text("body"), section.texts_by_name("headers")
+    try:
+        return Envelope.of_publication(key, body or NO_ENVELOPE.body, headers)
+    except InvalidPublication as error:
+        for line in str(error).splitlines():
+            path, _, text = line.partition(": ")
+            section.problem("routing_key" if path == TOPIC else path, text)
+        return NO_ENVELOPE
+
+
+def _replay(section: Section) -> Command:
+    queue = _queue(section)
+    messages = tuple(map(_replayed, section.sections("messages")))
+    if not 1 <= len(messages) <= MAXIMUM_REPLAYED:
+        section.problem("messages", f"expected 1 to {MAXIMUM_REPLAYED} messages, not {len(messages)}")
+    return Replay(queue, messages)
+
+
+def _replayed(section: Section) -> Replayed:
+    section.refuse_unknown(REPLAYED_FIELDS)
+    published_at = section.whole_number("published_at")
+    if published_at is None or published_at > MAXIMUM_MILLISECONDS:
+        section.problem("published_at", "expected milliseconds since 1970")
+    return Replayed(
+        exchange=_exchange(section),
+        envelope=_envelope(section),
+        message_id=_message_id(section),
+        publisher=section.text("publisher") or None,
+        published_at=published_at or 0,
+    )
+
+
+def _status(section: Section) -> Command:
+    names = section.texts("names")
+    if len(names) > MAXIMUM_NAMES:
+        section.problem("names", f"expected {MAXIMUM_NAMES} at most, not {len(names)}")
+    for number, name in enumerate(names):
+        if not 1 <= len(name) <= MAXIMUM_NAME_BYTES:
+            section.problem(f"names[{number}]", f"expected a name, or one with '*', not {shown(name)}")
+    return Status(names)
+
+
+def _message_id(section: Section) -> MessageId:
+    text = section.required_text("message_id")
+    if len(text) > MAXIMUM_MESSAGE_ID or not all("!" <= character <= "~" for character in text):
+        section.problem("message_id", f"expected {MAXIMUM_MESSAGE_ID} printable characters at most, not {shown(text)}")
+    return MessageId(text)
+
+
+REPLAYED_FIELDS = ("exchange", "routing_key", "body", "headers", "message_id", "publisher", "published_at")
+BINDING_FIELDS = ("exchange", "queue", "destination", "pattern")
+SETTINGS_FIELDS = ("expires_seconds", "message_ttl_seconds", "prefetch", "maximum_receives")
+COMMANDS: Commands[Command] = {
+    "declare_exchange": (("exchange", "alternate", *LIVE_FIELDS), _declare_exchange),
+    "delete_exchange": (
+        ("exchange", "force"),
+        lambda section: DeleteExchange(_exchange(section), section.flag("force")),
+    ),
+    "declare_queue": (("queue", *SETTINGS_FIELDS), _declare_queue),
+    "delete_queue": (("queue", "if_empty"), lambda section: DeleteQueue(_queue(section), section.flag("if_empty"))),
+    "bind": (BINDING_FIELDS, _bind),
+    "unbind": (BINDING_FIELDS, _unbind),
+    "exchanges": ((), lambda _: ListExchanges()),
+    "queues": ((), lambda _: ListQueues()),
+    "bindings": (("exchange",), _list_bindings),
+    "publish": (("exchange", "routing_key", "body", "headers"), _publish),
+    "consuming": (("queue",), lambda section: Consuming(_queue(section))),
+    "whoami": ((), lambda _: WhoAmI()),
+    "replay": (("queue", "messages"), _replay),
+    "status": (("names",), _status),
+}

@@ -1,0 +1,148 @@
+"""Taking exchanges and queues away, with their bindings and with what they have in SQS.
+
+First the record says that it is leaving, by a condition on the version that was checked: from then on nothing can be
+bound to it or from it, so the bindings that are found are all there are. The record goes last: a function that is
+killed on the way is asked again, finds it, and takes away what is left.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from signalbox.errors import RejectedError
+from signalbox.exchange.control.caller import Asker
+from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue
+from signalbox.exchange.control.presentation import Telling, binding
+from signalbox.exchange.model import events
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
+from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, Place, QueueSize
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName
+from signalbox.sarracenia.rights.permissions import Right
+
+SHOWN_BINDINGS = 5
+
+
+class StillUsed(RejectedError):
+    """Raised when an exchange or a queue is not deleted because something would be lost with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleting:
+    """Deletes for somebody."""
+
+    ports: ControlPorts
+    asker: Asker
+
+    def exchange(self, command: DeleteExchange) -> object:
+        """Delete an exchange. Raises `RejectedError` and `UnavailableError`."""
+        place = Place(Kind.EXCHANGE, command.exchange)
+        self.asker.require((Right.CONFIGURE, place))
+        stored = self.ports.store.exchanges.find(command.exchange)
+        if stored is None:
+            return _nothing(place)
+        if not stored.is_leaving:
+            if not command.force:
+                self._refuse_use(stored)
+            leaving = self.ports.store.exchanges.save(replace(stored, is_leaving=True), replacing=stored)
+            if leaving is None:
+                raise ChangedMeanwhile.of(place)
+        self.ports.mappings.disconnect(self.ports.names.queue(place.name))
+        return self._taken_away(stored)
+
+    def queue(self, command: DeleteQueue) -> object:
+        """Delete a queue. Raises `RejectedError` and `UnavailableError`."""
+        place = Place(Kind.QUEUE, command.queue)
+        self.asker.require((Right.CONFIGURE, place))
+        stored = self.ports.store.queues.find(command.queue)
+        if stored is None:
+            return _nothing(place)
+        if command.if_empty and not stored.is_leaving:
+            self._refuse_messages(place, "take them first, or delete it without if_empty")
+        return self.take_away(stored)
+
+    def take_away(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+        """Delete a queue that is as it was read. Raises `ChangedMeanwhile` if it is not any more."""
+        if not queue.is_leaving:
+            leaving = self.ports.store.queues.save(replace(queue, is_leaving=True), replacing=queue)
+            if leaving is None:
+                raise ChangedMeanwhile.of(queue.place)
+        return self._taken_away(queue, reason=reason)
+
+    def _taken_away(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+        place, name = record.place, self.ports.names.queue(record.name)
+        unbound = self._unbind(self._bindings(place))
+        lost = self._size(name).total
+        self.ports.sqs.delete(name)
+        dead_letters = self._without_dead_letters(name)
+        self._forget(place)
+        self.ports.record([events.deleted(record, user=self.asker.name, at=self.ports.now(), reason=reason)])
+        return {
+            **_named(place),
+            "deleted": True,
+            "unbound": [binding(bound) for bound in unbound],
+            "lost": lost,
+            "dead_letters": dead_letters,
+        }
+
+    def _refuse_use(self, exchange: Exchange) -> None:
+        place = exchange.place
+        bindings = self._bindings(place)
+        if bindings:
+            more = f" and {len(bindings) - SHOWN_BINDINGS} more" if len(bindings) > SHOWN_BINDINGS else ""
+            shown = ", ".join(f"{one.exchange} to {one.target.name}" for one in bindings[:SHOWN_BINDINGS]) + more
+            raise StillUsed(f"{place} is bound ({shown}): unbind it first, or delete with force")
+        users = [one.name for one in self.ports.store.exchanges.every() if one.alternate == exchange.name]
+        if users:
+            raise StillUsed(f"{place} is the alternate of {', '.join(users)}: change that first, or delete with force")
+        self._refuse_messages(place, "wait until they are routed, or delete with force and lose them")
+
+    def _refuse_messages(self, place: Place, remedy: str) -> None:
+        count = self._size(self.ports.names.queue(place.name)).total
+        if count:
+            raise StillUsed(f"{place} holds {count} messages, as far as SQS has counted: {remedy}")
+
+    def _bindings(self, place: Place) -> Sequence[Bound]:
+        found = self.ports.store.bindings
+        of = found.of(ExchangeName(place.name)) if place.kind is Kind.EXCHANGE else ()
+        return [*of, *found.to(place)]
+
+    def _unbind(self, bindings: Sequence[Bound]) -> Sequence[Bound]:
+        unbound = [bound for bound in bindings if self.ports.store.bindings.unbind(bound)]
+        now = self.ports.now()
+        self.ports.record([events.unbound(bound, user=self.asker.name, at=now) for bound in unbound])
+        return unbound
+
+    def _size(self, name: QueueName) -> QueueSize:
+        return self.ports.sqs.sizes([name]).get(name, QueueSize(0))
+
+    def _without_dead_letters(self, name: QueueName) -> dict[str, object] | None:
+        """Delete the dead-letter queue if it is empty; return what is told of it otherwise: somebody may want them."""
+        dead = dead_letter_name(name)
+        count = self._size(dead).total
+        if count:
+            told = Telling(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
+            return {**told, "waiting": count}
+        self.ports.sqs.delete(dead)
+        return None
+
+    def _forget(self, place: Place) -> None:
+        # Read again: taking its bindings away gave it other versions.
+        store = self.ports.store
+        if place.kind is Kind.EXCHANGE:
+            exchange = store.exchanges.find(ExchangeName(place.name))
+            is_gone = exchange is None or store.exchanges.forget(exchange)
+        else:
+            queue = store.queues.find(DeclaredName(place.name))
+            is_gone = queue is None or store.queues.forget(queue)
+        if not is_gone:
+            raise ChangedMeanwhile.of(place)
+
+
+def _named(place: Place) -> dict[str, object]:
+    return {place.kind.value: place.name}
+
+
+def _nothing(place: Place) -> dict[str, object]:
+    return {**_named(place), "deleted": False, "unbound": [], "lost": 0, "dead_letters": None}

@@ -1,0 +1,53 @@
+"""Queues with `expires`: those that nobody used for so long are deleted."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from signalbox.exchange.control.caller import Asker
+from signalbox.exchange.control.deletion import Deleting
+from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
+from signalbox.exchange.model.records import DeclaredQueue, latest
+
+REASON = "nobody consumed from it for as long as it was to stay without"
+
+
+def expired(queues: Iterable[DeclaredQueue], now: datetime, *, delay: timedelta) -> Sequence[DeclaredQueue]:
+    """Return the queues that nobody declared or consumed from for as long as each is to stay without.
+
+    The signs of life in `queues` may be `delay` old before they are seen, so that much more time must have passed.
+    """
+    return [queue for queue in queues if queue.settings.expires is not None and _ends(queue) + delay <= now]
+
+
+def _ends(queue: DeclaredQueue) -> datetime:
+    used_at = max(queue.declared_at, queue.consumed_at or queue.declared_at)
+    return used_at + (queue.settings.expires or timedelta.max)
+
+
+@dataclass(frozen=True, slots=True)
+class Expiring:
+    """Deletes queues that have expired."""
+
+    ports: ControlPorts
+
+    def delete_expired(self) -> Sequence[DeclaredQueue]:
+        """Delete what has expired, and return it. Raises `UnavailableError`."""
+        now, delay = self.ports.now(), self.ports.setup.metrics_delay
+        late = expired(self.ports.store.queues.every(), now, delay=delay)
+        # Metrics cost a call each: they are asked for only of queues without another sign of life.
+        unused = expired([self._as_measured(queue, now, delay=delay) for queue in late], now, delay=delay)
+        names = {queue.name for queue in unused}
+        return [queue for queue in late if queue.name in names and self._is_deleted(queue)]
+
+    def _as_measured(self, queue: DeclaredQueue, now: datetime, *, delay: timedelta) -> DeclaredQueue:
+        since = now - delay - (queue.settings.expires or delay)
+        received_at = self.ports.metrics.activity(self.ports.names.queue(queue.name), since=since).received_at
+        return replace(queue, consumed_at=latest(queue.consumed_at, received_at))
+
+    def _is_deleted(self, queue: DeclaredQueue) -> bool:
+        try:
+            Deleting(self.ports, Asker(None)).take_away(queue, reason=REASON)
+        except ChangedMeanwhile:
+            return False  # somebody consumed from it since it was read, so it has not expired
+        return True

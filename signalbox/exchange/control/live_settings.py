@@ -1,0 +1,126 @@
+"""What a command says of an exchange that connections may join."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from signalbox.documents import Section, shown
+from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
+from signalbox.exchange.model.topics import short_string_problem
+from signalbox.queues import FIFO_SUFFIX, is_fifo
+from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
+
+LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules")
+RETENTION_FIELDS = ("count", "age_seconds")
+MAXIMUM_COUNT = 1_000_000
+MAXIMUM_AGE_SECONDS = 366 * 86_400
+MAXIMUM_RULES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionWish:
+    """How many events of a topic are to be kept and for how long; None stays as it is, and 0 is no limit."""
+
+    count: int | None = None
+    age: timedelta | None = None
+
+    def over(self, retention: Retention) -> Retention:
+        """Return a retention with what is wished."""
+        return Retention(
+            count=retention.count if self.count is None else self.count or None,
+            age=retention.age if self.age is None else self.age or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWish:
+    """What is to be of an exchange that is live: what is None stays as it is, or has its default in a new one.
+
+    The empty name as `anonymous` takes away that anybody may join; `rules` take the place of all that there were. One
+    that `ends` takes all of it away.
+    """
+
+    ends: bool = False
+    order_by: OrderBy | None = None
+    anonymous: UserName | None = None
+    retention: RetentionWish = RetentionWish()
+    rules: Mapping[str, RetentionWish] | None = None
+
+    def over(self, live: LiveSettings | None) -> LiveSettings | None:
+        """Return settings with what is wished."""
+        if self.ends:
+            return None
+        found = live or LiveSettings()
+        rules = found.rules
+        if self.rules is not None:
+            rules = {prefix: rule.over(Retention()) for prefix, rule in self.rules.items()}
+        return LiveSettings(
+            order_by=self.order_by or found.order_by,
+            anonymous=found.anonymous if self.anonymous is None else self.anonymous or None,
+            retention=self.retention.over(found.retention),
+            rules=rules,
+        )
+
+
+def live_wish(section: Section, *, exchange: str) -> LiveWish | None:
+    """Read the fields about live of a command that declares an exchange; None if it has none of them."""
+    given = [name for name in LIVE_FIELDS if section.fields.get(name) is not None]
+    if not given:
+        return None
+    if "live" in given and not section.flag("live"):
+        for name in given:
+            if name != "live":
+                section.problem(name, "is said of live exchanges only, and this one is not to be live")
+        return LiveWish(ends=True)
+    if not is_fifo(exchange):
+        section.problem(given[0], f"only ordered exchanges, whose names end with {FIFO_SUFFIX!r}, can be live")
+    return LiveWish(
+        order_by=_order_by(section),
+        anonymous=_anonymous(section),
+        retention=_retention(section.section("retention")) if "retention" in given else RetentionWish(),
+        rules=_rules(section),
+    )
+
+
+def _order_by(section: Section) -> OrderBy | None:
+    text = section.text("order_by")
+    if text is None:
+        return None
+    if text not in set(OrderBy):
+        section.problem("order_by", f"expected one of {', '.join(OrderBy)}, not {shown(text)}")
+        return None
+    return OrderBy(text)
+
+
+def _anonymous(section: Section) -> UserName | None:
+    text = section.text("anonymous")
+    if not text:
+        return None if text is None else UserName("")
+    try:
+        return parse_user_name(text)
+    except InvalidUserName as error:
+        section.problem("anonymous", str(error))
+        return None
+
+
+def _rules(section: Section) -> Mapping[str, RetentionWish] | None:
+    if section.fields.get("rules") is None:
+        return None
+    rules = section.section("rules")
+    if len(rules.fields) > MAXIMUM_RULES:
+        section.problem("rules", f"expected {MAXIMUM_RULES} at most, not {len(rules.fields)}")
+    for prefix in rules.fields:
+        problem = short_string_problem(prefix)
+        if problem:
+            section.problem("rules", f"prefix {shown(prefix)} {problem}")
+    return {prefix: _retention(rules.section(prefix)) for prefix in rules.fields}
+
+
+def _retention(section: Section) -> RetentionWish:
+    section.refuse_unknown(RETENTION_FIELDS)
+    count, age = section.whole_number("count"), section.whole_number("age_seconds")
+    for name, number, most in (("count", count, MAXIMUM_COUNT), ("age_seconds", age, MAXIMUM_AGE_SECONDS)):
+        if number is not None and number > most:
+            section.problem(name, f"expected 1 to {most}, or 0 for no limit, not {shown(number)}")
+            return RetentionWish()
+    return RetentionWish(count, None if age is None else timedelta(seconds=age))

@@ -1,0 +1,55 @@
+"""Deleting queues that a crash left behind: those that no record knows, and reply queues of clients."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from signalbox.control.orphan_queues import FoundQueues, Strays
+from signalbox.exchange.model.control_ports import ControlPorts
+from signalbox.exchange.model.events import CAPABILITY
+from signalbox.exchange.model.naming import REPLY_QUEUE_MARK, dead_letter_name
+from signalbox.queues import QueueName, StrayQueue
+
+FAMILIES = ("x", "q_")  # how names of exchanges and of queues begin
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeSweep:
+    """Deletes stray queues; one that does not carry this stage's tags is never touched."""
+
+    ports: ControlPorts
+    queues: FoundQueues
+
+    def delete_strays(self) -> Iterator[QueueName]:
+        """Delete queues behind nothing that is on record, and yield their names; one that holds messages is kept.
+
+        So are the dead letters of what was deleted, until somebody takes them or SQS forgets them.
+        """
+        old = list(self._old())
+        # Read after the queues were listed: what was declared since keeps a queue that was there before.
+        known = set(self._known())
+        strays = [queue for queue in old if queue.queue_name not in known]
+        sizes = self.ports.sqs.sizes(queue.queue_name for queue in strays)
+        empty = [queue for queue in strays if queue.queue_name in sizes and not sizes[queue.queue_name].total]
+        for queue in empty:
+            if self.ports.names.exchange_of(queue.queue_name):
+                self.ports.mappings.disconnect(queue.queue_name)
+        yield from self._strays.delete(empty)
+
+    def delete_reply_queues(self) -> Iterator[QueueName]:
+        """Delete reply queues whose time is over, and yield their names."""
+        prefix = self.ports.names.stage + REPLY_QUEUE_MARK
+        yield from self._strays.delete_reply_queues(prefix=prefix, now=self.ports.now())
+
+    @property
+    def _strays(self) -> Strays:
+        return Strays(self.queues, self.ports.names.stage, CAPABILITY)
+
+    def _old(self) -> Iterator[StrayQueue]:
+        for family in FAMILIES:
+            yield from self._strays.old(prefix=self.ports.names.prefix + family, now=self.ports.now())
+
+    def _known(self) -> Iterator[QueueName]:
+        records: Sequence[str] = [one.name for one in self.ports.store.exchanges.every()]
+        for name in [*records, *(one.name for one in self.ports.store.queues.every())]:
+            queue = self.ports.names.queue(name)
+            yield from (queue, dead_letter_name(queue))

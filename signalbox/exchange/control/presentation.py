@@ -1,0 +1,77 @@
+"""Exchanges, queues and bindings as the replies of the control plane tell them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, LiveSettings, Retention
+from signalbox.queues import QueueName, QueueUrl
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Tells what there is, with the names that it has in SQS."""
+
+    names: StageNames
+    queue_url: Callable[[QueueName], QueueUrl]
+
+    def exchange(self, exchange: Exchange) -> dict[str, object]:
+        """Return an exchange as a document."""
+        return {
+            "exchange": exchange.name,
+            "ordered": exchange.place.is_ordered,
+            "alternate": exchange.alternate,
+            "created_by": exchange.created_by,
+            "created_at": exchange.created_at.isoformat(),
+            "live": None if exchange.live is None else _live(exchange.live),
+            **self.queue_in_sqs(self.names.queue(exchange.name)),
+        }
+
+    def queue(self, queue: DeclaredQueue) -> dict[str, object]:
+        """Return a queue as a document."""
+        settings = queue.settings
+        return {
+            "queue": queue.name,
+            "ordered": queue.place.is_ordered,
+            "owner": queue.owner,
+            "created_at": queue.created_at.isoformat(),
+            "consumed_at": time_text(queue.consumed_at),
+            "expires_seconds": _seconds(settings.expires),
+            "message_ttl_seconds": _seconds(settings.message_ttl),
+            "prefetch": settings.prefetch,
+            "maximum_receives": settings.maximum_receives,
+            **self.queue_in_sqs(self.names.queue(queue.name)),
+        }
+
+    def queue_in_sqs(self, name: QueueName) -> dict[str, object]:
+        """Return what a queue is in SQS."""
+        return {"sqs_name": name, "url": self.queue_url(name)}
+
+
+def binding(bound: Bound) -> dict[str, object]:
+    """Return a binding as a document, with the fields of the command that makes it."""
+    field = "queue" if bound.target.kind is Kind.QUEUE else "destination"
+    return {"exchange": bound.exchange, field: bound.target.name, "pattern": str(bound.pattern)}
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """Return a moment as a text, if there is one."""
+    return None if moment is None else moment.isoformat()
+
+
+def _live(live: LiveSettings) -> dict[str, object]:
+    return {
+        "order_by": live.order_by.value,
+        "anonymous": live.anonymous,
+        "retention": _retention(live.retention),
+        "rules": {prefix: _retention(rule) for prefix, rule in live.rules.items()},
+    }
+
+
+def _retention(retention: Retention) -> dict[str, object]:
+    return {"count": retention.count, "age_seconds": _seconds(retention.age)}
+
+
+def _seconds(time: timedelta | None) -> int | None:
+    return None if time is None else int(time.total_seconds())

@@ -1,0 +1,225 @@
+"""How exchanges and queues are, in the words of `sr3 status`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from signalbox.exchange.model.records import DeclaredQueue, Exchange, Minute, Place, QueueActivity, QueueSize, latest
+
+# What rates, rejects and retries are counted over, as sr3 does between two of its housekeepings.
+WINDOW = timedelta(minutes=5)
+# What the newest messages of a backlog are looked for in; counters do not go further back.
+HISTORY = timedelta(hours=2)
+MINUTE = timedelta(minutes=1)
+# sr3 3.3.1: runStateThreshold_…
+LAGGING = timedelta(seconds=30)
+IDLE = timedelta(seconds=900)
+HUNG = timedelta(seconds=450)
+REJECTED_SHARE = 0.8
+RETRIES = 1000
+
+
+class State(StrEnum):
+    """The states of sr3 that a broker can see; the first that applies is told."""
+
+    MISSING = "missing"
+    SHUTDOWN = "shutdown"
+    HUNG = "hung"
+    RETRY = "retry"
+    LAGGING = "lagging"
+    REJECT = "reject"
+    IDLE = "idle"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was seen of an exchange or a queue: its minutes oldest first, and its sizes in SQS or None without one."""
+
+    minutes: Sequence[Minute]
+    size: QueueSize | None
+    dead_letters: int = 0
+    activity: QueueActivity = field(default_factory=QueueActivity)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How an exchange or a queue is."""
+
+    place: Place
+    state: State
+    size: QueueSize
+    lag: timedelta
+    rate_in: float
+    rate_out: float | None
+    total: Minute
+    dead_letters: int
+    last_activity: datetime | None
+    last_consumer: datetime | None = None
+
+    def as_document(self) -> dict[str, object]:
+        """Return the condition as `status` tells it; rates are messages a second, counts those of five minutes."""
+        return {
+            "name": self.place.name,
+            "state": self.state.value,
+            "ordered": self.place.is_ordered,
+            "queued": self.size.waiting + self.size.delayed,
+            "in_flight": self.size.in_flight,
+            "lag_seconds": round(self.lag.total_seconds(), 1),
+            "rate_in": round(self.rate_in, 3),
+            "rate_out": None if self.rate_out is None else round(self.rate_out, 3),
+            "bytes_in": round(self.total.size_bytes / WINDOW.total_seconds(), 1),
+            "rejects": self.total.rejected + self.total.dead,
+            "retries": self.total.retried,
+            "redelivered": self.total.redelivered,
+            "dropped": self.total.dropped,
+            "alternate": self.total.alternate,
+            "dead_letters": self.dead_letters,
+            "last_activity": _text(self.last_activity),
+            "last_consumer": _text(self.last_consumer),
+        }
+
+
+def exchange_condition(exchange: Exchange, seen: Observed, now: datetime) -> Condition:
+    """Return how an exchange is: its messages are those that are still to be routed."""
+    total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
+    lag = _routing_lag(exchange, seen, total, now)
+    last_activity = _last_activity(seen.minutes)
+    is_hung = size.waiting > 0 and not size.in_flight and lag > HUNG
+    return Condition(
+        place=exchange.place,
+        state=_state(
+            exchange,
+            seen,
+            total,
+            is_hung=is_hung,
+            is_rejecting=_is_most(total.rejected, total.received),
+            lag=lag,
+            now=now,
+        ),
+        size=size,
+        lag=lag,
+        rate_in=_rate(total.received),
+        rate_out=_rate(total.routed),
+        total=total,
+        dead_letters=seen.dead_letters,
+        last_activity=last_activity,
+    )
+
+
+def queue_condition(queue: DeclaredQueue, seen: Observed, now: datetime) -> Condition:
+    """Return how a queue is; what consumers do is known of as far as they give signs of life, or SQS measures them."""
+    total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
+    lag = seen.activity.oldest or backlog_lag(seen.minutes, size.waiting, now)
+    last_consumer = latest(queue.consumed_at, seen.activity.received_at)
+    since_consumer = now - (last_consumer or queue.declared_at)
+    # A message in flight is a sign of life, too, and one that has just come may have met a consumer that says none.
+    is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and lag > HUNG
+    return Condition(
+        place=queue.place,
+        state=_state(
+            queue,
+            seen,
+            total,
+            is_hung=is_hung,
+            is_rejecting=_is_most(total.dead, total.received + total.dead),
+            lag=lag,
+            now=now,
+        ),
+        size=size,
+        lag=lag,
+        rate_in=_rate(total.received),
+        rate_out=None if seen.activity.removed is None else _rate(seen.activity.removed),
+        total=total,
+        dead_letters=seen.dead_letters,
+        last_activity=_last_activity(seen.minutes),
+        last_consumer=last_consumer,
+    )
+
+
+def backlog_lag(minutes: Sequence[Minute], waiting: int, now: datetime) -> timedelta:
+    """Return how long the oldest of the waiting messages has waited, as if they were the newest that came.
+
+    Within a minute, messages are taken to have come evenly. A backlog of more than was counted is told as old as the
+    counters are.
+    """
+    if waiting <= 0:
+        return timedelta(0)
+    left = waiting
+    for minute in reversed(minutes):
+        if left <= minute.received:
+            last_at = minute.last_at or minute.begins_at + MINUTE
+            return max(timedelta(0), now - last_at + (left - 1) / minute.received * (last_at - minute.begins_at))
+        left -= minute.received
+    return HISTORY
+
+
+def _routing_lag(exchange: Exchange, seen: Observed, total: Minute, now: datetime) -> timedelta:
+    """Return how long the messages of an exchange wait: what is queued, at the rate of what is routed.
+
+    What waits to be routed was not counted yet, so it cannot be looked for in the minutes. If nothing is routed, it is
+    taken to have waited since something was.
+    """
+    waiting = seen.size.waiting if seen.size else 0
+    if waiting == 0:
+        return timedelta(0)
+    if total.received:
+        return waiting / total.received * WINDOW
+    return now - (_last_activity(seen.minutes) or exchange.created_at)
+
+
+def _state(
+    record: Exchange | DeclaredQueue,
+    seen: Observed,
+    total: Minute,
+    *,
+    is_hung: bool,
+    is_rejecting: bool,
+    lag: timedelta,
+    now: datetime,
+) -> State:
+    """Return the first state that applies, in the order in which sr3 asks."""
+    last_activity = _last_activity(seen.minutes)
+    applies = {
+        State.SHUTDOWN: record.is_leaving,
+        State.MISSING: seen.size is None,
+        State.HUNG: is_hung,
+        State.RETRY: total.retried > RETRIES,
+        State.LAGGING: lag > LAGGING,
+        State.REJECT: is_rejecting,
+        State.IDLE: last_activity is None or now - last_activity > IDLE,
+    }
+    return next((state for state, is_so in applies.items() if is_so), State.RUNNING)
+
+
+def _total(minutes: Iterable[Minute], now: datetime) -> Minute:
+    recent = [minute for minute in minutes if minute.begins_at > now - WINDOW]
+    return Minute(
+        begins_at=now - WINDOW,
+        received=sum(minute.received for minute in recent),
+        routed=sum(minute.routed for minute in recent),
+        dropped=sum(minute.dropped for minute in recent),
+        alternate=sum(minute.alternate for minute in recent),
+        rejected=sum(minute.rejected for minute in recent),
+        retried=sum(minute.retried for minute in recent),
+        dead=sum(minute.dead for minute in recent),
+        redelivered=sum(minute.redelivered for minute in recent),
+        size_bytes=sum(minute.size_bytes for minute in recent),
+    )
+
+
+def _rate(count: int) -> float:
+    return count / WINDOW.total_seconds()
+
+
+def _last_activity(minutes: Iterable[Minute]) -> datetime | None:
+    return latest(*(minute.last_at for minute in minutes))
+
+
+def _is_most(rejected: int, count: int) -> bool:
+    return rejected > 0 and rejected >= REJECTED_SHARE * count
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

@@ -1,0 +1,1 @@
+"""Topic matching: routing keys against the bindings of exchanges."""

@@ -1,0 +1,51 @@
+"""Which queues a message would reach, without any exchange: keys and bindings as they stand in files."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.model.bindings import Binding, DeclaredName
+from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A routing key and the queues that get a message with it, by name."""
+
+    key: RoutingKey
+    queues: tuple[DeclaredName, ...]
+
+    def as_document(self) -> dict[str, object]:
+        """Return the match as one line of the command's output for programs."""
+        return {"key": self.key, "queues": list(self.queues)}
+
+
+def parse_routing_keys(lines: bytes) -> tuple[RoutingKey, ...]:
+    """Return the key on each line; an empty line is the empty key. Raises `InvalidRoutingKey` with all problems."""
+    keys = []
+    problems = []
+    for number, line in enumerate(_lines(lines), start=1):
+        try:
+            keys.append(parse_routing_key(line.decode()))
+        except UnicodeDecodeError as error:
+            problems.append(f"line {number}: {error}")
+        except InvalidRoutingKey as error:
+            problems.append(f"line {number}: {error}")
+    if problems:
+        raise InvalidRoutingKey("\n".join(problems))
+    return tuple(keys)
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Return what ends at each line feed, and what is left; every other character may be part of a key."""
+    *ended, rest = text.split(b"\n")
+    return [*ended, rest] if rest else ended
+
+
+def matches(keys: Iterable[RoutingKey], bindings: Iterable[Binding]) -> Iterator[Match]:
+    """Yield for each key the queues that have a binding for it."""
+    trie: BindingTrie[DeclaredName] = BindingTrie()
+    for binding in bindings:
+        trie.add(binding.pattern, binding.queue)
+    for key in keys:
+        yield Match(key, tuple(sorted(trie.matching(key))))

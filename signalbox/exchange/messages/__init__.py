@@ -1,0 +1,1 @@
+"""Messages of the exchange: properties, headers, publications and their copies."""

@@ -1,0 +1,102 @@
+"""Copies of a publication, one for each queue: as they are delivered, and as they wait to be tried again."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.errors import RejectedError
+from signalbox.exchange.messages.properties import Delivered, InvalidDelivery, group_of
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
+from signalbox.queues import QueueName, is_fifo
+from signalbox.sarracenia.rights.names import ExchangeName
+
+RETRY = "retry"
+
+
+class InvalidRetry(RejectedError):
+    """Raised when a message of a retry queue is none that the router put there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A publication on its way to one queue; `message` is what the queue's consumers get, of so many bytes."""
+
+    queue: DeclaredName
+    destination: QueueName
+    message: Message
+    size_bytes: int
+    exchange: ExchangeName
+    key: RoutingKey
+    sequence: int | None
+    published_at: datetime
+    attempt: int = 1
+
+    @property
+    def message_id(self) -> MessageId:
+        """Return the id of the publication."""
+        return self.message.message_id
+
+    @property
+    def keeps_order(self) -> bool:
+        """Say whether no later message of its key may reach the queue before this one."""
+        return self.sequence is not None and is_fifo(self.destination)
+
+
+def retry_message(copy: Copy) -> Message:
+    """Return the message for the retry queue; a copy that keeps its order waits behind those of its key.
+
+    Its body is the copy's: a text within JSON could be too long.
+    """
+    told = {
+        "queue": copy.queue,
+        "attributes": {name: attribute.value for name, attribute in copy.message.attributes.items()},
+    }
+    system = {name: text for name, text in copy.message.system_attributes.items() if name == TRACE_HEADER}
+    if copy.keeps_order:
+        system["MessageGroupId"] = _digest(copy.destination, copy.exchange, copy.key)
+        system["MessageDeduplicationId"] = _digest(copy.destination, copy.message_id)
+    attributes = {RETRY: Attribute("String", json.dumps(told, separators=(",", ":")))}
+    waiting_id = MessageId(f"{copy.message_id} {copy.destination}")  # a publication may wait for several queues
+    return Message(waiting_id, copy.message.body, attributes, system, document={})
+
+
+def read_retry(message: Message, names: StageNames) -> Copy:
+    """Return the copy in a message of a retry queue. Raises `InvalidRetry`."""
+    try:
+        told = json.loads(_text(message))
+        queue = DeclaredName(told["queue"])
+        copied = Message.parse({"Body": message.body, "MessageAttributes": told["attributes"]})
+        delivered = Delivered.parse(copied)
+        destination = names.queue(queue)
+    except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidRetry(f"message {message.message_id!r} is no copy to be tried again: {error}") from error
+    system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
+    if is_fifo(destination):
+        system |= {"MessageGroupId": group_of(delivered.key), "MessageDeduplicationId": delivered.message_id}
+    waiting = Message(delivered.message_id, message.body, copied.attributes, system, document={})
+    return Copy(
+        queue=queue,
+        destination=destination,
+        message=waiting,
+        size_bytes=size_bytes(waiting),
+        exchange=delivered.exchange,
+        key=delivered.key,
+        sequence=delivered.sequence,
+        published_at=delivered.published_at,
+        attempt=1 + int(message.system_attributes["ApproximateReceiveCount"]),
+    )
+
+
+def _text(message: Message) -> str:
+    attribute = message.attributes[RETRY]
+    if attribute.text is None:
+        raise ValueError("its attribute 'retry' is no text")
+    return attribute.text
+
+
+def _digest(*names: str) -> str:
+    return hashlib.sha256("\n".join(names).encode(errors="surrogatepass")).hexdigest()

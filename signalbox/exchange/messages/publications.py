@@ -1,0 +1,124 @@
+"""What came of an exchange's queue: publications with their copies, and messages that are none."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from signalbox.exchange.matching.graph import Routes
+from signalbox.exchange.messages.copies import Copy
+from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import OrderBy
+from signalbox.messages import Attribute, Message, size_bytes
+from signalbox.queues import is_fifo
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+NOBODY = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A message that was published to an exchange, and where it goes; `notes` are what a session says of it."""
+
+    message: Message
+    envelope: Envelope
+    routes: Routes
+    publisher: str
+    notes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A message that no exchange takes, and why."""
+
+    message: Message
+    reason: str
+
+
+def read(message: Message, *, trusted_ids: Collection[str]) -> Envelope | Rejection:
+    """Return what was published with a message of an exchange's queue."""
+    own_names = (TOPIC, PUBLISHER, LIVE) if user_id(message) in trusted_ids else (TOPIC,)
+    try:
+        return Envelope.from_published(message, own_names=own_names)
+    except InvalidPublication as error:
+        return Rejection(message, str(error))
+
+
+def publication(
+    message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName], *, trusted_ids: Collection[str]
+) -> Publication:
+    """Return a publication, with its publisher's name if that is a user's."""
+    is_trusted = user_id(message) in trusted_ids
+    # The control plane and sessions publish for users, and say for whom. Of anybody else this is one header more.
+    told = message.attributes if is_trusted else {}
+    publisher = _text(told, PUBLISHER) or users.get(user_id(message)) or message.system_attributes.get("SenderId")
+    return Publication(message, envelope, routes, publisher or NOBODY, _text(told, LIVE))
+
+
+def in_its_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
+    """Return a publication, unless its message is not in the group that keeps its order; None is no order."""
+    if order_by is None:
+        return publication
+    try:
+        publication.envelope.check_group(publication.message, order_by, publisher=publication.publisher)
+    except InvalidPublication as error:
+        return Rejection(publication.message, str(error))
+    return publication
+
+
+def _text(told: Mapping[str, Attribute], name: str) -> str | None:
+    return told[name].text if name in told else None
+
+
+def user_id(message: Message) -> str:
+    """Return by which id IAM knows who sent a message: what is behind the colon names a session of a role."""
+    return message.system_attributes.get("SenderId", "").partition(":")[0]
+
+
+def copies(
+    publication: Publication,
+    *,
+    exchange: ExchangeName,
+    names: StageNames,
+    lifetimes: Mapping[DeclaredName, timedelta],
+    sequence: int | None,
+    now: datetime,
+) -> Iterator[Copy]:
+    """Yield the copy for each queue. Copies that say the same share their message."""
+    message, envelope = publication.message, publication.envelope
+    shared: dict[tuple[bool, timedelta | None], tuple[Message, int]] = {}
+    for queue in publication.routes.queues:
+        destination, lifetime = names.queue(queue), lifetimes.get(queue)
+        variant = is_fifo(destination), lifetime
+        if variant not in shared:
+            copied = envelope.delivered(
+                message,
+                exchange=exchange,
+                publisher=publication.publisher,
+                sequence=sequence,
+                expires_at=None if lifetime is None else now + lifetime,
+                is_fifo=is_fifo(destination),
+            )
+            shared[variant] = copied, size_bytes(copied)
+        yield Copy(
+            queue=queue,
+            destination=destination,
+            message=shared[variant][0],
+            size_bytes=shared[variant][1],
+            exchange=exchange,
+            key=envelope.key,
+            sequence=sequence,
+            published_at=sent_at(message),
+            attempt=attempt(message),
+        )
+
+
+def sent_at(message: Message) -> datetime:
+    """Return when a message was sent."""
+    return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
+
+
+def attempt(message: Message) -> int:
+    """Return how often a message was received, this time included."""
+    return int(message.system_attributes["ApproximateReceiveCount"])

@@ -1,0 +1,1 @@
+"""Values of the exchange: topics, patterns, bindings, records, and the ports to the outside."""

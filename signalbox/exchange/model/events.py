@@ -1,0 +1,77 @@
+"""The history events of what is declared and deleted: exchanges, queues and bindings."""
+
+from datetime import datetime
+
+from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind
+from signalbox.history.event import HistoryEvent
+from signalbox.sarracenia.rights.names import UserName
+
+CAPABILITY = "exchange"
+ADMINISTRATOR = "_"  # no user's name
+
+
+def declared(record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of an exchange or a queue that is new, or has other settings than before."""
+    return _of_record(record, kind="declared", user=user, at=at, key=f":{record.version}")
+
+
+def deleted(
+    record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime, reason: str | None = None
+) -> HistoryEvent:
+    """Return the event of an exchange or a queue that is gone; without a reason, because somebody wanted it."""
+    return _of_record(record, kind="deleted", user=user, at=at, reason=reason)
+
+
+def bound(binding: Bound, *, user: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a new binding; its topic is the pattern."""
+    return _of_binding(binding, kind="declared", user=user, at=at)
+
+
+def unbound(binding: Bound, *, user: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a binding that is gone."""
+    return _of_binding(binding, kind="deleted", user=user, at=at)
+
+
+def _of_record(
+    record: Exchange | DeclaredQueue,
+    *,
+    kind: str,
+    user: UserName | None,
+    at: datetime,
+    key: str = "",
+    reason: str | None = None,
+) -> HistoryEvent:
+    place = record.place
+    # One that was deleted and declared again is another one.
+    made = round(record.created_at.timestamp() * 1000)
+    return HistoryEvent(
+        event_id=f"{kind}:{place.kind}:{place.name}:{made}{key}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome=place.kind.value,
+        reason=reason,
+        source=place.name if place.kind is Kind.EXCHANGE else None,
+        destination=place.name if place.kind is Kind.QUEUE else None,
+        labels=_labels(user),
+    )
+
+
+def _of_binding(binding: Bound, *, kind: str, user: UserName | None, at: datetime) -> HistoryEvent:
+    moment = round(at.timestamp() * 1000)
+    ends = f"{binding.exchange}:{binding.target.kind}:{binding.target.name}"
+    return HistoryEvent(
+        event_id=f"{kind}:binding:{ends}:{binding.pattern}:{moment}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome="binding",
+        topic=str(binding.pattern),
+        source=binding.exchange,
+        destination=binding.target.name,
+        labels=_labels(user),
+    )
+
+
+def _labels(user: UserName | None) -> dict[str, str]:
+    return {"user": user or ADMINISTRATOR}

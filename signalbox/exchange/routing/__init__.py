@@ -1,0 +1,1 @@
+"""Routing: publications to queues, in order, with retries."""

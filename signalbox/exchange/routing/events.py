@@ -1,0 +1,103 @@
+"""The history events of routing: what went where, and never anything of a message's body or headers."""
+
+from datetime import datetime
+
+from signalbox.exchange.messages.copies import Copy
+from signalbox.exchange.messages.properties import PUBLISHER
+from signalbox.exchange.messages.publications import Publication
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, size_bytes
+from signalbox.sarracenia.rights.names import ExchangeName
+
+CAPABILITY = "exchange"
+REASON_CHARACTERS = 1_000
+
+
+def routed(copy: Copy, outcome: str, *, at: datetime) -> HistoryEvent:
+    """Return the event of a copy that was `delivered`, or is to be `retried`; the same again is the same fact."""
+    return _of_copy(copy, "routed", outcome, at=at)
+
+
+def dead_copy(copy: Copy, *, reason: str, at: datetime) -> HistoryEvent:
+    """Return the event of a copy that its queue did not take."""
+    return _of_copy(copy, "dead_letter", "dead", at=at, reason=reason[:REASON_CHARACTERS])
+
+
+def rejected(message: Message, *, exchange: ExchangeName | None, reason: str, at: datetime) -> HistoryEvent:
+    """Return the event of a message that is no publication, or no copy to be tried again when `exchange` is None.
+
+    The reason quotes names and keys, never the body.
+    """
+    return HistoryEvent(
+        event_id=f"rejected:{message.message_id}:{exchange or 'retries'}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason=reason[:REASON_CHARACTERS],
+        message_id=message.message_id,
+        source=exchange,
+        size_bytes=size_bytes(message),
+    )
+
+
+def unrouted(
+    publication: Publication, outcome: str, *, exchange: ExchangeName, sequence: int | None, at: datetime
+) -> HistoryEvent:
+    """Return the event of a message that no binding matched: it was `dropped`, or went on to an `alternate`."""
+    return _of_publication(publication, "unrouted", outcome, exchange=exchange, sequence=sequence, at=at)
+
+
+def logged(publication: Publication, *, exchange: ExchangeName, sequence: int | None, at: datetime) -> HistoryEvent:
+    """Return the event of a message that stands in the log of a live exchange, from which connections get it."""
+    return _of_publication(publication, "logged", "live", exchange=exchange, sequence=sequence, at=at)
+
+
+def _of_publication(
+    publication: Publication,
+    kind: str,
+    outcome: str,
+    *,
+    exchange: ExchangeName,
+    sequence: int | None,
+    at: datetime,
+) -> HistoryEvent:
+    message = publication.message
+    return HistoryEvent(
+        event_id=f"{kind}:{message.message_id}:{exchange}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome=outcome,
+        message_id=message.message_id,
+        topic=publication.envelope.key,
+        sequence=sequence,
+        source=exchange,
+        size_bytes=size_bytes(message),
+        labels=_labels(publication.publisher),
+    )
+
+
+def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
+    return HistoryEvent(
+        event_id=f"{kind}:{copy.message_id}:{copy.destination}:{outcome}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome=outcome,
+        reason=reason,
+        message_id=copy.message_id,
+        topic=copy.key,
+        sequence=copy.sequence,
+        source=copy.exchange,
+        destination=copy.queue,
+        size_bytes=copy.size_bytes,
+        latency_ms=round((at - copy.published_at).total_seconds() * 1000),
+        attempt=copy.attempt,
+        labels=_labels(copy.message.attributes[PUBLISHER].text),
+    )
+
+
+def _labels(publisher: str | None) -> dict[str, str]:
+    # Behind the colon stands the session of a role, which may name a person.
+    return {"publisher": publisher.partition(":")[0]} if publisher else {}

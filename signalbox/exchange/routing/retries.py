@@ -1,0 +1,85 @@
+"""Trying again what a queue did not take: alone, in its order where that is kept, and at last among the dead."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.exchange.messages.copies import Copy, InvalidRetry, read_retry
+from signalbox.exchange.messages.publications import Rejection
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.routing_ports import Heads, Tally
+from signalbox.exchange.routing.accounting import Account
+from signalbox.exchange.routing.delivery import Carrier, Outcome
+from signalbox.exchange.routing.fifo_gate import Rounds
+from signalbox.exchange.routing.router import Routed
+from signalbox.messages import Message
+
+# Where nobody says otherwise; the router's is the first. The retry queues' own limit must be higher, or SQS would put
+# copies aside without a reason.
+MAXIMUM_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A message of a retry queue and the copy in it, or why there is none."""
+
+    message: Message
+    content: Copy | Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Retrier:
+    """Delivers what waits in the retry queues."""
+
+    heads: Heads
+    carrier: Carrier
+    tally: Tally
+    names: StageNames
+    now: Callable[[], datetime]
+    maximum_attempts: int = MAXIMUM_ATTEMPTS
+
+    def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> Routed:
+        """Deliver copies, or bury those that were tried often enough; the others come again."""
+        entries = [self._read(message) for message in messages]
+        rounds = Rounds([(entry.message, entry) for entry in entries], is_ordered)
+        account = Account(self.now())
+        while ready := rounds.next():
+            self._carry_out(ready, rounds, account)
+        self.tally.add(account.counts(), at=account.at)
+        return Routed(rounds.not_done(), tuple(account.events))
+
+    def _read(self, message: Message) -> _Waiting:
+        try:
+            return _Waiting(message, read_retry(message, self.names))
+        except InvalidRetry as error:
+            return _Waiting(message, Rejection(message, str(error)))
+
+    def _carry_out(self, entries: Sequence[_Waiting], rounds: Rounds[_Waiting], account: Account) -> None:
+        chosen: list[Copy] = []
+        for entry in entries:
+            if isinstance(entry.content, Copy):
+                chosen.append(entry.content)
+            elif self.carrier.dead_letter(entry.message, next_to=None, reason=entry.content.reason):
+                account.reject(entry.content, None)
+            else:
+                rounds.fail(entry.message.message_id)
+        outcome = self._delivered(chosen)
+        account.settle(outcome)
+        left = {(copy.message_id, copy.destination) for copy in (*outcome.failed, *outcome.stuck)}
+        for entry in entries:
+            content = entry.content
+            if isinstance(content, Copy) and (content.message_id, content.destination) in left:
+                rounds.fail(entry.message.message_id)
+
+    def _delivered(self, copies: Sequence[Copy]) -> Outcome:
+        outcome = self.carrier.deliver(copies)
+        last = [copy for copy in outcome.failed if copy.attempt >= self.maximum_attempts]
+        outcome.failed = [copy for copy in outcome.failed if copy.attempt < self.maximum_attempts]
+        for copy in last:
+            reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
+            self.carrier.dead_letter_copy(copy, outcome, reason=reason)
+        # Only now may what follows go directly: this is in the queue, or will never be.
+        for copy in (*outcome.taken, *(dead.copy for dead in outcome.dead)):
+            if copy.sequence is not None and copy.keeps_order:
+                self.heads.end(copy.exchange, copy.key, copy.destination, last=copy.sequence)
+        return outcome

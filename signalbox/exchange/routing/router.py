@@ -1,0 +1,268 @@
+"""The router: what is published to an exchange reaches each queue with a binding that matches, or is accounted for."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from signalbox.errors import UnavailableError
+from signalbox.exchange.matching.graph import MAXIMUM_BINDINGS, Graph
+from signalbox.exchange.messages.copies import Copy
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.publications import (
+    Publication,
+    Rejection,
+    copies,
+    in_its_group,
+    publication,
+    read,
+    user_id,
+)
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.routing_ports import Heads, LiveDelivery, Published, RoutingTable, Tally
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.accounting import Account
+from signalbox.exchange.routing.delivery import Carrier, Outcome
+from signalbox.exchange.routing.fifo_gate import Rounds
+from signalbox.exchange.routing.key_holds import Held, Holding
+from signalbox.exchange.routing.retention import Lifetimes
+from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName, is_fifo
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+Entry = Publication | Rejection
+
+
+class ExchangeUnknown(UnavailableError):
+    """Raised when messages come of a queue behind which there is no exchange: they are left where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What became of a batch: the messages that must come again, and what happened."""
+
+    not_done: tuple[MessageId, ...]
+    events: tuple[HistoryEvent, ...]
+
+
+@dataclass(slots=True)
+class _Work:
+    """One batch on its way; the copies of a publication are made when it is its turn."""
+
+    exchange: ExchangeName
+    entries: Sequence[Entry]
+    rounds: Rounds[Entry]
+    account: Account
+    sequences: dict[MessageId, int] = field(default_factory=dict)
+    detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Router:
+    """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only.
+
+    Whom one of `trusted_ids` sends for, as IAM knows the control plane and sessions, is whom it says. Of an exchange
+    with more than `maximum_bindings` only those are read that the keys of a batch may match.
+    """
+
+    table: RoutingTable
+    heads: Heads
+    carrier: Carrier
+    tally: Tally
+    names: StageNames
+    now: Callable[[], datetime]
+    trusted_ids: frozenset[str]
+    maximum_bindings: int = MAXIMUM_BINDINGS
+    live: LiveDelivery | None = None
+    holding: Holding | None = None
+    _graph: Graph = field(init=False)
+    _users: dict[str, UserName] = field(default_factory=dict)
+    _lifetimes: Lifetimes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._graph = Graph(self.maximum_bindings)
+        self._lifetimes = Lifetimes(self.table)
+
+    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> Routed:
+        """Route messages of an exchange's queue. A message is done when each copy is delivered or accounted for.
+
+        Raises `ExchangeUnknown`.
+        """
+        entries = self._entries(messages, exchange)
+        rounds = Rounds([(entry.message, entry) for entry in entries], is_fifo(exchange))
+        work = _Work(exchange, entries, rounds, Account(self.now()))
+        work.account.receive(messages, exchange)
+        with self._keys(work) as held:
+            routed = self._routed(work, held.keys)
+            # What has no number yet may come behind others'.
+            held.done = {one.message_id for one in messages} - (set(routed.not_done) & work.sequences.keys())
+            return routed
+
+    @contextmanager
+    def _keys(self, work: _Work) -> Iterator[Held]:
+        """Give the keys of a batch on which nobody else works for now: as a rule the queue's groups see to that."""
+        messages: dict[RoutingKey, list[MessageId]] = {}
+        for entry in work.entries:
+            if isinstance(entry, Publication):
+                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+        if self.holding is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
+            yield Held(messages.keys())
+            return
+        with self.holding.held(work.exchange, messages) as held:
+            yield held
+
+    def _routed(self, work: _Work, keys: Collection[RoutingKey]) -> Routed:
+        rounds = work.rounds
+        if rounds.is_ordered:
+            self._number(work, keys)
+        if live := self._live(work):
+            self._bring(work, live)
+        while ready := rounds.next():
+            self._carry_out(ready, work)
+        if live:
+            self._acknowledge(work, live)
+        self.tally.add(work.account.counts(), at=work.account.at)
+        return Routed(rounds.not_done(), tuple(work.account.events))
+
+    def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
+        contents = [(message, read(message, trusted_ids=self.trusted_ids)) for message in messages]
+        keys = {content.key for _, content in contents if isinstance(content, Envelope)}
+        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {"", *self.trusted_ids})
+        return [self._entry(message, content, exchange) for message, content in contents]
+
+    def _entry(self, message: Message, content: Envelope | Rejection, exchange: ExchangeName) -> Entry:
+        if isinstance(content, Rejection):
+            return content
+        routes = self._graph.routes(exchange, content.key)
+        published = publication(message, content, routes, self._users, trusted_ids=self.trusted_ids)
+        return in_its_group(published, self._graph.exchange(exchange).order_by)
+
+    def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
+        """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
+        unknown = set(senders) - self._users.keys()
+        seen: set[ExchangeName] = set()
+        while unseen := self._graph.reachable(root) - seen:
+            look = self.table.look(unseen, senders=() if seen else unknown)
+            self._users.update(look.users)
+            for name in unseen:
+                found = look.exchanges.get(name)
+                if found is None:
+                    self._graph.forget(name)
+                elif not self._graph.knows(found):
+                    self._graph.put(found, self.table.bindings(name))
+                self._complete(name, keys)
+            if not seen and root not in look.exchanges:
+                raise ExchangeUnknown(f"exchange {root!r} is not declared")
+            seen |= unseen
+
+    def _complete(self, name: ExchangeName, keys: Collection[RoutingKey]) -> None:
+        """Compile those bindings of a large exchange that keys may match."""
+        if self._graph.missing(name, keys) and self._graph.is_full(name):
+            self._graph.empty(name)
+        for word in self._graph.missing(name, keys):
+            self._graph.add(name, word, self.table.bindings(name, first_word=word))
+
+    def _number(self, work: _Work, keys: Collection[RoutingKey]) -> None:
+        """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
+        for entry in work.entries:
+            if isinstance(entry, Publication) and entry.envelope.key not in keys:
+                work.rounds.fail(entry.message.message_id)
+        messages: dict[RoutingKey, list[MessageId]] = {}
+        for entry in work.rounds.unhindered():
+            if isinstance(entry, Publication):
+                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+        heads = self.heads.read(work.exchange, messages)
+        kept = KEPT_OF_MANY if self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER else KEPT
+        for key, found in messages.items():
+            head = heads.get(key, Head())
+            counted = numbered(head, found, kept=kept)
+            if counted is head or self.heads.save(work.exchange, key, counted, replacing=head):
+                work.sequences |= {one: counted.recent[one] for one in found}
+                work.detours[key] = dict(head.detours)
+
+    def _live(self, work: _Work) -> LiveDelivery | None:
+        return self.live if self._graph.exchange(work.exchange).live else None
+
+    def _bring(self, work: _Work, live: LiveDelivery) -> None:
+        """Bring publications to connections, but for those that wait for a number, and all behind them."""
+        for entry in work.entries:
+            if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
+                work.rounds.fail(entry.message.message_id)
+        published = [
+            Published(entry, work.sequences[entry.message.message_id])
+            for entry in work.rounds.unhindered()
+            if isinstance(entry, Publication)
+        ]
+        failed = live.deliver(self._graph.exchange(work.exchange), published)
+        keys = {one.publication.envelope.key for one in published if one.publication.message.message_id in failed}
+        for one in published:  # of such a key nobody's message goes before another's
+            if one.publication.envelope.key in keys:
+                work.rounds.fail(one.publication.message.message_id)
+
+    def _acknowledge(self, work: _Work, live: LiveDelivery) -> None:
+        left = set(work.rounds.not_done())
+        done = [entry for entry in work.entries if isinstance(entry, Publication)]
+        work.rounds.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
+
+    def _carry_out(self, entries: Sequence[Entry], work: _Work) -> None:
+        chosen: list[Copy] = []
+        is_live = self._live(work) is not None
+        for entry in entries:
+            message_id = entry.message.message_id
+            if isinstance(entry, Rejection):
+                self._reject(entry, work)
+            elif work.rounds.is_ordered and message_id not in work.sequences:
+                work.rounds.fail(message_id)
+            else:
+                work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live)
+                chosen += self._copies(entry, work)
+        outcome = self._sent(chosen, work)
+        work.account.settle(outcome)
+        for copy in outcome.stuck:
+            work.rounds.fail(copy.message_id)
+
+    def _reject(self, rejection: Rejection, work: _Work) -> None:
+        queue = self.names.queue(work.exchange)
+        if self.carrier.dead_letter(rejection.message, next_to=queue, reason=rejection.reason):
+            work.account.reject(rejection, work.exchange)
+        else:
+            work.rounds.fail(rejection.message.message_id)
+
+    def _copies(self, publication: Publication, work: _Work) -> Iterator[Copy]:
+        return copies(
+            publication,
+            exchange=work.exchange,
+            names=self.names,
+            lifetimes=self._lifetimes.of(publication.routes.queues, now=work.account.at),
+            sequence=work.sequences.get(publication.message.message_id),
+            now=work.account.at,
+        )
+
+    def _sent(self, chosen: Sequence[Copy], work: _Work) -> Outcome:
+        """Deliver copies, and have those tried again later that failed, or must not overtake one that did."""
+        direct: list[Copy] = []
+        behind: list[Copy] = []
+        for copy in chosen:
+            (behind if self._is_detoured(copy, work) else direct).append(copy)
+        outcome = self.carrier.deliver(direct)
+        for copy in outcome.failed:
+            if copy.sequence is not None and copy.keeps_order:
+                self.heads.detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
+                work.detours[copy.key][copy.destination] = copy.sequence
+        self.carrier.retry_later([*outcome.failed, *behind], outcome)
+        return outcome
+
+    def _is_detoured(self, copy: Copy, work: _Work) -> bool:
+        """Say whether copies for a queue go by way of the retry queue, and make this one the last that does."""
+        detours = work.detours.get(copy.key, {})
+        if copy.sequence is None or copy.destination not in detours:
+            return False
+        last = max(copy.sequence, detours[copy.destination])
+        if not self.heads.prolong(work.exchange, copy.key, copy.destination, last=last):
+            del detours[copy.destination]  # all of it has been delivered since
+            return False
+        detours[copy.destination] = last
+        return True

@@ -1,0 +1,1 @@
+"""Administration of realms: commands, grants, and the files of the live page."""

@@ -1,0 +1,178 @@
+"""Commands about live to the exchange's control queues. The docstring of each says its fields and its result, JSON."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from signalbox.control.envelope import Commands
+from signalbox.documents import Section, shown
+from signalbox.live.admin.grants import Grant
+from signalbox.live.wamp.authentication import ITERATIONS, Credentials
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.uris import InvalidUri
+from signalbox.sarracenia.rights.names import (
+    ExchangeName,
+    InvalidExchangeName,
+    InvalidUserName,
+    UserName,
+    parse_exchange_name,
+    parse_user_name,
+)
+from signalbox.sarracenia.rights.permissions import Right
+
+# Configuring is what the owner of an exchange does, and is told by its name.
+RIGHTS = (Right.READ, Right.WRITE)
+HEXADECIMAL = frozenset("0123456789abcdef")
+SALT_LENGTH, VERIFIER_LENGTH, KEY_LENGTH = 32, 64, 44
+MAXIMUM_ITERATIONS = 1_000_000
+# What stands where something is missing or wrong, which is noted as a problem.
+NO_REALM, NO_USER = ExchangeName("x"), UserName("_")
+
+
+@dataclass(frozen=True, slots=True)
+class GiveGrant:
+    """`grant {user, exchange, right?, match?, uri}`; `right` is read or write, `match` exact, prefix or wildcard.
+
+    Left out, they are read and exact. Result: the grant, and `granted`: whether it is new.
+    """
+
+    user: UserName
+    realm: ExchangeName
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class TakeGrant:
+    """`ungrant`, with the fields of `grant`. Result: the grant, and `ungranted`: whether it was there.
+
+    When it has come, nothing that is published later, and was open by this grant alone, reaches the user.
+    """
+
+    user: UserName
+    realm: ExchangeName
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class ListGrants:
+    """`grants {exchange?, user?}`. Result: [{user, exchange, right, match, uri}] of what the asker may configure or is.
+
+    Of all exchanges and of all users, unless one is named.
+    """
+
+    realm: ExchangeName | None
+    user: UserName | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutSecret:
+    """`secret {user?, salt, verifier, iterations?, key?}`: what there is to be kept of a user's new secret.
+
+    It is drawn by who asks, and never sent: `verifier` is the hexadecimal SHA-256 of the key that PBKDF2 derives from
+    it (with SHA-256, the salt's 32 hexadecimal digits as text, 32 bytes, in base64). `key` is that key, for users who
+    are to join by wampcra, too. Result: {user, methods}; without a name, it is the asker's own.
+    """
+
+    user: UserName | None
+    credentials: Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSecret:
+    """`forget_secret {user}`: nobody joins as this user any more, and the sessions of the user look at their rights.
+
+    Result: {user, told}: how many sessions those are. Also for users who are gone.
+    """
+
+    user: UserName
+
+
+Command = GiveGrant | TakeGrant | ListGrants | PutSecret | ForgetSecret
+
+
+def secret_fields(credentials: Credentials) -> dict[str, object]:
+    """Return the fields of the command `secret` for what there is of a new secret."""
+    told = {"salt": credentials.salt, "verifier": credentials.verifier, "iterations": credentials.iterations}
+    return told if credentials.key is None else {**told, "key": credentials.key}
+
+
+def _realm(section: Section) -> ExchangeName:
+    text = section.required_text("exchange")
+    try:
+        return parse_exchange_name(text or NO_REALM)
+    except InvalidExchangeName as error:
+        section.problem("exchange", str(error))
+        return NO_REALM
+
+
+def _user(section: Section) -> UserName:
+    text = section.required_text("user")
+    try:
+        return parse_user_name(text) if text else NO_USER
+    except InvalidUserName as error:
+        section.problem("user", str(error))
+        return NO_USER
+
+
+def _grant(section: Section) -> Grant:
+    right, match = section.text("right") or Right.READ, section.text("match") or Match.EXACT
+    if right not in RIGHTS:
+        section.problem("right", f"expected one of {', '.join(RIGHTS)}, not {shown(right)}")
+    if match not in set(Match):
+        section.problem("match", f"expected one of {', '.join(Match)}, not {shown(match)}")
+        match = Match.EXACT
+    return Grant(Right.WRITE if right == Right.WRITE else Right.READ, _pattern(section, Match(match)))
+
+
+def _pattern(section: Section, match: Match) -> TopicPattern:
+    if section.fields.get("uri") is None:
+        section.problem("uri", 'is missing; the beginning of all topics is "", with match prefix')
+    text = section.text("uri") or ""
+    try:
+        return TopicPattern.parse(text, match)
+    except InvalidUri as error:
+        section.problem("uri", str(error))
+        return TopicPattern(match, "")
+
+
+def _list_grants(section: Section) -> Command:
+    return ListGrants(
+        None if section.fields.get("exchange") is None else _realm(section),
+        None if section.fields.get("user") is None else _user(section),
+    )
+
+
+def _put_secret(section: Section) -> Command:
+    iterations = section.whole_number("iterations")
+    if iterations is not None and not ITERATIONS <= iterations <= MAXIMUM_ITERATIONS:
+        section.problem("iterations", f"expected {ITERATIONS} to {MAXIMUM_ITERATIONS}, not {shown(iterations)}")
+    credentials = Credentials(
+        salt=_hexadecimal(section, "salt", SALT_LENGTH),
+        verifier=_hexadecimal(section, "verifier", VERIFIER_LENGTH),
+        iterations=iterations or ITERATIONS,
+        key=section.text("key"),
+    )
+    key = credentials.key
+    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.fits_key):
+        section.problem("key", "is not the key whose SHA-256 is the verifier")
+    return PutSecret(None if section.fields.get("user") is None else _user(section), credentials)
+
+
+def _hexadecimal(section: Section, field: str, length: int) -> str:
+    text = section.required_text(field)
+    if text and (len(text) != length or not set(text) <= HEXADECIMAL):
+        section.problem(field, f"expected {length} hexadecimal digits")
+    return text
+
+
+def _of_grant(kind: Callable[[UserName, ExchangeName, Grant], Command]) -> Callable[[Section], Command]:
+    return lambda section: kind(_user(section), _realm(section), _grant(section))
+
+
+GRANT_FIELDS = ("user", "exchange", "right", "match", "uri")
+COMMANDS: Commands[Command] = {
+    "grant": (GRANT_FIELDS, _of_grant(GiveGrant)),
+    "ungrant": (GRANT_FIELDS, _of_grant(TakeGrant)),
+    "grants": (("exchange", "user"), _list_grants),
+    "secret": (("user", "salt", "verifier", "iterations", "key"), _put_secret),
+    "forget_secret": (("user",), lambda section: ForgetSecret(_user(section))),
+}

@@ -1,0 +1,50 @@
+"""The history events of rights that are given and taken away."""
+
+from datetime import datetime
+
+from signalbox.history.event import HistoryEvent
+from signalbox.live.admin.commands import GiveGrant, TakeGrant
+from signalbox.sarracenia.rights.names import UserName
+
+CAPABILITY = "live"
+ADMINISTRATOR = "_"  # no user's name
+
+
+def changed(command: GiveGrant | TakeGrant, *, by: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a grant that is new or gone; its topic is the pattern."""
+    if isinstance(command, GiveGrant):
+        return _of_grant(command, "granted", by=by, at=at)
+    return _of_grant(command, "ungranted", by=by, at=at)
+
+
+def secret_changed(user: UserName, *, by: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a user's new secret."""
+    return HistoryEvent(
+        event_id=f"secret:{user}:{_milliseconds(at)}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="secret",
+        outcome="changed",
+        destination=user,
+        labels={"by": by or ADMINISTRATOR},
+    )
+
+
+def _of_grant(command: GiveGrant | TakeGrant, kind: str, *, by: UserName | None, at: datetime) -> HistoryEvent:
+    pattern = command.grant.pattern
+    what = f"{command.realm}:{command.user}:{command.grant.right}:{pattern.match}:{pattern.uri}"
+    return HistoryEvent(
+        event_id=f"{kind}:{what}:{_milliseconds(at)}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome=command.grant.right.value,
+        topic=pattern.uri,
+        source=command.realm,
+        destination=command.user,
+        labels={"match": pattern.match.value, "by": by or ADMINISTRATOR},
+    )
+
+
+def _milliseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,1 @@
+"""The log of a topic: its events, retention, history requests and backfill."""

@@ -1,0 +1,87 @@
+"""What `wamp.subscription.get_events` can be asked."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.documents import Problems, Section, shown
+from signalbox.errors import RejectedError
+from signalbox.live.wamp.codec import MAXIMUM_ID
+from signalbox.live.wamp.messages import Payload, PublicationId, SubscriptionId
+from signalbox.live.wamp.options import parse_moment
+
+DEFAULT_LIMIT = 1_000  # events of one answer; it may hold fewer, since it is one message
+
+
+class InvalidQuery(RejectedError):
+    """Raised when a call of one of our procedures is not as it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which past events of a subscription are wanted: all that every bound allows (advanced profile, «Event History»).
+
+    `from` and `until` include what they name, `after` and `before` do not.
+    """
+
+    subscription: SubscriptionId
+    limit: int = DEFAULT_LIMIT
+    is_reversed: bool = False
+    from_time: datetime | None = None
+    after_time: datetime | None = None
+    before_time: datetime | None = None
+    until_time: datetime | None = None
+    topic: str | None = None
+    from_publication: PublicationId | None = None
+    after_publication: PublicationId | None = None
+    before_publication: PublicationId | None = None
+    until_publication: PublicationId | None = None
+
+    @classmethod
+    def parse(cls, payload: Payload) -> "Query":
+        """Return what a call asks for. Raises `InvalidQuery` with all problems; keywords unknown to us are ignored."""
+        problems = Problems()
+        section = Section.of(payload.keywords, "", problems)
+        parsed = cls(
+            subscription=SubscriptionId(_subscription(payload.arguments, problems)),
+            limit=min(_number(section, "limit") or DEFAULT_LIMIT, DEFAULT_LIMIT),
+            is_reversed=section.flag("reverse"),
+            from_time=_time(section, "from_time"),
+            after_time=_time(section, "after_time"),
+            before_time=_time(section, "before_time"),
+            until_time=_time(section, "until_time"),
+            topic=section.text("topic"),
+            from_publication=_publication(section, "from_publication"),
+            after_publication=_publication(section, "after_publication"),
+            before_publication=_publication(section, "before_publication"),
+            until_publication=_publication(section, "until_publication"),
+        )
+        problems.refuse(InvalidQuery)
+        return parsed
+
+
+def _subscription(arguments: tuple[object, ...], problems: Problems) -> int:
+    first = arguments[0] if arguments else None
+    if isinstance(first, int) and not isinstance(first, bool) and 1 <= first <= MAXIMUM_ID:
+        return first
+    problems.add("arguments[0]", f"expected the id of a subscription, not {shown(first)}")
+    return 0
+
+
+def _number(section: Section, name: str) -> int | None:
+    number = section.whole_number(name)
+    if number == 0:
+        section.problem(name, "expected a number from 1 on, not 0")
+    return number
+
+
+def _publication(section: Section, name: str) -> PublicationId | None:
+    number = _number(section, name)
+    return None if number is None else PublicationId(number)
+
+
+def _time(section: Section, name: str) -> datetime | None:
+    text = section.text(name)
+    moment = None if text is None else parse_moment(text)
+    if text is not None and moment is None:
+        section.problem(name, f"expected a time with its zone, as in RFC 3339, not {shown(text)}")
+    return moment

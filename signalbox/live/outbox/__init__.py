@@ -1,0 +1,1 @@
+"""The outbox of a connection: its items, and their only writer."""

@@ -1,0 +1,78 @@
+"""The history events of what was posted to connections: few, and never anything of what was said."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from statistics import median
+
+from signalbox.history.event import HistoryEvent
+from signalbox.live.outbox.results import Delivered, End
+from signalbox.live.session.events import CAPABILITY
+from signalbox.messages import MessageId
+
+OUTCOMES = {End.STUCK: "failed", End.GONE: "dropped", End.TOO_SLOW: "dropped", End.DOUBTFUL: "dropped"}
+REASONS = {
+    End.STUCK: "the connection takes nothing now",
+    End.GONE: "the connection is gone",
+    End.TOO_SLOW: "the client is too slow",
+    End.DOUBTFUL: "nobody knows whether a reply was posted",
+}
+
+
+def bundled(delivered: Delivered, *, now: datetime) -> Iterator[HistoryEvent]:
+    """Yield what a batch of a connection's items came to: an event for what was posted, and one for what was not."""
+    if delivered.events or delivered.past:
+        yield _event(delivered, "posted", now=now)
+    if delivered.end in OUTCOMES:
+        yield _event(delivered, OUTCOMES[delivered.end], now=now, reason=REASONS[delivered.end])
+
+
+def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
+    """Return the event of a message that is put aside, since it is nothing that its `holder` has, such as an outbox.
+
+    Whose outbox it was in is told by the message, in the dead-letter queue; so is more of the reason.
+    """
+    return HistoryEvent(
+        event_id=f"dead_letter:{message_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason=f"nothing that {holder} has",
+        message_id=message_id,
+    )
+
+
+def last_words(delivered: Delivered, *, now: datetime) -> Mapping[str, object]:
+    """Return what is told of a connection when it is closed, in numbers."""
+    session, totals = delivered.session, delivered.totals
+    return {
+        "connection": delivered.connection,
+        "session": session and session.session,
+        "user": session.identity.authid if session and session.identity else None,
+        "realm": session and session.realm,
+        "seconds": round((now - session.opened_at).total_seconds()) if session else None,
+        "events": totals.events,
+        "replies": totals.replies,
+        "bytes": totals.size,
+        "lag_p50_ms": totals.median_ms,
+        "lag_max_ms": totals.longest_ms,
+    }
+
+
+def _event(delivered: Delivered, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
+    session = delivered.session
+    facts = {"events": delivered.events, "past": delivered.past, "skipped": delivered.skipped}
+    user = {"session": str(session.session), "user": session.identity.authid} if session and session.identity else {}
+    lags = [lag.total_seconds() * 1000 for lag in delivered.lags]
+    return HistoryEvent(
+        event_id=f"delivered:{outcome}:{delivered.first}",
+        occurred_at=now,
+        capability=CAPABILITY,
+        kind="delivered",
+        outcome=outcome,
+        reason=reason,
+        source=session.realm if session else None,
+        size_bytes=delivered.size,
+        latency_ms=round(median(lags)) if lags else None,
+        labels=user | {name: str(number) for name, number in facts.items() if number},
+    )

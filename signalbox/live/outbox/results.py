@@ -1,0 +1,43 @@
+"""What became of the items of a connection's outbox."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, auto
+
+from signalbox.live.outbox.totals import NOTHING, Totals
+from signalbox.live.session.state import ConnectionId, Session
+from signalbox.messages import MessageId
+
+
+class End(Enum):
+    """How the work on a connection ended."""
+
+    DONE = auto()
+    LATER = auto()  # there was no time for more; the rest comes again at once
+    STUCK = auto()  # something could not be posted now, and comes again with all behind it
+    GONE = auto()  # there is no such connection any more
+    CLOSED = auto()  # the session wanted that
+    TOO_SLOW = auto()
+    DOUBTFUL = auto()  # nobody knows whether a reply was posted
+
+
+@dataclass(slots=True)
+class Delivered:
+    """What became of the items of one connection: the first of them, how it ended, what comes again, what was posted.
+
+    `lags` are the times from the publication of each event to its being posted; `skipped` are events that were not to
+    be posted (any more).
+    """
+
+    connection: ConnectionId
+    session: Session | None
+    first: MessageId
+    end: End = End.DONE
+    not_done: tuple[MessageId, ...] = ()
+    events: int = 0
+    replies: int = 0
+    past: int = 0
+    skipped: int = 0
+    size: int = 0
+    lags: list[timedelta] = field(default_factory=list)
+    totals: Totals = NOTHING

@@ -1,0 +1,1 @@
+"""Procedures that sessions can call: WAMP's meta API and our own."""

@@ -1,0 +1,1 @@
+"""Sessions of connections: the state machine, its inbox and its effects."""

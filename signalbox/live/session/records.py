@@ -1,0 +1,187 @@
+"""The record of a session as a JSON document, with the effects of the last frame that it handled."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.documents import (
+    Document,
+    audience_document,
+    audience_of,
+    listener_document,
+    listener_of,
+    past_document,
+    past_of,
+    pattern_document,
+    pattern_of,
+    payload_document,
+    payload_of,
+)
+from signalbox.live.session.effects import (
+    Answer,
+    Attach,
+    Close,
+    Detach,
+    Distribute,
+    Drop,
+    Effect,
+    Enter,
+    Leave,
+    NoteFailure,
+    Post,
+)
+from signalbox.live.session.state import ConnectionId, FrameId, Session, State
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.authentication import Identity, Method
+from signalbox.live.wamp.codec import parse, written
+from signalbox.sarracenia.rights.names import ExchangeName
+
+DO = "do"
+
+
+def session_document(session: Session) -> dict[str, object]:
+    """Return the document of a session."""
+    identity = session.identity
+    return {
+        "connection": session.connection,
+        "opened_at": session.opened_at.isoformat(),
+        "deadline": session.deadline.isoformat(),
+        "user_agent": session.user_agent,
+        "state": session.state.value,
+        "realm": session.realm,
+        "session": session.session,
+        "identity": None if identity is None else [identity.authid, identity.authrole, identity.method.value],
+        "challenge": session.challenge,
+        "features": sorted(session.features),
+        "subscriptions": [pattern_document(pattern) for pattern in session.subscriptions.values()],
+        "frames": list(session.frames),
+        "pending": {frame: list(map(effect_document, effects)) for frame, effects in session.pending.items()},
+    }
+
+
+def session_of(document: Document) -> Session:
+    """Return the session of a document."""
+    patterns = [pattern_of(one) for one in document["subscriptions"]]
+    realm, identity = document["realm"], document["identity"]
+    return Session(
+        connection=ConnectionId(document["connection"]),
+        opened_at=datetime.fromisoformat(document["opened_at"]),
+        deadline=datetime.fromisoformat(document["deadline"]),
+        user_agent=document["user_agent"],
+        state=State(document["state"]),
+        realm=None if realm is None else ExchangeName(realm),
+        session=document["session"],
+        identity=None if identity is None else Identity(identity[0], identity[1], Method(identity[2])),
+        challenge=document["challenge"],
+        features=frozenset(document["features"]),
+        subscriptions={pattern.subscription_id: pattern for pattern in patterns},
+        frames=tuple(map(FrameId, document["frames"])),
+        pending={FrameId(frame): tuple(map(effect_of, told)) for frame, told in document["pending"].items()},
+    )
+
+
+def effect_document(effect: Effect) -> dict[str, object]:
+    """Return the document of an effect."""
+    name = NAMES[type(effect)]
+    return {DO: name, **FORMS[name].write(effect)}
+
+
+def effect_of(document: Document) -> Effect:
+    """Return the effect of a document."""
+    return FORMS[document[DO]].read(document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How an effect is written, and how it is read."""
+
+    kind: type[Effect]
+    write: Callable[[Any], dict[str, object]]
+    read: Callable[[Document], Effect]
+
+
+def _post_document(post: Post) -> dict[str, object]:
+    return {"message": written(post.message), "ends": post.ends}
+
+
+def _post_of(document: Document) -> Post:
+    return Post(parse(document["message"]), ends=document["ends"])
+
+
+def _enter_document(enter: Enter) -> dict[str, object]:
+    return {"listener": listener_document(enter.listener)}
+
+
+def _enter_of(document: Document) -> Enter:
+    return Enter(_listener(document))
+
+
+def _leave_document(leave: Leave) -> dict[str, object]:
+    patterns = sorted(leave.subscriptions, key=lambda pattern: pattern.subscription_id)
+    return {"listener": listener_document(leave.listener), "patterns": [pattern_document(one) for one in patterns]}
+
+
+def _leave_of(document: Document) -> Leave:
+    return Leave(_listener(document), frozenset(pattern_of(one) for one in document["patterns"]))
+
+
+def _listener(document: Document) -> Listener:
+    return Listener(*document["listener"])
+
+
+def _attach_document(attach: Attach) -> dict[str, object]:
+    wish = {"get_retained": attach.get_retained, "history": past_document(attach.history)}
+    return {**pattern_document(attach.pattern), **wish}
+
+
+def _attach_of(document: Document) -> Attach:
+    return Attach(pattern_of(document), document["get_retained"], past_of(document["history"]))
+
+
+def _distribute_document(distribute: Distribute) -> dict[str, object]:
+    return {
+        "publication": distribute.publication,
+        "topic": distribute.topic,
+        **payload_document(distribute.payload),
+        "audience": audience_document(distribute.audience),
+        "disclosed": listener_document(distribute.disclosed),
+        "retain": distribute.is_retained,
+        "request": distribute.request,
+    }
+
+
+def _distribute_of(document: Document) -> Distribute:
+    return Distribute(
+        publication=document["publication"],
+        topic=RoutingKey(document["topic"]),
+        payload=payload_of(document),
+        audience=audience_of(document["audience"]),
+        disclosed=listener_of(document["disclosed"]),
+        is_retained=document["retain"],
+        request=document["request"],
+    )
+
+
+def _answer_document(answer: Answer) -> dict[str, object]:
+    return {"request": answer.request, "procedure": answer.procedure, **payload_document(answer.payload)}
+
+
+def _answer_of(document: Document) -> Answer:
+    return Answer(document["request"], document["procedure"], payload_of(document))
+
+
+FORMS: Mapping[str, _Form] = {
+    "post": _Form(Post, _post_document, _post_of),
+    "close": _Form(Close, lambda _: {}, lambda _: Close()),
+    "enter": _Form(Enter, _enter_document, _enter_of),
+    "leave": _Form(Leave, _leave_document, _leave_of),
+    "attach": _Form(Attach, _attach_document, _attach_of),
+    "detach": _Form(Detach, lambda one: pattern_document(one.pattern), lambda told: Detach(pattern_of(told))),
+    "distribute": _Form(Distribute, _distribute_document, _distribute_of),
+    "answer": _Form(Answer, _answer_document, _answer_of),
+    "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda told: Drop(told["error"])),
+    "fail": _Form(NoteFailure, lambda failure: {"authid": failure.authid}, lambda told: NoteFailure(told["authid"])),
+}
+NAMES: Mapping[type[Effect], str] = {form.kind: name for name, form in FORMS.items()}

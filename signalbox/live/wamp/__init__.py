@@ -1,0 +1,1 @@
+"""WAMP: messages, options, URIs, patterns, and authentication."""

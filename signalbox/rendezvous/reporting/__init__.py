@@ -1,0 +1,1 @@
+"""Events, counters and statistics of rendezvous."""

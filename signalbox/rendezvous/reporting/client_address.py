@@ -1,0 +1,95 @@
+"""Who is at the other end, as far as statistics may know: an address, its country, and a hash in its place.
+
+Addresses come from a request that is being answered and are never kept; what is kept is `party_hash`.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Protocol
+
+from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
+
+Address = IPv4Address | IPv6Address
+
+# Source: realclientip-go, which upstream asks for the address; the third line has its slip of 192.18 for 198.18.
+_NOT_PUBLIC: tuple[IPv4Network | IPv6Network, ...] = tuple(
+    ip_network(text)
+    for text in (
+        *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "0.0.0.0/8", "169.254.0.0/16"),
+        *("192.0.0.0/24", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "192.88.99.0/24"),
+        *("192.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4", "100.64.0.0/10"),
+        *("::/128", "::1/128", "100::/64", "2001::/23", "2001:db8::/32", "2001::/32", "fc00::/7", "fe80::/10"),
+        *("ff00::/8", "2002::/16"),
+    )
+)
+
+
+class CountryOf(Protocol):
+    """Where an address is."""
+
+    def __call__(self, address: str | None, /) -> str:
+        """Return the ISO 3166 code of the address's country, or `??` when it is not known."""
+        ...
+
+
+def unknown_country(_address: str | None, /) -> str:
+    """Return `??`: the `CountryOf` of a stage without a country database."""
+    return UNKNOWN_COUNTRY
+
+
+def party_hash(address: str, *, key: bytes) -> str:
+    """Return 16 hexadecimal characters that stand for an address for as long as the key is kept: a day."""
+    return hmac.new(key, address.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def client_address(headers: Mapping[str, str], *, socket_address: str) -> str | None:
+    """Return the address that a request most likely comes from, None if there is none; header names are lower-case.
+
+    It is the left-most public one in `Forwarded`, else in `X-Forwarded-For`, else the socket's, public or not. Anybody
+    can forge it: good for statistics and for nothing else. Source: upstream's common/util/util.go, GetClientIp.
+    """
+    forwarded = [_forwarded_for(element) for element in headers.get("forwarded", "").split(",")]
+    for text in (*forwarded, *headers.get("x-forwarded-for", "").split(",")):
+        address = _parsed(text.strip())
+        if address is not None and _is_public(address):
+            return str(address)
+    address = _parsed(socket_address)
+    return None if address is None else str(address)
+
+
+def _forwarded_for(element: str) -> str:
+    """Return what the first `for=` of an element of `Forwarded` says (RFC 7239, section 4)."""
+    for part in element.split(";"):
+        name, separator, value = part.strip().partition("=")
+        if separator and name.lower() == "for" and "=" not in value:
+            return _unwrapped(value.strip(), '""')
+    return ""
+
+
+def _parsed(text: str) -> Address | None:
+    host = _unwrapped(_without_port(text), "[]")
+    # A zone means something on the sender's own machine only; upstream counts it as a part of the address.
+    without_zone = host.rpartition("%")[0] or host
+    try:
+        address = ip_address(without_zone)
+    except ValueError:  # unknown, hidden or malformed: no address to count
+        return None
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    return None if address.is_unspecified or "%" in without_zone else address
+
+
+def _without_port(text: str) -> str:
+    host, colon, _ = text.rpartition(":")
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    return host if colon and (is_bracketed or ":" not in host) else text
+
+
+def _unwrapped(text: str, ends: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] + text[-1] == ends else text
+
+
+def _is_public(address: Address) -> bool:
+    return not any(address in network for network in _NOT_PUBLIC)

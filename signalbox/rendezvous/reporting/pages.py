@@ -1,0 +1,41 @@
+"""The small pages of the broker and the headers of its answers, as in upstream's broker/http.go and ipc.go."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.proxy import KNOWN_TYPES
+
+TEXT = "text/plain; charset=utf-8"  # of every body, JSON included, but the two below
+AMP_TEXT = "text/html"
+PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+
+# On /proxy, /answer, /client, /amp/client/, /debug and /metrics, whatever the status and method; not on the others.
+CROSS_ORIGIN: Mapping[str, str] = MappingProxyType(
+    {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Origin, X-Session-ID"}
+)
+NOT_FOUND_HEADERS: Mapping[str, str] = MappingProxyType({"Content-Type": TEXT, "X-Content-Type-Options": "nosniff"})
+
+ROBOTS = "User-agent: *\nDisallow: /\n"
+NOT_FOUND = "404 page not found\n"
+
+
+def debug_page(available: Iterable[tuple[str, Nat]]) -> str:
+    """Return the body of /debug for the (type, NAT) of each proxy that waits; types that nobody has are left out."""
+    proxies = list(available)
+    nats = Counter(nat for _, nat in proxies)
+    lines = [
+        f"current snowflakes available: {len(proxies)}",
+        *(f"\t{name} proxies: {count}" for name, count in _by_type(proxies)),
+        "NAT Types available:",
+        *(f"\t{nat}: {nats[nat]}" for nat in (Nat.RESTRICTED, Nat.UNRESTRICTED, Nat.UNKNOWN)),
+    ]
+    return "\n".join(lines)
+
+
+def _by_type(proxies: Iterable[tuple[str, Nat]]) -> list[tuple[str, int]]:
+    counts = Counter(proxy_type if proxy_type in KNOWN_TYPES else "unknown" for proxy_type, _ in proxies)
+    # Upstream prints the known types in random order.
+    known = [(name, counts[name]) for name in KNOWN_TYPES if counts[name]]
+    return [*known, ("unknown", counts["unknown"])]

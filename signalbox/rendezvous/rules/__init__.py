@@ -1,0 +1,1 @@
+"""Rules of rendezvous: the states of an offer, and one service for each function."""

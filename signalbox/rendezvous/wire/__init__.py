@@ -1,0 +1,1 @@
+"""Wire formats of rendezvous: offers, polls, answers and replies."""

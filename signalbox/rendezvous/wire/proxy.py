@@ -1,0 +1,199 @@
+"""What proxies and the broker say to each other."""
+
+from dataclasses import dataclass
+
+from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.gojson.codec import FieldType, Record, Struct, encode
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson
+from signalbox.rendezvous.wire.nat import InvalidNat, Nat
+from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
+from signalbox.rendezvous.wire.sdp import InvalidSessionDescription, SessionDescription, has_candidate
+
+VERSION = "1.3"
+KNOWN_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")
+UNKNOWN_TYPE = "unknown"
+MATCH = "client match"
+NO_MATCH = "no match"
+INCORRECT_RELAY = "incorrect relay pattern"
+INCORRECT_RELAY_NEXT_POLL_MILLISECONDS = 3_600_000
+
+_POLL = Struct(
+    package="messages",
+    name="ProxyPollRequest",
+    fields={
+        "Sid": FieldType.TEXT,
+        "Version": FieldType.TEXT,
+        "Type": FieldType.TEXT,
+        "NAT": FieldType.TEXT,
+        "Clients": FieldType.INTEGER,
+        "AcceptedRelayPattern": FieldType.OPTIONAL_TEXT,
+    },
+)
+_POLL_RESPONSE = Struct(
+    package="messages",
+    name="ProxyPollResponse",
+    fields={
+        "Status": FieldType.TEXT,
+        "Offer": FieldType.TEXT,
+        "NAT": FieldType.TEXT,
+        "NextPoll": FieldType.INTEGER,
+        "RelayURL": FieldType.TEXT,
+    },
+)
+_ANSWER = Struct(
+    package="messages",
+    name="ProxyAnswerRequest",
+    fields={"Version": FieldType.TEXT, "Sid": FieldType.TEXT, "Answer": FieldType.TEXT},
+)
+
+
+class InvalidProxyMessage(RejectedError):
+    """Raised when a proxy's message, or the broker's to a proxy, does not follow the protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyPoll:
+    """A proxy that asks for a client; `relay_pattern` is None if it is too old to have one."""
+
+    sid: str
+    version: str
+    proxy_type: str
+    nat: Nat
+    clients: int
+    relay_pattern: str | None
+
+    @classmethod
+    def parse(cls, body: bytes) -> "ProxyPoll":
+        """Return the poll in a body. Raises `InvalidProxyMessage`."""
+        record = _decoded(_POLL, body)
+        return cls(
+            sid=_required(record, "Sid"),
+            version=record.text("Version"),
+            proxy_type=record.text("Type") if record.text("Type") in KNOWN_TYPES else UNKNOWN_TYPE,
+            nat=_nat(record),
+            clients=max(record.integer("Clients"), 0),
+            relay_pattern=record.optional_text("AcceptedRelayPattern"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyAnswer:
+    """A proxy's answer to the offer that it was given."""
+
+    sid: str
+    answer: str
+
+    @classmethod
+    def parse(cls, body: bytes) -> "ProxyAnswer":
+        """Return the answer in a body. Raises `InvalidProxyMessage`."""
+        if not has_candidate(body):
+            raise InvalidProxyMessage("SDP contains no candidate")
+        record = _decoded(_ANSWER, body)
+        answer = cls(_required(record, "Sid"), _required(record, "Answer"))
+        try:
+            SessionDescription.parse(answer.answer)
+        except InvalidSessionDescription as problem:
+            raise InvalidProxyMessage(str(problem)) from problem
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class PollResponse:
+    """What a proxy gets for its poll."""
+
+    status: str
+    offer: str
+    nat: Nat
+    next_poll_milliseconds: int
+    relay_url: str
+
+    @property
+    def is_match(self) -> bool:
+        """Tell whether there is a client to serve."""
+        return self.status == MATCH
+
+    @classmethod
+    def parse(cls, body: bytes) -> "PollResponse":
+        """Return the response as a proxy reads it. Raises `InvalidProxyMessage`."""
+        try:
+            record = _POLL_RESPONSE.decode(body)
+        except InvalidJson as problem:
+            raise InvalidProxyMessage(str(problem)) from problem
+        status = _required(record, "Status")
+        return cls(
+            status=status,
+            offer=_required(record, "Offer") if status == MATCH else "",
+            nat=_nat(record),
+            next_poll_milliseconds=record.integer("NextPoll"),
+            relay_url=record.text("RelayURL"),
+        )
+
+
+def match_response(offer: str, *, nat: Nat, next_poll_milliseconds: int, relay_url: str) -> str:
+    """Return the body that hands a client's offer to a proxy."""
+    return _poll_response(MATCH, offer=offer, nat=nat, next_poll=next_poll_milliseconds, relay_url=relay_url)
+
+
+def no_match_response(next_poll_milliseconds: int) -> str:
+    """Return the body that tells a proxy that there is no client for it."""
+    return _poll_response(NO_MATCH, next_poll=next_poll_milliseconds)
+
+
+def incorrect_relay_response() -> str:
+    """Return the body that sends a proxy away which does not go where it may be sent."""
+    return _poll_response(INCORRECT_RELAY, next_poll=INCORRECT_RELAY_NEXT_POLL_MILLISECONDS)
+
+
+def answer_response(*, accepted: bool) -> str:
+    """Return the body that tells a proxy whether its answer reached a client that still waits."""
+    return encode({"Status": "success" if accepted else "client gone"})
+
+
+def poll_body(poll: ProxyPoll) -> str:
+    """Return the body with which a proxy polls."""
+    return encode(
+        {
+            "Sid": poll.sid,
+            "Version": poll.version,
+            "Type": poll.proxy_type,
+            "NAT": poll.nat,
+            "Clients": poll.clients,
+            "AcceptedRelayPattern": poll.relay_pattern,
+        },
+    )
+
+
+def answer_body(answer: ProxyAnswer) -> str:
+    """Return the body with which a proxy answers."""
+    return encode({"Version": VERSION, "Sid": answer.sid, "Answer": answer.answer})
+
+
+def _poll_response(status: str, *, next_poll: int, offer: str = "", nat: str = "", relay_url: str = "") -> str:
+    # All five keys, always, in the order of the original.
+    return encode({"Status": status, "Offer": offer, "NAT": nat, "NextPoll": next_poll, "RelayURL": relay_url})
+
+
+def _decoded(struct: Struct, body: bytes) -> Record:
+    if len(body) > MAXIMUM_BODY_BYTES:
+        raise InvalidProxyMessage(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
+    try:
+        record = struct.decode(body)
+    except InvalidJson as problem:
+        raise InvalidProxyMessage(str(problem)) from problem
+    if record.text("Version").split(".")[0] != "1":
+        raise InvalidProxyMessage("using unknown version")
+    return record
+
+
+def _required(record: Record, name: str) -> str:
+    text = record.text(name)
+    if not text:
+        raise InvalidProxyMessage(f"{name} is missing or empty")
+    return text
+
+
+def _nat(record: Record) -> Nat:
+    try:
+        return Nat.parse(record.text("NAT"))
+    except InvalidNat as problem:
+        raise InvalidProxyMessage(str(problem)) from problem

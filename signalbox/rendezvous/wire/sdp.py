@@ -1,0 +1,115 @@
+"""Session descriptions, as far as a broker looks into them."""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from signalbox.errors import RejectedError
+from signalbox.rendezvous.wire.gojson.codec import decode_map
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value
+
+# RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address tells the country.
+_PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
+_PRIORITY_DIGITS = 10
+
+
+class InvalidSessionDescription(RejectedError):
+    """Raised when a text is not a session description; its text says why, without showing any of it."""
+
+
+class DescriptionType(StrEnum):
+    """What a session description is for."""
+
+    OFFER = "offer"
+    PRANSWER = "pranswer"
+    ANSWER = "answer"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDescription:
+    """A WebRTC session description."""
+
+    type: DescriptionType
+    sdp: str
+
+    @classmethod
+    def parse(cls, text: str) -> "SessionDescription":
+        """Return the description in a JSON text. Raises `InvalidSessionDescription`."""
+        try:
+            members = decode_map(text.encode(errors="surrogatepass"))
+        except InvalidJson as problem:
+            raise _malformed(str(problem)) from problem
+        for name in ("type", "sdp"):
+            if name not in members:
+                raise _malformed(f"cannot deserialize SessionDescription without {name} field")
+        kind = _text(members["type"], "invalid SDP type")
+        sdp = _text(members["sdp"], "invalid SDP")
+        if kind not in tuple(DescriptionType):
+            raise _malformed("Unknown SDP type")
+        return cls(DescriptionType(kind), sdp)
+
+
+def has_candidate(body: bytes) -> bool:
+    """Tell whether a body names at least one address to connect to."""
+    return b"a=candidate" in body
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Candidate:
+    preference: int
+    priority: int
+    address: str = field(compare=False)
+
+
+def best_candidate_address(sdp: str) -> str | None:
+    """Return the address that tells best where the sender is, None if there is none; it may be a private one."""
+    # The original sorts upwards and turns the list round: of two equal candidates the later one counts.
+    best = max(reversed(list(_candidates(sdp))), default=None)
+    return best.address if best else None
+
+
+def _candidates(sdp: str) -> Iterator[_Candidate]:
+    """Yield the candidates that have an address; attributes before the first `m=` line concern the whole session."""
+    in_media = False
+    for line in sdp.replace("\r", "").split("\n"):
+        in_media = in_media or line.startswith("m=")
+        if in_media and line.startswith("a=candidate:"):
+            yield from _candidate(line.removeprefix("a=candidate:"))
+
+
+def _candidate(attribute: str) -> Iterator[_Candidate]:
+    match attribute.split(" "):
+        case [_, _, transport, priority, host, _, "typ", kind, *_] if kind in _PREFERENCE:
+            address = _address(host)
+            if address and _is_transport(transport) and _is_priority(priority):
+                yield _Candidate(_PREFERENCE[kind], int(priority), address)
+
+
+def _address(host: str) -> str | None:
+    """Return an address in its usual form, None for a name: browsers hide host candidates behind `.local` names."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if address.version == 6 else None  # noqa: PLR2004 (an IP version is no magic)
+    return str(mapped or address)
+
+
+def _is_transport(text: str) -> bool:
+    return text.lower().startswith(("udp", "tcp"))
+
+
+def _is_priority(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _PRIORITY_DIGITS
+
+
+def _text(value: Value, problem: str) -> str:
+    if value.kind is not Kind.STRING:
+        raise _malformed(problem)
+    return value.text
+
+
+def _malformed(why: str) -> InvalidSessionDescription:
+    return InvalidSessionDescription(f"malformed session description: {why}")

@@ -1,0 +1,1 @@
+"""Sarracenia's message formats v02 and v03, with topics, checksums and blocks."""

@@ -1,0 +1,1 @@
+"""Names of exchanges, queues and users, and the permissions that follow from them."""

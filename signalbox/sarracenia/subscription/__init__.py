@@ -1,0 +1,1 @@
+"""Rules of a subscription: accept and reject filters, duplicates and limits."""

@@ -1,0 +1,1 @@
+"""Deployed consumers: their registries, and how they are switched to temporary queues."""

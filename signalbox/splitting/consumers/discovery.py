@@ -1,0 +1,166 @@
+"""A registry written from what is known of a target: its mappings, its variables, and what its role may receive."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
+from signalbox.splitting.consumers.environment import ARN_PARTS, Reference
+from signalbox.splitting.consumers.registry_file import API_VERSIONS, OLD
+from signalbox.splitting.model.naming import DEFAULT_PREFIX
+from signalbox.splitting.model.target import Target
+
+RECEIVE = "sqs:receivemessage"
+ANY = "*"
+ACCOUNT_DIGITS = 12
+NOTE = "signalbox/not-placed"
+
+
+class NothingDiscovered(RejectedError):
+    """Raised when no queue is known that a target consumes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a target.
+
+    `mapped` are the queues of its event source mappings, `environments` the variables of each of its containers (of
+    None where it has no containers), and `policies` those of its role; None when they could not be read.
+    """
+
+    mapped: tuple[QueueName, ...] = ()
+    environments: Mapping[str | None, Mapping[str, str]] = field(default_factory=dict)
+    policies: Sequence[Mapping[str, object]] | None = None
+
+
+class TargetIsSplit(UnavailableError):
+    """Raised when a target reads temporary queues, so that its own cannot be told until its split is over."""
+
+
+def registry_documents(target: Target, evidence: Evidence, *, prefix: str = DEFAULT_PREFIX) -> list[dict[str, object]]:
+    """Return the documents of a registry file. Raises `NothingDiscovered`, and `TargetIsSplit` by names with `prefix`.
+
+    A variable counts if it is the URL or ARN of a queue that the role may receive from, as far as that is known, or
+    the bare name of a queue that the role's policies name. What they name and nothing reads is noted in the metadata.
+    """
+    allowed = None if evidence.policies is None else tuple(_receivable(evidence.policies))
+    seen: set[QueueName] = set()
+    found = []
+    for container, variables in (evidence.environments or {None: {}}).items():
+        queues = dict(_queues(evidence.mapped, variables, allowed, seen))
+        if queues:
+            found.append(_document(target, container, queues))
+    if any(name.startswith(prefix) for name in seen):
+        raise TargetIsSplit(f"{target} is split, and reads temporary queues; discover its own when the split is over")
+    unplaced = [
+        one for one in dict.fromkeys(allowed or ()) if one != ANY and not any(fnmatchcase(q, one) for q in seen)
+    ]
+    if not found:
+        known = f"; its role may receive from {', '.join(unplaced)}" if unplaced else ""
+        raise NothingDiscovered(f"no mapping and no variable of {target} names a queue that it consumes{known}")
+    if unplaced:
+        found[0]["metadata"] = {"name": _name(target, None), "annotations": {NOTE: ", ".join(unplaced)}}
+    return found
+
+
+def _queues(
+    mapped: Sequence[QueueName], variables: Mapping[str, str], allowed: Sequence[str] | None, seen: set[QueueName]
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the queues that were not yet seen, each once: a queue that is described twice could not be split."""
+    plain = {
+        name: Reference(value).queue_name for name, value in sorted(variables.items()) if _is_queue(value, allowed)
+    }
+    for queue in mapped:
+        if queue not in seen:
+            seen.add(queue)
+            # A local command reads the name from the variable that has it in the function, if one has.
+            variable = next((name for name, found in plain.items() if found == queue), None)
+            yield queue, _entry({"eventSource": queue} | ({"envVar": variable} if variable else {}))
+    for name, queue in plain.items():
+        if queue not in seen:
+            seen.add(queue)
+            yield queue, _entry({"envVar": name})
+    for name, value in sorted(variables.items()):
+        texts = _in_json_map(value)
+        inside = {Reference(one).queue_name for one in texts}
+        if texts and all(_is_queue(one, allowed) for one in texts) and inside.isdisjoint(seen):
+            seen |= inside
+            yield name, _entry({"envVar": name}) | {"namesFromJsonMap": True}
+
+
+def _entry(source: Mapping[str, str]) -> dict[str, object]:
+    return {"queueType": "SQS", "nameSource": dict(source)}
+
+
+def _document(target: Target, container: str | None, queues: Mapping[str, object]) -> dict[str, object]:
+    consumer = {"name": target.name, "workloadType": str(target.kind)} | ({"container": container} if container else {})
+    return {
+        "apiVersion": API_VERSIONS[OLD],
+        "kind": OLD,
+        "metadata": {"name": _name(target, container)},
+        "spec": {"queues": dict(queues), "consumer": consumer},
+    }
+
+
+def _name(target: Target, container: str | None) -> str:
+    words = (target.name, *([container] if container else []))
+    return "-".join(words).replace("/", "-").replace(":", "-").lower()
+
+
+def _is_queue(value: str, allowed: Sequence[str] | None) -> bool:
+    """Say whether a value is a queue that may be received from; a bare word only if the role names just that."""
+    reference = Reference(value)
+    name = reference.queue_name
+    if not _is_name(name):
+        return False
+    if name == value:
+        return name in (allowed or ())
+    is_of_sqs = value.startswith("arn:") and value.split(":")[2] == "sqs"
+    account = value.split("/")[-2] if "://" in value else ""
+    is_url = len(account) == ACCOUNT_DIGITS and account.isdecimal()
+    return (is_of_sqs or is_url) and (allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed))
+
+
+def _is_name(name: str) -> bool:
+    try:
+        parse_queue_name(name.removesuffix(FIFO_SUFFIX))
+    except InvalidQueueName:
+        return False
+    return True
+
+
+def _in_json_map(value: str) -> list[str]:
+    """Return the texts in a JSON object, or nothing when the value is something else."""
+    try:
+        document = json.loads(value)
+    except ValueError:
+        return []
+    return [one for one in document.values() if isinstance(one, str)] if isinstance(document, dict) else []
+
+
+def _receivable(policies: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """Yield the names of queues, and patterns for names, that policies allow to receive from."""
+    for policy in policies:
+        for statement in _listed(policy.get("Statement")):
+            if not isinstance(statement, Mapping) or statement.get("Effect") != "Allow":
+                continue
+            if any(fnmatchcase(RECEIVE, str(action).lower()) for action in _listed(statement.get("Action"))):
+                yield from _queue_patterns(_listed(statement.get("Resource")))
+
+
+def _queue_patterns(resources: Sequence[object]) -> Iterator[str]:
+    for resource in map(str, resources):
+        parts = resource.split(":", ARN_PARTS - 1)
+        if resource == ANY:
+            yield ANY
+        elif len(parts) == ARN_PARTS and parts[2] == "sqs":
+            yield parts[-1]
+
+
+def _listed(value: object) -> Sequence[object]:
+    """Return what a policy may say as one thing or as a list."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list) else (value,)

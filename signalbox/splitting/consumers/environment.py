@@ -1,0 +1,148 @@
+"""Names of queues in a target's variables: finding them, and putting temporary names in their places."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from signalbox.errors import RejectedError
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry_reader import ALL_VALUES
+from signalbox.splitting.forwarding.filters import Compiler
+
+ARN_PARTS = 6
+
+
+class UnresolvedQueue(RejectedError):
+    """Raised when a target has no queue's name where its registry says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A queue as a target refers to it: by name, URL or ARN."""
+
+    text: str
+
+    @property
+    def queue_name(self) -> QueueName:
+        """Return the queue's name."""
+        return QueueName(self.text[self._start :])
+
+    def to(self, name: QueueName) -> str:
+        """Return the same kind of reference to another queue of the same account and region."""
+        return self.text[: self._start] + name
+
+    @property
+    def _start(self) -> int:
+        is_arn = self.text.startswith("arn:") and self.text.count(":") == ARN_PARTS - 1
+        return self.text.rindex(":" if is_arn else "/") + 1 if is_arn or "://" in self.text else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A variable that holds names of queues; `is_added` when the target has no such variable and gets it."""
+
+    variable: str
+    value: str
+    queue_names: tuple[QueueName, ...]
+    is_added: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Finds and replaces names of queues by what a registry says of them."""
+
+    compiler: Compiler
+
+    def resolve(self, source: NameSource, environment: Mapping[str, str]) -> tuple[Resolution, ...]:
+        """Return the variables of an environment that hold queues' names. Raises `UnresolvedQueue`."""
+        found = [Resolution(name, environment[name], ()) for name in self._variables(source, environment)]
+        if not found and source.fallback is not None:
+            found = [Resolution(source.key, source.fallback, (), is_added=True)]
+        if not found:
+            kind = "variable like" if source.place is Place.VARIABLES_LIKE else "variable"
+            raise UnresolvedQueue(f"the target has no {kind} {source.key!r}, and there is no fallback")
+        return tuple(self._with_names(one, source) for one in found)
+
+    def in_value(self, source: NameSource, variable: str, value: str) -> Resolution:
+        """Return the queues' names in a value that is not a variable's, such as a parameter's."""
+        return self._with_names(Resolution(variable, value, ()), source)
+
+    def replaced(self, source: NameSource, resolution: Resolution, names: Mapping[QueueName, QueueName]) -> str:
+        """Return the value with temporary names in the places of the originals, and all else as it was."""
+
+        def other(text: str) -> str:
+            reference = Reference(text)
+            return reference.to(names.get(reference.queue_name, reference.queue_name))
+
+        rename = self._inside(source, other)
+        if source.selector is None:
+            return rename(resolution.value)
+        texts = set(self._selected(source.selector, resolution))
+        document = json.loads(resolution.value)
+        if source.selector == ALL_VALUES:
+            changed: object = {key: _with_text(value, texts, rename) for key, value in document.items()}
+        else:
+            changed = _with_texts(document, texts, rename)
+        return json.dumps(changed)
+
+    def _variables(self, source: NameSource, environment: Mapping[str, str]) -> Iterator[str]:
+        if source.place is Place.VARIABLES_LIKE:
+            pattern = self.compiler.pattern(source.key, case_sensitive=True)
+            yield from (name for name in sorted(environment) if pattern.matches(name))
+        elif source.key in environment:
+            yield source.key
+
+    def _with_names(self, resolution: Resolution, source: NameSource) -> Resolution:
+        texts = [resolution.value]
+        if source.selector is not None:
+            texts = self._selected(source.selector, resolution)
+        found: list[QueueName] = []
+
+        def note(text: str) -> str:
+            found.append(Reference(text).queue_name)
+            return text
+
+        visit = self._inside(source, note)
+        for text in texts:
+            visit(text)
+        if not found or not all(found):
+            raise UnresolvedQueue(f"variable {resolution.variable!r} holds no queue's name where the registry says")
+        names = tuple(dict.fromkeys(found))
+        return Resolution(resolution.variable, resolution.value, names, is_added=resolution.is_added)
+
+    def _selected(self, selector: str, resolution: Resolution) -> list[str]:
+        try:
+            document = json.loads(resolution.value)
+        except ValueError as error:
+            raise UnresolvedQueue(f"variable {resolution.variable!r} does not hold JSON: {error}") from error
+        if selector == ALL_VALUES:
+            outputs = list(document.values()) if isinstance(document, dict) else []
+        else:
+            outputs = list(self.compiler.program(selector).outputs(document))
+        return [output for output in outputs if isinstance(output, str)]
+
+    def _inside(self, source: NameSource, change: Callable[[str], str]) -> Callable[[str], str]:
+        """Return what changes only the part of a text that `pattern` says is the name."""
+        if source.pattern is None:
+            return change
+        pattern = self.compiler.pattern(source.pattern, case_sensitive=True)
+
+        def changed(text: str) -> str:
+            span = pattern.span(text)
+            return text if span is None else text[: span[0]] + change(text[span[0] : span[1]]) + text[span[1] :]
+
+        return changed
+
+
+def _with_texts(value: object, texts: set[str], change: Callable[[str], str]) -> object:
+    """Return a JSON value in which the given texts are changed, wherever they stand."""
+    if isinstance(value, dict):
+        return {key: _with_texts(inner, texts, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(inner, texts, change) for inner in value]
+    return _with_text(value, texts, change)
+
+
+def _with_text(value: object, texts: set[str], change: Callable[[str], str]) -> object:
+    return change(value) if isinstance(value, str) and value in texts else value

@@ -1,0 +1,90 @@
+"""A registry file: mirrord's `MirrordWorkloadQueueRegistry` and `MirrordSplitConfig`, with their property lists."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from signalbox.documents import Problems, Section, shown
+from signalbox.errors import RejectedError
+from signalbox.splitting.consumers.registry import Registry
+from signalbox.splitting.consumers.registry_reader import RegistryReader
+from signalbox.splitting.forwarding.filters import Compiler
+from signalbox.splitting.model.naming import DEFAULT_PREFIX
+from signalbox.splitting.model.target import Target
+
+OLD, NEW, PROPERTIES = "MirrordWorkloadQueueRegistry", "MirrordSplitConfig", "MirrordPropertyList"
+API_VERSIONS = {
+    OLD: "queues.mirrord.metalbear.co/v1alpha",
+    NEW: "queues.mirrord.metalbear.co/v1",
+    PROPERTIES: "mirrord.metalbear.co/v1",
+}
+
+
+class InvalidRegistry(RejectedError):
+    """Raised when a registry is not as mirrord's resources are, or asks for what Signalbox cannot do."""
+
+
+def parse_registries(
+    documents: Iterable[object], compiler: Compiler, *, prefix: str = DEFAULT_PREFIX
+) -> tuple[Registry, ...]:
+    """Return the registries in a file's documents, one a target. Raises `InvalidRegistry` with all problems."""
+    problems = Problems()
+    resources = [resource for one in enumerate(documents) if (resource := _resource(*one, problems))]
+    reader = RegistryReader(compiler, prefix, dict(_property_lists(resources)))
+    found = [(kind, read) for kind, section in resources if (read := _read(reader, kind, section))]
+    registries = tuple(_one_a_target(found, problems))
+    if not found and not problems.found:
+        problems.add("file", f"holds neither a {OLD} nor a {NEW}")
+    problems.refuse(InvalidRegistry)
+    return registries
+
+
+def _resource(number: int, document: object, problems: Problems) -> tuple[str, Section] | None:
+    if document is None:
+        return None  # what YAML makes of an empty document
+    section = Section.of(document, f"document {number + 1}", problems)
+    kind = section.text("kind")
+    if kind not in API_VERSIONS:
+        section.problem("kind", f"expected {OLD}, {NEW} or {PROPERTIES}, not {shown(section.fields.get('kind'))}")
+        return None
+    if section.fields.get("apiVersion") != API_VERSIONS[kind]:
+        section.problem("apiVersion", f"expected {API_VERSIONS[kind]}, not {shown(section.fields.get('apiVersion'))}")
+    return kind, section
+
+
+def _read(reader: RegistryReader, kind: str, section: Section) -> Registry | None:
+    section.refuse_unknown(("apiVersion", "kind", "metadata", "spec", "status"))
+    if kind == PROPERTIES:
+        return None
+    spec = section.section("spec")
+    return reader.workload_queue_registry(spec) if kind == OLD else reader.split_config(spec)
+
+
+def _property_lists(resources: Iterable[tuple[str, Section]]) -> Iterator[tuple[str, Section]]:
+    for kind, section in resources:
+        if kind == PROPERTIES:
+            yield section.section("metadata").required_text("name"), section.section("spec")
+
+
+def _one_a_target(found: list[tuple[str, Registry]], problems: Problems) -> Iterator[Registry]:
+    """Yield one registry a target: old ones are put together, as mirrord does; of the new kind there must be one."""
+    by_target: dict[Target, list[tuple[str, Registry]]] = {}
+    for kind, registry in found:
+        by_target.setdefault(registry.target, []).append((kind, registry))
+    for target, same in by_target.items():
+        if len(same) > 1 and any(kind == NEW for kind, _ in same):
+            problems.add(str(target), f"has {len(same)} registries; a {NEW} must be the only one of its target")
+        registries = [registry for _, registry in same]
+        queues = tuple(queue for registry in registries for queue in registry.queues)
+        for repeated in _repeated(str(queue.queue_id) for queue in queues):
+            problems.add(str(target), f"queue {repeated!r} is described twice")
+        yield replace(registries[0], queues=queues, switch_timeout=max(one.switch_timeout for one in registries))
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    seen: set[str] = set()
+    repeated = []
+    for name in names:
+        if name in seen:
+            repeated.append(name)
+        seen.add(name)
+    return repeated

@@ -1,0 +1,216 @@
+"""Reading the two kinds of registries that mirrord knows into one."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from signalbox.documents import Section, shown
+from signalbox.splitting.consumers.registry import DEFAULT_SWITCH_TIMEOUT, NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.forwarding.filters import Compiler, InvalidExpression
+from signalbox.splitting.model.naming import DEFAULT_TEMPLATE, template_problem
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.target import InvalidTarget, Target, TargetKind
+
+ALL_VALUES = ".[]"
+PLACES = {
+    TargetKind.LAMBDA: (Place.VARIABLE, Place.VARIABLES_LIKE, Place.EVENT_SOURCE),
+    TargetKind.ECS_SERVICE: (Place.VARIABLE, Place.VARIABLES_LIKE),
+}
+# What the fields of `nameSource` and of `appConfig.queue[]` are called; event sources are ours.
+OLD_WORDS = {"envVar": Place.VARIABLE, "regexPattern": Place.VARIABLES_LIKE, "eventSource": Place.EVENT_SOURCE}
+NEW_WORDS = {"env": Place.VARIABLE, "envLike": Place.VARIABLES_LIKE, "eventSource": Place.EVENT_SOURCE}
+S3_EVENTS = "metadata of S3 objects is not fetched; filter by what is in the message"
+PROPERTY_NAMES = ("sns", "s3_event", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryReader:
+    """Reads registries; what is wrong is noted with the section that it stands in."""
+
+    compiler: Compiler
+    prefix: str
+    property_lists: Mapping[str, Section]
+
+    def workload_queue_registry(self, spec: Section) -> Registry | None:
+        """Return what the spec of a `MirrordWorkloadQueueRegistry` says; None when it has no target for us."""
+        spec.refuse_unknown(("queues", "consumer", "workloadRestartTimeout"))
+        consumer = spec.section("consumer")
+        consumer.refuse_unknown(("name", "container", "workloadType"))
+        target = _target(consumer, "workloadType")
+        container = consumer.text("container")
+        queues = _optional_section(spec, "queues")
+        read = tuple(self._old_queue(queues.section(name), name, target, container) for name in queues.fields)
+        timeout = _seconds(spec, "workloadRestartTimeout")
+        return _registry(spec, target, read, timeout) if target else None
+
+    def split_config(self, spec: Section) -> Registry | None:
+        """Return what the spec of a `MirrordSplitConfig` says; None when it has no target for us."""
+        spec.refuse_unknown(("targetRef", "queues", "restart", "drainTimeout", "tmpNameTemplate"))
+        reference = spec.section("targetRef")
+        reference.refuse_unknown(("apiVersion", "kind", "name"))
+        target = _target(reference, "kind")
+        read = tuple(self._new_queue(queue, target) for queue in spec.sections("queues"))
+        restart = _optional_section(spec, "restart")
+        restart.refuse_unknown(("strategy", "timeout"))
+        if restart.fields.get("strategy", "standard") != "standard":
+            restart.problem("strategy", "only standard is supported")
+        timeout, drain_timeout = _seconds(restart, "timeout"), _seconds(spec, "drainTimeout")
+        template = self._template(spec)
+        if target is None:
+            return None
+        return replace(_registry(spec, target, read, timeout), drain_timeout=drain_timeout, name_template=template)
+
+    def _old_queue(self, queue: Section, name: str, target: Target | None, container: str | None) -> RegisteredQueue:
+        known = ("queueType", "nameSource", "fallbackName", "namesFromJsonMap", "tags", "sns", "s3Event")
+        queue.refuse_unknown(known)
+        _only_sqs(queue, "queueType", "SQS")
+        if queue.flag("s3Event"):
+            queue.problem("s3Event", S3_EVENTS)
+        # Only a parameter needs no source: its own value is the name.
+        may_be_missing = target is not None and target.kind is TargetKind.SSM_PARAMETER
+        names = _optional_section(queue, "nameSource") if may_be_missing else queue.section("nameSource")
+        names.refuse_unknown(tuple(OLD_WORDS))
+        source = replace(
+            self._source(names, OLD_WORDS, target),
+            selector=ALL_VALUES if queue.flag("namesFromJsonMap") else None,
+            containers=(container,) if container else (),
+        )
+        source = _with_fallback(source, queue, "fallbackName")
+        return RegisteredQueue(QueueId(name), (source,), queue.texts_by_name("tags") or {}, queue.flag("sns"))
+
+    def _new_queue(self, queue: Section, target: Target | None) -> RegisteredQueue:
+        queue.refuse_unknown(("id", "kind", "queueConfig", "appConfig"))
+        _only_sqs(queue, "kind", "sqs")
+        application = queue.section("appConfig")
+        application.refuse_unknown(("queue",))
+        sources = tuple(self._new_source(source, target) for source in application.sections("queue"))
+        if not sources:
+            application.problem("queue", "is missing or empty")
+        sns, tags = self._properties(queue)
+        return RegisteredQueue(QueueId(queue.required_text("id")), sources, tags, sns)
+
+    def _new_source(self, section: Section, target: Target | None) -> NameSource:
+        section.refuse_unknown((*NEW_WORDS, "fallback", "valueSelector", "valuePattern", "containers"))
+        self._check_program(section, "valueSelector")
+        self._check_pattern(section, "valuePattern")
+        source = replace(
+            self._source(section, NEW_WORDS, target),
+            selector=section.text("valueSelector"),
+            pattern=section.text("valuePattern"),
+            containers=section.texts("containers"),
+        )
+        return _with_fallback(source, section, "fallback")
+
+    def _source(self, section: Section, words: Mapping[str, Place], target: Target | None) -> NameSource:
+        given = {place: text for word, place in words.items() if (text := section.text(word))}
+        if target and target.kind is TargetKind.SSM_PARAMETER:
+            return NameSource(Place.VALUE, variable=given.get(Place.VARIABLE))
+        variable = given.pop(Place.VARIABLE, None) if Place.EVENT_SOURCE in given else None
+        allowed = PLACES[target.kind] if target else tuple(words.values())
+        if len(given) != 1 or not set(given) <= set(allowed):
+            expected = ", ".join(word for word, place in words.items() if place in allowed)
+            section.problems.add(section.path, f"expected exactly one of {expected}")
+            return NameSource(Place.VARIABLE)
+        ((place, key),) = given.items()
+        if place is Place.VARIABLES_LIKE:
+            self._check_pattern(section, next(word for word, found in words.items() if found is place))
+        return NameSource(place, key, variable=variable)
+
+    def _properties(self, queue: Section) -> tuple[bool, dict[str, str]]:
+        name = queue.text("queueConfig")
+        spec = self.property_lists.get(name or "")
+        if spec is None:
+            if name is not None:
+                queue.problem("queueConfig", f"the file has no MirrordPropertyList named {name!r}")
+            return False, {}
+        properties = {one.required_text("name"): one for one in spec.sections("properties")}
+        for unknown in properties.keys() - set(PROPERTY_NAMES):
+            properties[unknown].problem("name", f"unknown property {unknown!r}; known: {', '.join(PROPERTY_NAMES)}")
+        if _yes(properties.get("s3_event")):
+            properties["s3_event"].problem("value", S3_EVENTS)
+        return _yes(properties.get("sns")), _tags(properties.get("tags"))
+
+    def _template(self, spec: Section) -> str:
+        template = spec.text("tmpNameTemplate")
+        problem = template_problem(template, prefix=self.prefix) if template else None
+        if problem:
+            spec.problem("tmpNameTemplate", problem)
+        return template or DEFAULT_TEMPLATE
+
+    def _check_program(self, section: Section, name: str) -> None:
+        text = section.text(name)
+        try:
+            if text is not None and text != ALL_VALUES:
+                self.compiler.program(text)
+        except InvalidExpression as error:
+            section.problem(name, f"not a jq program: {error}")
+
+    def _check_pattern(self, section: Section, name: str) -> None:
+        text = section.text(name)
+        try:
+            if text is not None:
+                self.compiler.pattern(text, case_sensitive=True)
+        except InvalidExpression as error:
+            section.problem(name, f"not a regular expression: {error}")
+
+
+def _registry(
+    spec: Section, target: Target, queues: tuple[RegisteredQueue, ...], timeout: timedelta | None
+) -> Registry:
+    if not queues:
+        spec.problem("queues", "is missing or empty, so there is nothing to split")
+    return Registry(target, queues, switch_timeout=timeout or DEFAULT_SWITCH_TIMEOUT)
+
+
+def _target(section: Section, kind: str) -> Target | None:
+    found, name = section.required_text(kind), section.required_text("name")
+    if not found or not name:
+        return None
+    try:
+        return Target.of(found, name)
+    except InvalidTarget as error:
+        section.problem(kind, str(error))
+        return None
+
+
+def _only_sqs(queue: Section, name: str, word: str) -> None:
+    if queue.fields.get(name) != word:
+        queue.problem(name, f"only {word} queues can be split, not {shown(queue.fields.get(name))}")
+
+
+def _with_fallback(source: NameSource, section: Section, name: str) -> NameSource:
+    fallback = section.text(name)
+    if fallback is not None and source.place is not Place.VARIABLE:
+        section.problem(name, "is only for a variable of one name, which may be missing")
+    return replace(source, fallback=fallback)
+
+
+def _optional_section(section: Section, name: str) -> Section:
+    """Return an object that need not be there."""
+    if section.fields.get(name) is None:
+        return Section({}, section.at(name), section.problems)
+    return section.section(name)
+
+
+def _seconds(section: Section, name: str) -> timedelta | None:
+    number = section.whole_number(name)
+    return None if number is None else timedelta(seconds=number)
+
+
+def _yes(entry: Section | None) -> bool:
+    value = entry.fields.get("value") if entry else "false"
+    if entry and value not in ("true", "false"):
+        entry.problem("value", f"expected 'true' or 'false', not {shown(value)}")
+    return value == "true"
+
+
+def _tags(entry: Section | None) -> dict[str, str]:
+    if entry is None:
+        return {}
+    try:
+        tags = json.loads(entry.required_text("value") or "{}")
+    except ValueError as error:
+        entry.problem("value", f"not JSON: {error}")
+        return {}
+    return Section({"value": tags}, entry.path, entry.problems).texts_by_name("value") or {}

@@ -1,0 +1,153 @@
+"""What the control plane answers to commands. Each may come twice: the second time it changes nothing."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from signalbox.errors import RejectedError
+from signalbox.splitting.consumers.registry_file import PROPERTIES, parse_registries
+from signalbox.splitting.control.commands import (
+    Apply,
+    Audit,
+    Command,
+    Discover,
+    Explain,
+    Heartbeat,
+    ListRegistries,
+    Reconcile,
+    Start,
+    Status,
+    Stop,
+)
+from signalbox.splitting.control.optimistic_update import changed
+from signalbox.splitting.control.presentation import Telling, gone
+from signalbox.splitting.control.reconcile_loop import STOPPED, RoundDesk
+from signalbox.splitting.control.session_start import Starting
+from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
+from signalbox.splitting.forwarding.route import config_of
+from signalbox.splitting.model.control_ports import ControlPorts
+from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.session_config import SessionConfig
+from signalbox.splitting.model.split import Split, alive, ended
+from signalbox.splitting.model.target import Target
+
+MAXIMUM_DOCUMENT_BYTES = 100_000  # of a registry, which stands in the record of its split: DynamoDB takes 400 KB
+MAXIMUM_EXPLAINED = 100
+
+
+class RegistryTooLarge(RejectedError):
+    """Raised when a registry is too large to be kept."""
+
+
+class NoSplit(RejectedError):
+    """Raised when a target is not split."""
+
+
+class TooManyMessages(RejectedError):
+    """Raised when more messages are to be explained than one command may bring."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlDesk:
+    """Carries out commands."""
+
+    ports: ControlPorts
+
+    def answer(self, command: Command) -> object:
+        """Carry out a command and return its result. Raises `RejectedError` and `UnavailableError`."""
+        answers: dict[type, Callable[[Any], object]] = {
+            Apply: self._apply,
+            ListRegistries: self._registries,
+            Discover: self._discover,
+            Start: Starting(self.ports).start,
+            Heartbeat: self._changed,
+            Stop: self._changed,
+            Status: self._status,
+            Explain: self._explain,
+            Audit: self._audit,
+            Reconcile: RoundDesk(self.ports).run,
+        }
+        return answers[type(command)](command)
+
+    def _apply(self, command: Apply) -> object:
+        registries = parse_registries(command.documents, self.ports.compiler, prefix=self.ports.prefix)
+        of_target = {one.target: self._documents(command.documents, one.target) for one in registries}
+        for target, documents in of_target.items():
+            size = len(json.dumps(documents).encode())
+            if size > MAXIMUM_DOCUMENT_BYTES:
+                raise RegistryTooLarge(f"registry of {target} has {size} bytes; at most {MAXIMUM_DOCUMENT_BYTES}")
+        now = self.ports.now()
+        for target, documents in of_target.items():
+            self.ports.store.registries.put(StoredRegistry(target, documents, now))
+        return {"targets": [str(target) for target in of_target]}
+
+    def _registries(self, _command: ListRegistries) -> object:
+        return [_registry(stored) for stored in self.ports.store.registries.every()]
+
+    def _discover(self, command: Discover) -> object:
+        return {"documents": list(self.ports.discovery.discover(command.target))}
+
+    def _documents(self, documents: Sequence[object], target: Target) -> list[object]:
+        """Return those documents of a file that tell of a target, with the lists of properties for all of them."""
+        lists = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == PROPERTIES]
+        others = [one for one in documents if one is not None and one not in lists]
+        read = partial(parse_registries, compiler=self.ports.compiler, prefix=self.ports.prefix)
+        return [*(one for one in others if read([one, *lists])[0].target == target), *lists]
+
+    def _changed(self, command: Heartbeat | Stop) -> object:
+        """Change a session, and tell how it is: one that ends hears so, whatever signs of life it gives."""
+        now = self.ports.now()
+        change: Callable[[Split], Split]
+        if isinstance(command, Stop):
+            change = partial(ended, session_id=command.session_id, reason=STOPPED, now=now)
+        else:
+            change = partial(alive, session_id=command.session_id, now=now)
+        stored = changed(self.ports.store.splits, command.target, change)
+        if stored is None:
+            return gone(command.session_id)
+        if isinstance(command, Stop):
+            RoundDesk(self.ports).wake(command.target)
+        return Telling(self.ports).session(stored.split, command.session_id)
+
+    def _status(self, command: Status) -> object:
+        splits, telling = self.ports.store.splits, Telling(self.ports)
+        found = splits.every() if command.target is None else [splits.find(command.target)]
+        return {
+            "splits": [telling.split(one) for one in found if isinstance(one, StoredSplit)],
+            "unreadable": [_unreadable(one) for one in found if isinstance(one, UnreadableSplit)],
+        }
+
+    def _explain(self, command: Explain) -> object:
+        messages = parse_messages(command.messages)
+        if len(messages) > MAXIMUM_EXPLAINED:
+            raise TooManyMessages(f"{len(messages)} messages; at most {MAXIMUM_EXPLAINED} are explained at a time")
+        stored = self.ports.store.splits.find(command.target)
+        if stored is None:
+            raise NoSplit(f"{command.target} is not split, so the deployed consumer gets every message")
+        queue = next((one for one in stored.split.queues if one.queue_id == command.queue_id), None)
+        if queue is None:
+            known = ", ".join(sorted({str(one.queue_id) for one in stored.split.queues}))
+            raise NoSplit(f"{command.target} has no queue {command.queue_id!r}; it has {known}")
+        read = ((one.session_id, config_of(one.config, self.ports.compiler)) for one in stored.split.live)
+        sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
+        decisions = explained(messages, sessions, command.queue_id, sns=queue.sns)
+        return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
+
+    def _audit(self, command: Audit) -> object:
+        since = (self.ports.now() - timedelta(days=command.days)).date()
+        return {"events": list(self.ports.audits.trail(command.message_id, since=since))}
+
+
+def _unreadable(split: UnreadableSplit) -> dict[str, str]:
+    return {"target": split.target, "reason": split.reason}
+
+
+def _registry(stored: StoredRegistry) -> dict[str, object]:
+    return {
+        "target": str(stored.target),
+        "applied_at": stored.applied_at.isoformat(),
+        "documents": list(stored.documents),
+    }

@@ -1,0 +1,183 @@
+"""Commands to the control plane, as they stand in messages of the control queue."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from signalbox.control.envelope import Commands
+from signalbox.documents import Section, shown
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.target import InvalidTarget, Target
+
+MAXIMUM_SESSION_NAME = 64
+MAXIMUM_OWNER_NAME = 128
+MAXIMUM_MESSAGE_ID = 100  # SQS
+DEFAULT_AUDIT_DAYS = 7
+MAXIMUM_AUDIT_DAYS = 3653  # no stage keeps its history for longer
+TAG_CHARACTERS = " +-=._:/@"  # SQS: what the values of tags may have beside letters and digits
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Store the registries in a file's documents."""
+
+    documents: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListRegistries:
+    """Tell all registries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discover:
+    """Tell which queues a target seems to consume, as a registry."""
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a session; `config` is a whole mirrord.json."""
+
+    target: Target
+    session_id: SessionId
+    owner: str
+    config: object
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Give a sign of life of a session."""
+
+    target: Target
+    session_id: SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End a session."""
+
+    target: Target
+    session_id: SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Tell how the splits are, or that of one target."""
+
+    target: Target | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Tell who of the live sessions would get messages of a queue."""
+
+    target: Target
+    queue_id: QueueId
+    messages: object
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Tell what was done with a message, from so many days ago on."""
+
+    message_id: str
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """Move a split forward; `holder` is who has the lock of its target for this message."""
+
+    target: Target
+    holder: str
+
+
+Command = Apply | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Reconcile
+
+
+def reconcile_body(command: Reconcile) -> str:
+    """Return the message that asks for a round."""
+    document = {"command": "reconcile", "id": command.holder, "target": str(command.target), "holder": command.holder}
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _apply(section: Section) -> Command:
+    documents = section.fields.get("documents")
+    if not isinstance(documents, Sequence) or isinstance(documents, str):
+        section.problem("documents", f"expected a list of documents, not {shown(documents)}")
+        return Apply(())
+    return Apply(tuple(documents))
+
+
+def _start(section: Section) -> Command:
+    owner = section.required_text("owner")
+    problem = _name_problem(owner, most=MAXIMUM_OWNER_NAME, others=TAG_CHARACTERS)
+    if owner and problem:
+        section.problem("owner", problem)
+    return Start(_target(section), _session(section), owner, section.fields.get("config"))
+
+
+def _session(section: Section) -> SessionId:
+    name = section.required_text("session")
+    problem = _name_problem(name, most=MAXIMUM_SESSION_NAME, others="-_.")
+    if name and problem:
+        section.problem("session", problem)
+    return SessionId(name)
+
+
+def _name_problem(name: str, *, most: int, others: str) -> str | None:
+    if len(name) > most:
+        return f"has {len(name)} characters; at most {most} are allowed"
+    if not all((c.isascii() and c.isalnum()) or c in others for c in name):
+        return f"has characters other than letters, digits and {others!r}: {shown(name)}"
+    return None
+
+
+def _target(section: Section) -> Target:
+    text = section.required_text("target")
+    try:
+        return Target.parse(text or NO_TARGET)
+    except InvalidTarget as error:
+        section.problem("target", str(error))
+        return Target.parse(NO_TARGET)
+
+
+def _status(section: Section) -> Command:
+    return Status(None if section.fields.get("target") is None else _target(section))
+
+
+def _explain(section: Section) -> Command:
+    queue_id = QueueId(section.required_text("queue_id"))
+    return Explain(_target(section), queue_id, section.fields.get("messages"))
+
+
+def _audit(section: Section) -> Command:
+    message_id, days = section.required_text("message_id"), section.whole_number("days")
+    if len(message_id) > MAXIMUM_MESSAGE_ID:
+        section.problem("message_id", f"has {len(message_id)} characters; at most {MAXIMUM_MESSAGE_ID} are allowed")
+    if days is None:
+        return Audit(message_id, DEFAULT_AUDIT_DAYS)
+    if not 1 <= days <= MAXIMUM_AUDIT_DAYS:
+        section.problem("days", f"expected 1 to {MAXIMUM_AUDIT_DAYS}, not {days}")
+    return Audit(message_id, days)
+
+
+NO_TARGET = "lambda/none"  # stands where one is missing, which is noted as a problem
+COMMANDS: Commands[Command] = {
+    "apply": (("documents",), _apply),
+    "registries": ((), lambda _: ListRegistries()),
+    "discover": (("target",), lambda section: Discover(_target(section))),
+    "start": (("target", "session", "owner", "config"), _start),
+    "heartbeat": (("target", "session"), lambda section: Heartbeat(_target(section), _session(section))),
+    "stop": (("target", "session"), lambda section: Stop(_target(section), _session(section))),
+    "status": (("target",), _status),
+    "explain": (("target", "queue_id", "messages"), _explain),
+    "audit": (("message_id", "days"), _audit),
+    "reconcile": (
+        ("target", "holder"),
+        lambda section: Reconcile(_target(section), section.required_text("holder")),
+    ),
+}

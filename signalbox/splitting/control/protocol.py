@@ -1,0 +1,65 @@
+"""The words of splitting's replies: the state of a session."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from signalbox.control.protocol import InvalidControlReply
+from signalbox.documents import Problems, Section
+
+REPLY_QUEUE_MARK = "-split-reply-"
+READY, ENDING, GONE = "ready", "ending", "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionQueue:
+    """A temporary queue of a session, and the queue that it stands in for."""
+
+    queue_id: str
+    original: str
+    temporary: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session as the stage tells it; `document` is all that it told. One that ended has the phase `GONE`."""
+
+    session: str
+    phase: str
+    reason: str | None
+    queues: tuple[SessionQueue, ...]
+    environment: Mapping[str, str]
+    notes: tuple[str, ...]
+    document: Mapping[str, object]
+
+    @classmethod
+    def parse(cls, value: object) -> "SessionState":
+        """Return the state in a result. Raises `InvalidControlReply`."""
+        problems = Problems()
+        section = Section.of(value, "session", problems)
+        state = cls(
+            session=section.required_text("session"),
+            phase=section.required_text("phase"),
+            reason=section.text("reason"),
+            queues=tuple(map(_queue, section.sections("queues"))),
+            environment=section.texts_by_name("environment") or {},
+            notes=section.texts("notes"),
+            document=section.fields,
+        )
+        problems.refuse(InvalidControlReply)
+        return state
+
+    @property
+    def has_ended(self) -> bool:
+        """Say whether the session will get no message any more."""
+        return self.phase in (ENDING, GONE)
+
+
+def _queue(section: Section) -> SessionQueue:
+    names = ("queue_id", "original", "temporary", "url")
+    return SessionQueue(*map(section.required_text, names))
+
+
+def stage_of(reply_queue_prefix: str) -> str:
+    """Return the stage whose reply queues have names that begin so."""
+    return reply_queue_prefix.removesuffix(REPLY_QUEUE_MARK)

@@ -1,0 +1,274 @@
+"""The one function that moves a split forward: from its record and the world as it is to what is to be done next.
+
+It decides nothing by what was done before, only by what is there: killed anywhere and asked again, it goes on.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from signalbox.queues import QueueName
+from signalbox.splitting.model.actions import (
+    Action,
+    CreateQueue,
+    DeleteQueue,
+    Effect,
+    ForgetSession,
+    ForgetSplit,
+    MoveSession,
+    MoveSplit,
+    RemoveForwarding,
+    ReturnMessages,
+    StartForwarding,
+    StopForwarding,
+    SwitchTarget,
+    SwitchTargetBack,
+)
+from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.world import Forwarder, ForwardingState, Patience, TargetState, World, is_empty
+
+
+def next_actions(split: Split, world: World, *, now: datetime, patience: Patience) -> tuple[Action, ...]:
+    """Return what is to be done now, in this order; nothing when there is nothing to do, or only to wait."""
+    return tuple(_Step(split, world, now, patience).actions())
+
+
+def is_at_rest(split: Split) -> bool:
+    """Say whether nothing is under way: all sessions are ready, and only they or time can change anything."""
+    is_used = split.stage is Stage.SPLIT and bool(split.sessions)  # without sessions it is about to be undone
+    return is_used and all(session.phase is Phase.READY for session in split.sessions)
+
+
+def after_refusal(split: Split, effect: Effect, *, reason: str) -> tuple[MoveSession, ...]:
+    """Return what follows when an effect is refused for good: the sessions that need it end, with the reason.
+
+    What takes things back has no such end: it is tried until it works, and an alarm says so.
+    """
+    if isinstance(effect, CreateQueue) and effect.session_id is not None:
+        return tuple(_end(one, reason) for one in split.live if one.session_id == effect.session_id)
+    if isinstance(effect, CreateQueue | SwitchTarget | StartForwarding):
+        return tuple(_end(session, reason) for session in split.live)
+    return ()
+
+
+def _end(session: Session, reason: str) -> MoveSession:
+    return MoveSession(session.session_id, Phase.ENDING, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One look at a split; a method for each stage, and those that they share."""
+
+    split: Split
+    world: World
+    now: datetime
+    patience: Patience
+
+    def actions(self) -> Iterator[Action]:
+        ending = tuple(self._expired())
+        yield from ending
+        if ending:
+            return  # they change what all else depends on; the next look sees the new record
+        yield from {
+            Stage.STARTING: self._starting,
+            Stage.SPLIT: self._split,
+            Stage.DRAINING: self._draining,
+            Stage.RESTORING: self._restoring,
+            Stage.CLEANING: self._cleaning,
+        }[self.split.stage]()
+
+    def _expired(self) -> Iterator[MoveSession]:
+        for session in self.split.live:
+            if self.now - session.heartbeat_at > self.patience.heartbeat:
+                yield _end(session, f"no sign of life since {session.heartbeat_at.isoformat(timespec='seconds')}")
+            elif self.world.target is TargetState.GONE:
+                yield _end(session, f"target {self.split.target} does not exist any more")
+            elif session.phase is Phase.STARTING and self.now - self._began(session) > self.split.switch_timeout:
+                seconds = self.split.switch_timeout.total_seconds()
+                yield _end(session, f"{self._missing(session)} after {seconds:g} s")
+
+    def _began(self, session: Session) -> datetime:
+        return max(session.since, self.split.since)
+
+    def _missing(self, session: Session) -> str:
+        if not self._are_usable((*self._deployed(), *session.queues.values())):
+            return "its temporary queues were not there"
+        return f"target {self.split.target} did not read from its temporary queues"
+
+    def _starting(self) -> Iterator[Action]:
+        yield from self._sessions()
+        if not self.split.sessions:
+            yield MoveSplit(Stage.RESTORING)
+        if not self.split.live:
+            return
+        yield from self._create_deployed()
+        if self._are_usable(self._deployed()):
+            yield from self._switch()
+            if self.world.target is TargetState.TEMPORARY:
+                yield MoveSplit(Stage.SPLIT)
+
+    def _split(self) -> Iterator[Action]:
+        yield from self._sessions()
+        if self.split.live:
+            yield from self._create_deployed()
+            yield from self._switch()  # again, when somebody deployed the target anew and so put it back
+        for queue in self.split.queues:
+            yield from self._forward(queue)
+        if not self.split.sessions and all(map(self._is_still, self.split.queues)):
+            yield MoveSplit(Stage.DRAINING)
+
+    def _draining(self) -> Iterator[Action]:
+        if self.split.sessions:
+            yield MoveSplit(Stage.SPLIT)
+            return
+        yield from self._remove_forwarding()
+        if self._has_drained():
+            yield MoveSplit(Stage.RESTORING)
+
+    def _has_drained(self) -> bool:
+        if self.world.target in (TargetState.ORIGINAL, TargetState.GONE):
+            return True  # nobody reads there any more, so what is left is returned
+        timeout = self.split.drain_timeout
+        if timeout is not None and self.now - self.split.since >= timeout:
+            return True
+        since = self.split.since + self.patience.settle
+        return all(self._is_empty(name, since) for name in self._deployed())
+
+    def _restoring(self) -> Iterator[Action]:
+        yield from self._remove_forwarding()
+        if self.world.target in (TargetState.TEMPORARY, TargetState.MIXED):
+            yield SwitchTargetBack()
+        elif self.world.target is not TargetState.CHANGING and self._is_removed():
+            yield MoveSplit(Stage.CLEANING)
+
+    def _cleaning(self) -> Iterator[Action]:
+        for queue in self.split.queues:
+            is_used = self.split.was_split
+            yield from self._clear(queue.deployed, queue, since=self.split.since, is_used=is_used, to_original=True)
+        if not self._is_any_there(self._deployed()):
+            yield ForgetSplit()
+
+    def _sessions(self) -> Iterator[Action]:
+        for session in self.split.sessions:
+            if session.phase is Phase.ENDING:
+                yield from self._finish(session)
+                continue
+            pairs = session.queues.items()
+            yield from self._create(CreateQueue(name, original, session.session_id) for original, name in pairs)
+            yield from self._proceed(session)
+
+    def _proceed(self, session: Session) -> Iterator[Action]:
+        is_split = self.split.stage is Stage.SPLIT
+        if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
+            settle = self.patience.settle if any(queue.is_fifo for queue in self.split.queues) else timedelta(0)
+            yield MoveSession(session.session_id, Phase.MATCHING, effective_at=self.now + settle)
+        is_effective = session.effective_at is not None and session.effective_at <= self.now
+        if session.phase is Phase.MATCHING and is_effective and all(map(self._is_on, self.split.queues)):
+            yield MoveSession(session.session_id, Phase.READY)
+
+    def _finish(self, session: Session) -> Iterator[Action]:
+        for queue in self.split.queues:
+            name, since = session.queues[queue.original], self._left_alone_since(session, queue)
+            if since is not None:
+                yield from self._clear(name, queue, since=since, is_used=session.may_own(queue.original))
+        is_last = not self.split.live
+        if is_last and session.has_matched and not all(map(self._is_clean, self.split.queues)):
+            return  # the last account of what must not change before forwarding has stopped for good
+        if not self._is_any_there(session.queues.values()):
+            yield ForgetSession(session.session_id)
+
+    def _left_alone_since(self, session: Session, queue: SplitQueue) -> datetime | None:
+        """Return from when on nothing is put into an ending session's queue; None when something still may be."""
+        if not session.has_matched:
+            return session.since
+        if not (queue.is_fifo and session.may_own(queue.original)):
+            settled = session.since + self.patience.settle
+            return settled if settled <= self.now else None
+        others = [one for one in self.split.closers(queue.original) if self.split.ends_before(one, session)]
+        if not self._is_clean(queue) or self._is_any_there(one.queues[queue.original] for one in others):
+            return None
+        return max(session.since, (self.world.forwarder(queue.original).since or session.since) + self.patience.settle)
+
+    def _clear(
+        self, name: QueueName, queue: SplitQueue, *, since: datetime, is_used: bool, to_original: bool = False
+    ) -> Iterator[Action]:
+        found = self.world.queues.get(name)
+        if found is None:
+            return
+        if not is_used or self._is_empty(name, since):
+            yield DeleteQueue(name)
+        elif found.has_waiting:
+            yield ReturnMessages(name, queue.original, to_original=to_original)
+
+    def _forward(self, queue: SplitQueue) -> Iterator[Action]:
+        forwarder = self.world.forwarder(queue.original)
+        if self._is_still(queue):
+            if self._must_run(queue, forwarder):
+                yield StartForwarding(queue.original)
+        elif forwarder.state is not ForwardingState.STOPPING and self._may_stop(queue, forwarder):
+            yield StopForwarding(queue.original)
+
+    def _must_run(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
+        if self.split.is_closing(queue.original):
+            return self._has_settled(forwarder) and forwarder.unfinished > 0  # what was begun is to be finished first
+        return any(session.has_matched for session in self.split.sessions)
+
+    def _may_stop(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
+        if not any(session.has_matched for session in self.split.sessions):
+            return True
+        if not self.split.is_closing(queue.original) or forwarder.since is None:
+            return False
+        # By then whatever a function killed before this round left in flight has come back and been sent again.
+        began = max(forwarder.since, *(session.since for session in self.split.closers(queue.original)))
+        return self.now - began >= queue.visibility + 2 * self.patience.settle
+
+    def _is_clean(self, queue: SplitQueue) -> bool:
+        """Say whether nothing of a FIFO queue is forwarded, nor ever was without being written off there."""
+        forwarder = self.world.forwarder(queue.original)
+        if not queue.is_fifo or forwarder.state is ForwardingState.ABSENT:
+            return True
+        return self._is_still(queue) and self._has_settled(forwarder) and forwarder.unfinished == 0
+
+    def _switch(self) -> Iterator[Action]:
+        if self.world.target in (TargetState.ORIGINAL, TargetState.MIXED):
+            yield SwitchTarget()
+
+    def _remove_forwarding(self) -> Iterator[Action]:
+        for queue in self.split.queues:
+            forwarder = self.world.forwarder(queue.original)
+            if forwarder.state in (ForwardingState.ON, ForwardingState.STARTING):
+                yield StopForwarding(queue.original)
+            elif forwarder.state is ForwardingState.OFF and self._has_settled(forwarder):
+                yield RemoveForwarding(queue.original)
+
+    def _has_settled(self, forwarder: Forwarder) -> bool:
+        return forwarder.since is not None and self.now - forwarder.since >= self.patience.settle
+
+    def _create_deployed(self) -> Iterator[Action]:
+        yield from self._create(CreateQueue(queue.deployed, queue.original) for queue in self.split.queues)
+
+    def _create(self, wanted: Iterable[CreateQueue]) -> Iterator[Action]:
+        yield from (action for action in wanted if action.name not in self.world.queues)
+
+    def _deployed(self) -> tuple[QueueName, ...]:
+        return tuple(queue.deployed for queue in self.split.queues)
+
+    def _is_any_there(self, names: Iterable[QueueName]) -> bool:
+        return any(name in self.world.queues for name in names)
+
+    def _are_usable(self, names: Iterable[QueueName]) -> bool:
+        found = [self.world.queues.get(name) for name in names]
+        return all(one is not None and self.now - one.created_at >= self.patience.usable_after for one in found)
+
+    def _is_empty(self, name: QueueName, since: datetime) -> bool:
+        found = self.world.queues.get(name)
+        return found is None or is_empty(found, since=since, patience=self.patience)
+
+    def _is_on(self, queue: SplitQueue) -> bool:
+        return self.world.forwarder(queue.original).state is ForwardingState.ON
+
+    def _is_still(self, queue: SplitQueue) -> bool:
+        return self.world.forwarder(queue.original).state in (ForwardingState.OFF, ForwardingState.ABSENT)
+
+    def _is_removed(self) -> bool:
+        return all(self.world.forwarder(queue.original).state is ForwardingState.ABSENT for queue in self.split.queues)

@@ -1,0 +1,1 @@
+"""Decisions on messages: filters, matching, forwarding and return."""

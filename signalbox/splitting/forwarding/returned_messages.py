@@ -1,0 +1,126 @@
+"""Taking messages that nobody consumed out of a temporary queue, to where they belong now."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from signalbox.errors import EffectFailed
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery
+from signalbox.splitting.control.optimistic_update import changed
+from signalbox.splitting.forwarding.forwarding import Forwarding
+from signalbox.splitting.forwarding.matching import Decision, decide
+from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.model import events
+from signalbox.splitting.model.control_ports import ControlPorts
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE
+from signalbox.splitting.model.split import Session, ended
+
+# Filters may be slow, and what was decided is to be sent while the record still is as it was read.
+DECIDING_FOR = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """Returns what was left in one temporary queue, ten messages at a time."""
+
+    ports: ControlPorts
+    route: Route
+    name: QueueName
+
+    def step(self, *, to_original: bool) -> bool:
+        """Return some messages, in order; say whether all that were found are where they belong, and there may be more.
+
+        Messages of a session are matched again, against those that get what it leaves.
+        """
+        received = self.ports.queues.receive(self.name)
+        messages = [message for message, _ in received]
+        left_by = next((one for one in self.route.split.sessions if one.queues[self.route.original] == self.name), None)
+        if to_original or left_by is None:
+            undone = {one.message_id for one in self._sent_back(messages)}
+        else:
+            undone = set(self._forwarded(messages, left_by))
+        done = [handle for message, handle in received if message.message_id not in undone]
+        if done:
+            self.ports.queues.remove(self.name, done)
+        return bool(done) and not undone
+
+    def _sent_back(self, messages: Sequence[Message]) -> Sequence[Message]:
+        undone = self.ports.queues.send_back(self.route.original, messages) if messages else ()
+        done = [message for message in messages if message not in undone]
+        self.ports.record(tuple(self._returned(message, None, None) for message in done))
+        return undone
+
+    def _forwarded(self, messages: Sequence[Message], left_by: Session) -> Sequence[MessageId]:
+        decisions = self._decisions(messages, left_by)
+        self._end_slow(tuple(decisions.values()))
+        undecided = [one.message_id for one in messages if one.message_id not in decisions]
+        messages = messages[: len(decisions)]
+        # Copies for sessions that mirror were made when the messages were forwarded first.
+        planned = [self.route.deliveries(one, decisions[one.message_id])[0] for one in messages]
+        work = Forwarding(messages, self.route.queue.is_fifo, planned)
+        buried = set(self._send(work))
+        undone = [*work.not_done(), *undecided]
+        done = [one for one in messages if one.message_id not in {*undone, *buried}]
+        self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by) for one in done))
+        return undone
+
+    def _send(self, work: Forwarding) -> Iterator[MessageId]:
+        """Send all that can be sent; yield what no queue takes, which is buried."""
+        while batches := work.next_batches():
+            for batch in batches:
+                for delivery, reason in self._failed(batch):
+                    if reason is None or not self._is_buried(delivery.message, reason):
+                        work.failed(delivery)
+                    else:
+                        yield delivery.message.message_id
+
+    def _failed(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+        try:
+            return self.ports.sender.send(batch)
+        except EffectFailed:
+            return [(delivery, None) for delivery in batch.deliveries]
+
+    def _is_buried(self, message: Message, reason: str) -> bool:
+        original = self.route.original
+        try:
+            self.ports.dead_letters.dead_letter(message, reason=reason, attributes={ORIGINAL_QUEUE: original})
+        except EffectFailed:
+            return False
+        target, now = self.route.split.target, self.ports.now()
+        self.ports.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
+        return True
+
+    def _decisions(self, messages: Sequence[Message], left_by: Session) -> dict[MessageId, Decision]:
+        """Return who gets the messages, as many from the first on as there is time for, and one at least."""
+        until = self.ports.now() + DECIDING_FOR
+        decisions: dict[MessageId, Decision] = {}
+        for message in messages:
+            if decisions and self.ports.now() >= until:
+                break
+            decisions[message.message_id] = self._decision(message, left_by)
+        return decisions
+
+    def _decision(self, message: Message, left_by: Session) -> Decision:
+        received_at = message.first_received_at or self.ports.now()
+        heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
+        claims = [self.route.claims[one.session_id] for one in heirs if one.session_id in self.route.claims]
+        return decide(message, claims, sns=self.route.queue.sns)
+
+    def _end_slow(self, decisions: Sequence[Decision]) -> None:
+        for verdict in (slow for decision in decisions for slow in decision.too_slow):
+            cancel = partial(ended, session_id=verdict.session, reason=TOO_SLOW + verdict.reason, now=self.ports.now())
+            changed(self.ports.store.splits, self.route.split.target, cancel)
+
+    def _returned(self, message: Message, decision: Decision | None, left_by: Session | None) -> HistoryEvent:
+        return events.returned(
+            message,
+            decision,
+            left_by=left_by.session_id if left_by else None,
+            split=self.route.split,
+            queue=self.route.queue,
+            at=self.ports.now(),
+        )

@@ -1,0 +1,211 @@
+"""Forwarding of received messages by the record of their split: what is sent, what comes again, who is cancelled."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from signalbox.dead_letters import DeadLetters
+from signalbox.errors import EffectFailed, UnavailableError
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery, QueueSender
+from signalbox.splitting.forwarding.filters import Compiler
+from signalbox.splitting.forwarding.forwarding import Forwarding
+from signalbox.splitting.forwarding.matching import Decision, SessionId
+from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.model import events
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE, Ledger, SplitQueues, Splits
+from signalbox.splitting.model.split import ended
+
+RECORD_AGE = timedelta(seconds=2)
+"""How old a record may be by which messages are forwarded; it is part of `Patience.settle`."""
+SAVE_TRIES = 10  # others write the record too: heartbeats of each session every few seconds, and the control function
+REASON_CHARACTERS = 500  # of a reason that may quote a filter of any length; the record must stay small
+
+
+class SplitUnknown(UnavailableError):
+    """Raised when messages come of a queue that no split has: they are left where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """What became of a batch: the messages that must come again, what happened, and the sessions that were ended."""
+
+    not_done: tuple[MessageId, ...]
+    events: tuple[HistoryEvent, ...]
+    cancelled: tuple[SessionId, ...]
+
+
+@dataclass(slots=True)
+class _Work:
+    """One batch on its way. `is_certain` says that it is known of each message whether it was sent."""
+
+    route: Route
+    decisions: Mapping[MessageId, Decision]
+    forwarding: Forwarding
+    refused: dict[MessageId, str] = field(default_factory=dict)
+    lost_copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
+    is_certain: bool = True
+
+
+@dataclass(slots=True)
+class Splitter:
+    """Forwards batches of messages; keeps the record and its filters between calls. Use it from one thread only.
+
+    `settle` is `Patience.settle`. After `budget` no further message of a batch is decided on, so that a batch of slow
+    filters ends before the function's time does: the rest comes again.
+    """
+
+    splits: Splits
+    ledger: Ledger
+    sender: QueueSender
+    dead_letters: DeadLetters
+    queues: SplitQueues
+    compiler: Compiler
+    now: Callable[[], datetime]
+    settle: timedelta
+    budget: timedelta
+    _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
+
+    def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> Forwarded:
+        """Send messages of an original where they belong. Raises `SplitUnknown`; then nothing was sent."""
+        route = self._route(original)
+        decisions = self._decisions(messages, route)
+        cancelled = self._cancelled(decisions, route)
+        work = self._work([one for one in messages if one.message_id in decisions], decisions, route)
+        if route.split.is_closing(original):
+            self._send_with_account(work, call_id)
+        else:
+            self._send_all(work)
+        undecided = tuple(one.message_id for one in messages if one.message_id not in decisions)
+        return Forwarded((*work.forwarding.not_done(), *undecided), tuple(self._events(work)), cancelled)
+
+    def _route(self, original: QueueName) -> Route:
+        now = self.now()
+        known = self._routes.get(original)
+        if known is not None and now - known.read_at < RECORD_AGE:
+            return known
+        stored = self.splits.of_queue(original)
+        queues = stored.split.queues if stored else ()
+        queue = next((one for one in queues if one.original == original), None)
+        if stored is None or queue is None:
+            raise SplitUnknown(f"queue {original!r} belongs to no split")
+        configs = known.configs if known else {}
+        self._routes[original] = Route.of(
+            stored, queue, compiler=self.compiler, read_at=now, settle=self.settle, known=configs
+        )
+        return self._routes[original]
+
+    def _decisions(self, messages: Sequence[Message], route: Route) -> dict[MessageId, Decision]:
+        """Return who gets the messages, as many from the first on as there is time for, and one at least."""
+        started = self.now()
+        decisions: dict[MessageId, Decision] = {}
+        slow: set[SessionId] = set()
+        for message in messages:
+            if decisions and self.now() - started > self.budget:
+                break
+            # In a FIFO queue each message is asked about: what was sent at an earlier try must be sent there again.
+            without = () if route.queue.is_fifo else slow
+            received_at = message.first_received_at or started
+            decisions[message.message_id] = route.decision(message, received_at=received_at, without=without)
+            slow |= {verdict.session for verdict in decisions[message.message_id].too_slow}
+        return decisions
+
+    def _cancelled(self, decisions: Mapping[MessageId, Decision], route: Route) -> tuple[SessionId, ...]:
+        """End the sessions whose filters are too slow or cannot be read, each with its reason; return them."""
+        slow = (verdict for decision in decisions.values() for verdict in decision.too_slow)
+        reasons = {**{verdict.session: TOO_SLOW + verdict.reason for verdict in slow}, **route.unreadable}
+        return tuple(
+            one.session_id
+            for one in route.split.live
+            if one.session_id in reasons and self._end(one.session_id, route, reason=reasons[one.session_id])
+        )
+
+    def _end(self, session_id: SessionId, route: Route, *, reason: str) -> bool:
+        self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # to be read anew
+        for _ in range(SAVE_TRIES):
+            stored = self.splits.find(route.split.target)
+            if stored is None:
+                return False
+            changed = ended(stored.split, session_id, reason=reason[:REASON_CHARACTERS], now=self.now())
+            if changed is stored.split:
+                return False  # it ends already
+            if self.splits.save(changed, replacing=stored):
+                return True
+        return False  # the next call finds the same filter, and tries again
+
+    def _work(self, messages: Sequence[Message], decisions: Mapping[MessageId, Decision], route: Route) -> _Work:
+        planned = [one for message in messages for one in route.deliveries(message, decisions[message.message_id])]
+        return _Work(route, decisions, Forwarding(messages, route.queue.is_fifo, planned))
+
+    def _send_with_account(self, work: _Work, call_id: str) -> None:
+        """Send while the forwarding is about to pause: it goes on until each call has said that it is finished.
+
+        A call says so when nothing that it sent can come again, and it is known of the rest that it was not sent. So
+        the messages are deleted here: Lambda does that only after the call, when nobody says any more that it was done.
+        """
+        original = work.route.original
+        self.ledger.begin(original, call_id, now=self.now())
+        self._send_all(work)
+        if work.is_certain and self._is_removed(work):
+            self.ledger.finish(original, call_id)
+
+    def _is_removed(self, work: _Work) -> bool:
+        not_done = work.forwarding.not_done()
+        done = [one for one in work.forwarding.messages if one.message_id not in not_done]
+        try:
+            self.queues.remove(work.route.original, [str(message.document["ReceiptHandle"]) for message in done])
+        except EffectFailed:
+            return False  # Lambda tries too
+        return True
+
+    def _send_all(self, work: _Work) -> None:
+        while batches := work.forwarding.next_batches():
+            for batch in batches:
+                self._send(batch, work)
+
+    def _send(self, batch: Batch, work: _Work) -> None:
+        failed: Sequence[tuple[Delivery, str | None]]
+        try:
+            failed = self.sender.send(batch)
+        except EffectFailed:
+            work.is_certain = False
+            failed = [(delivery, None) for delivery in batch.deliveries]
+        for delivery, reason in failed:
+            if reason is None:
+                work.forwarding.failed(delivery)
+            elif delivery.is_copy:  # its owner gets the message, so it must not lie among the dead as well
+                work.lost_copies.add((delivery.message.message_id, delivery.destination))
+            else:
+                self._dead_letter(delivery, reason, work)
+
+    def _dead_letter(self, delivery: Delivery, reason: str, work: _Work) -> None:
+        try:
+            self.dead_letters.dead_letter(
+                delivery.message, reason=reason, attributes={ORIGINAL_QUEUE: work.route.original}
+            )
+        except EffectFailed:
+            work.forwarding.failed(delivery)
+        else:
+            work.refused[delivery.message.message_id] = reason
+
+    def _events(self, work: _Work) -> Iterator[HistoryEvent]:
+        split, queue, at = work.route.split, work.route.queue, self.now()
+        not_done = work.forwarding.not_done()
+        for message in work.forwarding.messages:
+            reason = work.refused.get(message.message_id)
+            if message.message_id in not_done:
+                continue
+            if reason is not None:
+                yield events.dead_letter(message, target=split.target, original=queue.original, reason=reason, at=at)
+            else:
+                yield from events.routed(message, _taken(message, work), split=split, queue=queue, at=at)
+
+
+def _taken(message: Message, work: _Work) -> Decision:
+    """Return who got a message: its decision without the copies that were refused."""
+    decision = work.decisions[message.message_id]
+    lost = {destination for message_id, destination in work.lost_copies if message_id == message.message_id}
+    queues = {session.session_id: session.queues[work.route.original] for session in work.route.split.sessions}
+    return replace(decision, copies=tuple(one for one in decision.copies if queues[one] not in lost))

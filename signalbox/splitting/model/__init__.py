@@ -1,0 +1,1 @@
+"""Values of splitting: splits, sessions, targets, their records, and the ports to the outside."""

@@ -1,0 +1,136 @@
+"""The history events of splitting: what went where and why, and never anything of a message's body or attributes."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, size_bytes
+from signalbox.queues import QueueName
+from signalbox.splitting.forwarding.matching import Decision, Outcome, SessionId
+from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.model.target import Target
+
+CAPABILITY = "splitting"
+
+
+def routed(
+    message: Message, decision: Decision, *, split: Split, queue: SplitQueue, at: datetime
+) -> tuple[HistoryEvent, ...]:
+    """Return the events of a message that was sent to its owner, and to each session that gets a copy.
+
+    The same message sent again to the same queue is the same fact.
+    """
+    return tuple(_routed(message, decision, split, queue, at))
+
+
+def _routed(
+    message: Message, decision: Decision, split: Split, queue: SplitQueue, at: datetime
+) -> Iterator[HistoryEvent]:
+    gets = {"session" if decision.owner else "deployed": decision.owner}
+    destinations = [*gets.items(), *(("copied", session_id) for session_id in decision.copies)]
+    for outcome, session_id in destinations:
+        labels = _labels(split, session_id) | _verdict(decision, session_id)
+        destination = _destination(split, queue, session_id)
+        yield _of_message(message, "routed", outcome, queue.original, at=at, destination=destination, labels=labels)
+
+
+def returned(
+    message: Message,
+    decision: Decision | None,
+    *,
+    left_by: SessionId | None,
+    split: Split,
+    queue: SplitQueue,
+    at: datetime,
+) -> HistoryEvent:
+    """Return the event of a message that nobody consumed, and where it went; without a decision, to the original.
+
+    `left_by` is the session that left it, or None for the deployed consumer; the label `heir` is the session that got
+    it. The message's id is the one that it has in the temporary queue.
+    """
+    labels = _labels(split, left_by)
+    if decision is None:
+        return _of_message(
+            message, "returned", "original", queue.original, at=at, destination=queue.original, labels=labels
+        )
+    outcome = "session" if decision.owner else "deployed"
+    heir = ({"heir": decision.owner} if decision.owner else {}) | _verdict(decision, decision.owner)
+    destination = _destination(split, queue, decision.owner)
+    return _of_message(
+        message, "returned", outcome, queue.original, at=at, destination=destination, labels=labels | heir
+    )
+
+
+def dead_letter(message: Message, *, target: Target, original: QueueName, reason: str, at: datetime) -> HistoryEvent:
+    """Return the event of a message that no queue takes; `reason` is SQS's, and holds nothing of the message."""
+    return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
+
+
+def session(found: Session, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
+    """Return the event of a session that `started`, is `ready` or has `ended`; the latency counts from its start."""
+    started = round(found.started_at.timestamp() * 1000)
+    return HistoryEvent(
+        event_id=f"session:{target}:{found.session_id}:{started}:{outcome}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="session",
+        outcome=outcome,
+        reason=found.reason,
+        latency_ms=_milliseconds(found.started_at, at),
+        labels={"target": str(target), "session": found.session_id, "owner": found.owner},
+    )
+
+
+def _of_message(
+    message: Message,
+    kind: str,
+    outcome: str,
+    original: QueueName,
+    *,
+    at: datetime,
+    labels: Mapping[str, str],
+    destination: QueueName | None = None,
+    reason: str | None = None,
+) -> HistoryEvent:
+    sent_at = _number(message, "SentTimestamp")
+    return HistoryEvent(
+        event_id=f"{kind}:{message.message_id}:{destination or original}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind=kind,
+        outcome=outcome,
+        reason=reason,
+        message_id=message.message_id,
+        source=original,
+        destination=destination,
+        size_bytes=size_bytes(message),
+        latency_ms=None if sent_at is None else round(at.timestamp() * 1000) - sent_at,
+        attempt=_number(message, "ApproximateReceiveCount"),
+        labels=labels,
+    )
+
+
+def _destination(split: Split, queue: SplitQueue, session_id: SessionId | None) -> QueueName:
+    found = split.session(session_id) if session_id else None
+    return found.queues[queue.original] if found else queue.deployed
+
+
+def _labels(split: Split, session_id: SessionId | None) -> dict[str, str]:
+    labels = {"target": str(split.target)}
+    found = split.session(session_id) if session_id else None
+    return labels | ({"session": found.session_id, "owner": found.owner} if found else {})
+
+
+def _verdict(decision: Decision, session_id: SessionId | None) -> dict[str, str]:
+    """Return why a session gets a message. A filter's reason quotes the filter, never the message."""
+    matches = [one for one in decision.verdicts if one.session == session_id and one.outcome is Outcome.MATCH]
+    return {"verdict": matches[0].reason} if matches else {}
+
+
+def _number(message: Message, name: str) -> int | None:
+    text = message.system_attributes.get(name)
+    return int(text) if text else None
+
+
+def _milliseconds(start: datetime, end: datetime) -> int:
+    return round((end - start).total_seconds() * 1000)

@@ -1,0 +1,170 @@
+"""The record of a split as JSON, and back; and the samples that are kept beside it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from signalbox.errors import UnavailableError
+from signalbox.queues import QueueName
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.target import InvalidTarget, Target
+from signalbox.splitting.model.world import Patience, Sample
+
+VERSION = 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+# A queue that was not looked at for so long is gone: a round looks at all that are there.
+KEPT_FOR = timedelta(hours=1)
+
+Document = Mapping[str, Any]  # what `json.loads` makes of an object
+
+
+class UnreadableRecord(UnavailableError):
+    """Raised when a record is not as this version of Signalbox writes it: nothing is done by it until one that can."""
+
+
+def record_text(split: Split) -> str:
+    """Return the record of a split as JSON."""
+    document = {
+        "record_version": VERSION,
+        "target": str(split.target),
+        "stage": split.stage,
+        "since": split.since.isoformat(),
+        "switch_timeout": split.switch_timeout.total_seconds(),
+        "drain_timeout": _seconds(split.drain_timeout),
+        "was_split": split.was_split,
+        "queues": [_queue_document(queue) for queue in split.queues],
+        "sessions": [_session_document(session) for session in split.sessions],
+    }
+    return json.dumps(document, separators=(",", ":"))
+
+
+def read_record(text: str) -> Split:
+    """Return the split in a record. Raises `UnreadableRecord`."""
+    try:
+        document = json.loads(text)
+        if document["record_version"] != VERSION:
+            raise UnreadableRecord(f"record of a split of version {document['record_version']!r}; known is {VERSION}")
+        return _split(document)
+    except (AttributeError, KeyError, TypeError, ValueError, InvalidTarget) as error:
+        raise UnreadableRecord(f"record of a split cannot be read: {error!r}") from error
+
+
+def samples_text(samples: Mapping[QueueName, Sequence[Sample]]) -> str:
+    """Return the samples of queues' counters as JSON: the moment in microseconds, and the two counters."""
+    document = {
+        name: [((one.at - EPOCH) // MICROSECOND, one.waiting, one.in_flight) for one in of_queue]
+        for name, of_queue in samples.items()
+    }
+    return json.dumps(document, separators=(",", ":"))
+
+
+def read_samples(text: str) -> dict[QueueName, tuple[Sample, ...]]:
+    """Return the samples of queues' counters."""
+    return {
+        QueueName(name): tuple(Sample(EPOCH + at * MICROSECOND, waiting, in_flight) for at, waiting, in_flight in found)
+        for name, found in json.loads(text).items()
+    }
+
+
+def with_samples(
+    known: Mapping[QueueName, Sequence[Sample]], new: Mapping[QueueName, Sample], *, patience: Patience
+) -> dict[QueueName, tuple[Sample, ...]]:
+    """Return the samples with new ones added, without those that `is_empty` does not ask for, and queues long gone."""
+    added = {name: (*known.get(name, ()), *([new[name]] if name in new else [])) for name in {**known, **new}}
+    newest = max((found[-1].at for found in added.values() if found), default=EPOCH)
+    return {
+        name: _still_asked_for(found, patience)
+        for name, found in added.items()
+        if found and newest - found[-1].at <= KEPT_FOR
+    }
+
+
+def _still_asked_for(samples: Sequence[Sample], patience: Patience) -> tuple[Sample, ...]:
+    """Return the newest samples: the zeros in a row, as far back as emptiness is judged, else only the newest."""
+    newest = samples[-1]
+    kept: list[Sample] = []
+    for sample in reversed(samples):
+        covers = len(kept) >= patience.empty_samples and newest.at - kept[-1].at >= patience.empty_for
+        if covers or (kept and not (sample.is_zero and newest.is_zero)):
+            break
+        kept.append(sample)
+    return tuple(reversed(kept))
+
+
+def _queue_document(queue: SplitQueue) -> Document:
+    return {
+        "queue_id": queue.queue_id,
+        "original": queue.original,
+        "deployed": queue.deployed,
+        "visibility": queue.visibility.total_seconds(),
+        "sns": queue.sns,
+        "tags": queue.tags,
+    }
+
+
+def _session_document(session: Session) -> Document:
+    return {
+        "session_id": session.session_id,
+        "owner": session.owner,
+        "config": session.config,
+        "started_at": session.started_at.isoformat(),
+        "heartbeat_at": session.heartbeat_at.isoformat(),
+        "phase": session.phase,
+        "since": session.since.isoformat(),
+        "queues": dict(session.queues),
+        "stolen": sorted(session.stolen),
+        "effective_at": session.effective_at.isoformat() if session.effective_at else None,
+        "reason": session.reason,
+    }
+
+
+def _split(document: Document) -> Split:
+    return Split(
+        target=Target.parse(document["target"]),
+        queues=tuple(_queue(one) for one in document["queues"]),
+        sessions=tuple(_session(one) for one in document["sessions"]),
+        stage=Stage(document["stage"]),
+        since=datetime.fromisoformat(document["since"]),
+        switch_timeout=timedelta(seconds=document["switch_timeout"]),
+        drain_timeout=_duration(document["drain_timeout"]),
+        was_split=document["was_split"],
+    )
+
+
+def _queue(document: Document) -> SplitQueue:
+    return SplitQueue(
+        queue_id=QueueId(document["queue_id"]),
+        original=QueueName(document["original"]),
+        deployed=QueueName(document["deployed"]),
+        visibility=timedelta(seconds=document["visibility"]),
+        sns=document["sns"],
+        tags=tuple((key, value) for key, value in document["tags"]),
+    )
+
+
+def _session(document: Document) -> Session:
+    return Session(
+        session_id=SessionId(document["session_id"]),
+        owner=document["owner"],
+        config=document["config"],
+        started_at=datetime.fromisoformat(document["started_at"]),
+        heartbeat_at=datetime.fromisoformat(document["heartbeat_at"]),
+        phase=Phase(document["phase"]),
+        since=datetime.fromisoformat(document["since"]),
+        queues={QueueName(original): QueueName(name) for original, name in document["queues"].items()},
+        stolen=frozenset(QueueName(original) for original in document["stolen"]),
+        effective_at=datetime.fromisoformat(document["effective_at"]) if document["effective_at"] else None,
+        reason=document["reason"],
+    )
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else duration.total_seconds()
+
+
+def _duration(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)

@@ -1,0 +1,223 @@
+"""What a person asks for in mirrord's `feature.split_queues`: which messages of which queues."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NewType
+
+from signalbox.documents import Problems, Section, shown
+from signalbox.errors import RejectedError
+from signalbox.splitting.forwarding.filters import (
+    MATCH_NONE,
+    AllOf,
+    AnyOf,
+    AttributePattern,
+    Compiler,
+    Filter,
+    InvalidExpression,
+    MetadataPattern,
+    Pattern,
+    ProgramFilter,
+)
+from signalbox.splitting.forwarding.matching import Claim, Mode, SessionId
+
+QueueId = NewType("QueueId", str)
+
+EVERY_QUEUE = QueueId("*")
+SQS = "SQS"
+OTHER_BROKERS = (
+    "Kafka",
+    "RMQ",
+    "GCPPubSub",
+    "AzureServiceBus",
+    "RedisPubSub",
+    "Temporal",
+    "BullMQ",
+    "NATS",
+    "NATSPubSub",
+)
+ENTRY_FIELDS = ("queue_type", "queue_mode", "message_filter", "jq_filter", "filter")
+LIST_ENTRY_FIELDS = ("queue_id", *ENTRY_FIELDS)
+FILTER_FORMS = ("metadata", "any_of", "all_of")
+
+
+class InvalidSessionConfig(RejectedError):
+    """Raised when the queues of a session are not described as mirrord describes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """What a session claims of the queues with one id."""
+
+    queue_id: QueueId
+    mode: Mode
+    filter: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConfig:
+    """What a session claims; `other_brokers` are entries for queues that are not on SQS, which stay as they are."""
+
+    entries: tuple[QueueEntry, ...]
+    other_brokers: tuple[str, ...] = ()
+
+    @property
+    def named_queues(self) -> tuple[QueueId, ...]:
+        """Return the queue ids that the session names."""
+        return tuple(entry.queue_id for entry in self.entries if entry.queue_id != EVERY_QUEUE)
+
+    def steals(self, queue_id: QueueId) -> bool:
+        """Say whether messages of a queue can become the session's own."""
+        claim = self.claim(SessionId(""), queue_id)
+        claims_nothing = isinstance(claim.filter, AllOf) and not claim.filter.parts
+        return claim.mode is Mode.STEAL and not claims_nothing
+
+    def claim(self, session: SessionId, queue_id: QueueId) -> Claim:
+        """Return what the session claims of a queue: what it says of the id, else of `*`, else nothing."""
+        by_id = {entry.queue_id: entry for entry in self.entries}
+        entry = by_id.get(queue_id) or by_id.get(EVERY_QUEUE)
+        if entry is None:
+            reason = f"queue {queue_id!r} is not listed, so it matches nothing"
+            return Claim(session, Mode.STEAL, AllOf((), without_parts=reason))
+        return Claim(session, entry.mode, entry.filter)
+
+
+def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
+    """Return what a mirrord.json asks for. Raises `InvalidSessionConfig` with all problems."""
+    problems = Problems()
+    feature = Section.of(document, "", problems).section("feature") if isinstance(document, Mapping) else None
+    queues = feature.fields.get("split_queues") if feature else None
+    if not queues:
+        problems.add("feature.split_queues", "is missing or empty, so there is nothing to split")
+        problems.refuse(InvalidSessionConfig)
+    config = read_split_queues(queues, compiler, path="feature.split_queues", problems=problems)
+    problems.refuse(InvalidSessionConfig)
+    return config
+
+
+def read_split_queues(
+    value: object, compiler: Compiler, *, path: str, problems: Problems, default_type: str | None = None
+) -> SessionConfig:
+    """Return what `split_queues` asks for, as a map by queue id or as a list; problems are noted."""
+    reader = _Reader(compiler, default_type)
+    entries = []
+    others = []
+    for queue_id, section in _sections(value, path, problems):
+        queue_type = reader.queue_type(section)
+        if queue_type == SQS:
+            entries.append(reader.entry(QueueId(queue_id), section))
+        elif queue_type in OTHER_BROKERS:
+            others.append(f"{queue_id} ({queue_type})")
+    return SessionConfig(tuple(_merged(entries, path, problems)), tuple(others))
+
+
+def _sections(value: object, path: str, problems: Problems) -> Iterator[tuple[str, Section]]:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        for number, item in enumerate(value):
+            entry = Section.of(item, f"{path}[{number}]", problems)
+            yield entry.required_text("queue_id"), entry
+        return
+    section = Section.of(value, path, problems)
+    for queue_id in section.fields:
+        entry = section.section(queue_id)
+        if "queue_id" in entry.fields:
+            entry.problem("queue_id", "the key is the queue id here; give a list to have it inside")
+        yield queue_id, entry
+
+
+def _merged(entries: list[QueueEntry], path: str, problems: Problems) -> Iterator[QueueEntry]:
+    """Yield one entry for each queue id: a queue id that is listed twice claims what either entry claims."""
+    by_id: dict[QueueId, list[QueueEntry]] = {}
+    for entry in entries:
+        by_id.setdefault(entry.queue_id, []).append(entry)
+    for queue_id, same in by_id.items():
+        modes = {entry.mode for entry in same}
+        if len(modes) > 1:
+            # A session has one queue for each queue that it splits; in it, all messages are its own or all are copies.
+            problems.add(path, f"queue {queue_id!r} is listed with both queue_mode steal and mirror")
+        parts = tuple(entry.filter for entry in same)
+        yield QueueEntry(queue_id, same[0].mode, parts[0] if len(parts) == 1 else AnyOf(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads entries with the languages of a compiler."""
+
+    compiler: Compiler
+    default_type: str | None
+
+    def queue_type(self, section: Section) -> str | None:
+        found = section.text("queue_type") if "queue_type" in section.fields else self.default_type
+        if found is None and "queue_type" not in section.fields:
+            section.problem("queue_type", f"is missing; expected {SQS}")
+        elif found is not None and found not in (SQS, *OTHER_BROKERS):
+            section.problem(
+                "queue_type", f"unknown queue type {shown(found)}; known: {', '.join((SQS, *OTHER_BROKERS))}"
+            )
+        return found
+
+    def entry(self, queue_id: QueueId, section: Section) -> QueueEntry:
+        section.refuse_unknown(LIST_ENTRY_FIELDS if "queue_id" in section.fields else ENTRY_FIELDS)
+        if section.fields.get("message_filter") is not None and section.fields.get("filter") is not None:
+            section.problem("filter", "give either message_filter or filter, not both")
+        parts = (*self._attributes(section), *self._composed(section), *self._program(section))
+        found = parts[0] if len(parts) == 1 else AllOf(parts, MATCH_NONE.without_parts)
+        return QueueEntry(queue_id, _mode(section), found)
+
+    def _attributes(self, section: Section) -> Iterator[Filter]:
+        path = section.at("message_filter")
+        for name, text in (section.texts_by_name("message_filter") or {}).items():
+            pattern = self._pattern(text, f"{path}.{name}", section.problems, case_sensitive=False)
+            if pattern:
+                yield AttributePattern.of(name, text, pattern)
+
+    def _composed(self, section: Section) -> Iterator[Filter]:
+        if section.fields.get("filter") is None:
+            return
+        node = section.section("filter")
+        if len(node.fields) != 1 or not set(node.fields) <= set(FILTER_FORMS):
+            section.problem("filter", f"expected exactly one of {', '.join(FILTER_FORMS)}")
+        elif "metadata" in node.fields:
+            yield from self._metadata(node, "filter")
+        else:
+            yield from self._list(node)
+
+    def _list(self, node: Section) -> Iterator[Filter]:
+        (form,) = node.fields
+        parts: list[Filter] = []
+        inner = list(node.sections(form))
+        if not inner:
+            node.problem(form, "expected at least one filter")
+        for number, leaf in enumerate(inner):
+            leaf.refuse_unknown(("metadata",))
+            parts += self._metadata(leaf, f"filter.{form}[{number}]")
+        yield AnyOf(tuple(parts)) if form == "any_of" else AllOf(tuple(parts), MATCH_NONE.without_parts)
+
+    def _metadata(self, node: Section, path: str) -> Iterator[Filter]:
+        text = node.required_text("metadata")
+        pattern = self._pattern(text, node.at("metadata"), node.problems, case_sensitive=True) if text else None
+        if pattern:
+            yield MetadataPattern.of(f"{path}.metadata", text, pattern)
+
+    def _program(self, section: Section) -> Iterator[Filter]:
+        text = section.text("jq_filter")
+        if text is None:
+            return
+        try:
+            yield ProgramFilter(self.compiler.program(text))
+        except InvalidExpression as error:
+            section.problem("jq_filter", f"not a jq program: {error}")
+
+    def _pattern(self, text: str, path: str, problems: Problems, *, case_sensitive: bool) -> Pattern | None:
+        try:
+            return self.compiler.pattern(text, case_sensitive=case_sensitive)
+        except InvalidExpression as error:
+            problems.add(path, f"not a regular expression: {error}")
+            return None
+
+
+def _mode(section: Section) -> Mode:
+    text = section.text("queue_mode")
+    if text is not None and text not in tuple(Mode):
+        section.problem("queue_mode", f"expected steal or mirror, not {shown(text)}")
+        return Mode.STEAL
+    return Mode(text or Mode.STEAL)

@@ -1,0 +1,1 @@
+"""Temporary queues: their attributes, permissions and removal."""

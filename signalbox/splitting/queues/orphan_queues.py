@@ -1,0 +1,54 @@
+"""Deleting queues that a crash left behind: temporary ones that no split knows, and reply queues of clients."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from signalbox.clock import Clock
+from signalbox.control.orphan_queues import FoundQueues, Strays
+from signalbox.queues import QueueName
+from signalbox.splitting.model.control_ports import temporary_names
+from signalbox.splitting.model.events import CAPABILITY
+from signalbox.splitting.model.ports import SplitQueues, Splits, UnreadableSplit
+from signalbox.splitting.model.records import UnreadableRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSweep:
+    """Deletes stray queues; one that does not carry this stage's tags is never touched."""
+
+    splits: Splits
+    temporary_queues: FoundQueues
+    split_queues: SplitQueues
+    clock: Clock
+    stage: str
+
+    def delete_strays(self, *, prefix: str) -> Iterator[QueueName]:
+        """Delete temporary queues that no split knows, and yield their names; one that holds messages is kept.
+
+        Raises `UnreadableRecord`: whose queues are not known may have any.
+        """
+        old = list(self._found.old(prefix=prefix, now=self.clock.now()))
+        # Read after the queues were listed: a record names its queues before they are made.
+        known = self._known()
+        strays = [queue for queue in old if queue.queue_name not in known]
+        counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
+        empty = {name for name, (_, sample) in counters.items() if sample.is_zero}
+        yield from self._found.delete(queue for queue in strays if queue.queue_name in empty)
+
+    def delete_reply_queues(self, *, prefix: str) -> Iterator[QueueName]:
+        """Delete reply queues whose time is over, and yield their names."""
+        yield from self._found.delete_reply_queues(prefix=prefix, now=self.clock.now())
+
+    @property
+    def _found(self) -> Strays:
+        return Strays(self.temporary_queues, self.stage, CAPABILITY)
+
+    def _known(self) -> set[QueueName]:
+        known: set[QueueName] = set()
+        for found in self.splits.every():
+            if isinstance(found, UnreadableSplit):
+                raise UnreadableRecord(
+                    f"no strays are deleted, for the split of {found.target} is not known: {found.reason}"
+                )
+            known.update(temporary_names(found.split))
+        return known

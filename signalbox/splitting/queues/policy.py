@@ -1,0 +1,135 @@
+"""The smallest IAM policy with which queues can be split, and nothing else be done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from signalbox.errors import RejectedError
+from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
+from signalbox.splitting.model.naming import DEFAULT_PREFIX
+
+# mirrord's documentation asks for these. It loses what a session leaves behind; returning that needs the others.
+READ_ORIGINALS = (
+    "sqs:GetQueueUrl",
+    "sqs:GetQueueAttributes",
+    "sqs:ListQueueTags",
+    "sqs:ReceiveMessage",
+    "sqs:DeleteMessage",
+)
+USE_TEMPORARY_QUEUES = (
+    "sqs:CreateQueue",
+    "sqs:TagQueue",
+    "sqs:SendMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:DeleteQueue",
+)
+RETURN_INTO_ORIGINALS = ("sqs:SendMessage",)
+RETURN_FROM_TEMPORARY_QUEUES = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ListQueueTags")
+READ_DEAD_LETTER_QUEUES = ("sqs:GetQueueAttributes",)
+USE_KEYS = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
+
+
+class InvalidPolicy(RejectedError):
+    """Raised when a policy is asked for that would allow nothing, or has names that no queue can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTag:
+    """A tag that all queues have which may be split."""
+
+    key: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> "QueueTag":
+        """Return the tag that `key=value` names. Raises `InvalidPolicy`."""
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise InvalidPolicy(f"tag {text!r} has no value; expected KEY=VALUE")
+        return cls(key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Splittable:
+    """The queues that may be split, by name or by a tag, with what belongs to them.
+
+    `arn_prefix` is the ARN of a queue up to its name. The dead-letter queues are those of the originals: without
+    leave to ask whose dead letters they take, temporary queues have none. `key_arns` are the keys of encrypted queues.
+    """
+
+    arn_prefix: str
+    queues: tuple[QueueName, ...] = ()
+    tag: QueueTag | None = None
+    dead_letter_queues: tuple[QueueName, ...] = ()
+    key_arns: tuple[str, ...] = ()
+    prefix: str = DEFAULT_PREFIX
+
+
+def policy_document(splittable: Splittable) -> dict[str, object]:
+    """Return the policy that the forwarding and the making of temporary queues need together.
+
+    Raises `InvalidPolicy` with all that is wrong.
+    """
+    _check(splittable)
+    temporary = [f"{splittable.arn_prefix}{splittable.prefix}*"]
+    statements = [
+        *_on_originals("ReadOriginals", READ_ORIGINALS, splittable),
+        _allowed("UseTemporaryQueues", USE_TEMPORARY_QUEUES, temporary),
+        *_on_originals("ReturnIntoOriginals", RETURN_INTO_ORIGINALS, splittable),
+        _allowed("ReturnFromTemporaryQueues", RETURN_FROM_TEMPORARY_QUEUES, temporary),
+    ]
+    if splittable.dead_letter_queues:
+        arns = _arns(splittable, splittable.dead_letter_queues)
+        statements.append(_allowed("ReadDeadLetterQueues", READ_DEAD_LETTER_QUEUES, arns))
+    if splittable.key_arns:
+        statements.append(_allowed("UseKeys", USE_KEYS, splittable.key_arns, _through_sqs(splittable)))
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _check(splittable: Splittable) -> None:
+    problems = [problem for name in (*splittable.queues, *splittable.dead_letter_queues) for problem in _problems(name)]
+    if not (splittable.queues or splittable.tag):
+        problems.append("neither a queue nor a tag is given, so there is nothing to allow")
+    if problems:
+        raise InvalidPolicy("\n".join(problems))
+
+
+def _problems(name: QueueName) -> list[str]:
+    try:
+        parse_queue_name(name.removesuffix(FIFO_SUFFIX))
+    except InvalidQueueName as error:
+        return [str(error)]
+    return []
+
+
+def _on_originals(name: str, actions: Sequence[str], splittable: Splittable) -> list[dict[str, object]]:
+    statements = []
+    if splittable.queues:
+        statements.append(_allowed(name, actions, _arns(splittable, splittable.queues)))
+    if splittable.tag:
+        tagged = {"StringEquals": {f"aws:ResourceTag/{splittable.tag.key}": splittable.tag.value}}
+        statements.append(_allowed(f"{name}ByTag", actions, [f"{splittable.arn_prefix}*"], tagged))
+    return statements
+
+
+def _through_sqs(splittable: Splittable) -> Mapping[str, Mapping[str, str]]:
+    region = splittable.arn_prefix.split(":")[3]
+    return {"StringEquals": {"kms:ViaService": f"sqs.{region}.amazonaws.com"}}
+
+
+def _arns(splittable: Splittable, names: Sequence[QueueName]) -> list[str]:
+    return [f"{splittable.arn_prefix}{name}" for name in names]
+
+
+def _allowed(
+    name: str,
+    actions: Sequence[str],
+    resources: Sequence[str],
+    conditions: Mapping[str, Mapping[str, str]] | None = None,
+) -> dict[str, object]:
+    statement: dict[str, object] = {
+        "Sid": name,
+        "Effect": "Allow",
+        "Action": list(actions),
+        "Resource": list(resources),
+    }
+    return statement | ({"Condition": conditions} if conditions else {})

@@ -1,0 +1,114 @@
+"""The exchange: the queue that takes commands, the queues of what is tried again, and the functions behind them."""
+
+from functools import partial
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from stacks.exchange.environment import Resources, control_environment, route_environment
+from stacks.settings.config import Config
+from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
+from stacks.shared.function import Function, Program
+from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.state_stack import StateStack
+
+# What SQS hands over of an ordered queue at most, and of others without waiting for more.
+BATCH = 10
+# The function buries by itself what was tried too often, with the reason. SQS, which does it without one, comes later:
+# it counts also the receives of functions that were killed.
+GRACE_RECEIVES = 5
+# Routing is matching, and processor time comes with memory; the compiled bindings of all exchanges are kept in it.
+MEMORY_MEGABYTES = 1024
+DESCRIPTIONS = {
+    "route": "Puts the messages of exchanges into the queues that are bound to them",
+    "control": "Declares exchanges, queues and bindings, and deletes those that are due",
+}
+
+
+class Exchange(Construct):
+    """Routes messages by topic; exchanges and queues come by command, permissions are in `exchange_grants.py`."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
+    ) -> None:
+        super().__init__(scope, name)
+        dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
+        self.dead_letters = dead("DeadLetters", holds="Copies or commands that nobody could take")
+        # What waits in order can only be put aside in order.
+        self.ordered_dead_letters = dead(
+            "OrderedDeadLetters", holds="Copies that could be neither delivered in order nor buried", ordered=True
+        )
+        self.control_queue = command_queue(
+            self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key
+        )
+        self.retries = self._retries("Retries", self.dead_letters, key=state.queue_key, config=config)
+        self.ordered_retries = self._retries(
+            "OrderedRetries", self.ordered_dead_letters, key=state.queue_key, config=config
+        )
+        resources = self._resources(state, stream_name)
+        make = partial(
+            Function,
+            self,
+            capability="exchange",
+            program=program,
+            key=state.state_key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+        )
+        route = make(
+            "route",
+            description=DESCRIPTIONS["route"],
+            timeout_seconds=config.route_timeout_seconds,
+            environment=route_environment(resources, config),
+        )
+        told = control_environment(resources, config, route_arn=route.function_arn)
+        control = make(
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+        )
+        # It publishes for users and says for whom, which is believed of nobody else.
+        route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
+        self.functions = {"route": route, "control": control}
+        obey(control, self.control_queue)
+        # What calls `route` with the messages of an exchange is made with the exchange and goes with it.
+        for queue in (self.retries, self.ordered_retries):
+            route.add_event_source_mapping(
+                queue.node.id,
+                event_source_arn=queue.queue_arn,
+                batch_size=BATCH,
+                report_batch_item_failures=True,
+                max_concurrency=config.route_concurrency,
+            )
+        self.alarms = self._alarms(config)
+
+    def _retries(self, name: str, dead_letters: DeadLetterQueue, *, key: kms.IKey, config: Config) -> Queue:
+        return Queue(
+            self,
+            name,
+            queue_name=config.exchange_retry_queue + (".fifo" if dead_letters.fifo else ""),
+            key=key,
+            visibility=Duration.seconds(config.route_retry_seconds),
+            retention=Duration.seconds(config.exchange_retention_seconds),
+            redrive=Redrive(queue=dead_letters, maximum_receives=config.exchange_maximum_receives + GRACE_RECEIVES),
+            ordered=dead_letters.fifo,
+        )
+
+    def _resources(self, state: StateStack, stream_name: str) -> Resources:
+        return Resources(
+            table_name=state.exchange_table.table_name,
+            stream_name=stream_name,
+            key_arn=state.queue_key.key_arn,
+            control_queue_url=self.control_queue.queue_url,
+            dead_letter_queue_url=self.dead_letters.queue_url,
+            retry_queue_url=self.retries.queue_url,
+            ordered_retry_queue_url=self.ordered_retries.queue_url,
+        )
+
+    def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
+        """Watch what nobody could take, and how old what waits becomes."""
+        # A delivery that is tried again is as old as all of its attempts together.
+        attempts = Duration.seconds(config.route_retry_seconds * (config.exchange_maximum_receives + GRACE_RECEIVES))
+        watched = ((self.control_queue, VISIBILITY), (self.retries, attempts), (self.ordered_retries, attempts))
+        ages = [age_alarm(queue, queue, oldest=oldest, config=config) for queue, oldest in watched]
+        return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm]

@@ -1,0 +1,110 @@
+"""What the functions of the exchange are told; a test holds these names against the handlers."""
+
+from dataclasses import dataclass
+
+from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
+from stacks.settings.config import Config
+from stacks.shared.arns import queue_arn
+
+COMMON = (
+    "STAGE",
+    "EXCHANGE_TABLE",
+    "EXCHANGE_PREFIX",
+    "HISTORY_STREAM",
+    "EXCHANGE_DEAD_LETTER_QUEUE_URL",
+)
+NEEDS = {
+    "route": (
+        *COMMON,
+        "EXCHANGE_RETRY_QUEUE_URL",
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL",
+        "EXCHANGE_MAXIMUM_RECEIVES",
+        "ROUTE_TIMEOUT_SECONDS",
+    ),
+    "control": (
+        *COMMON,
+        "EXCHANGE_CONTROL_QUEUE_URL",
+        "EXCHANGE_RETENTION_SECONDS",
+        "EXCHANGE_VISIBILITY_SECONDS",
+        "EXCHANGE_MAXIMUM_RECEIVES",
+        "ROUTE_FUNCTION_ARN",
+        "ROUTE_CONCURRENCY",
+        "QUEUE_KEY_ARN",
+        "QUEUE_METRICS_DELAY_SECONDS",
+    ),
+}
+# How late the metrics of SQS may be; the emulator has none to wait for.
+METRICS_DELAY_SECONDS = 300
+POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "exchange", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The names of what both functions use."""
+
+    table_name: str
+    stream_name: str
+    key_arn: str
+    control_queue_url: str
+    dead_letter_queue_url: str
+    retry_queue_url: str
+    ordered_retry_queue_url: str
+
+
+def route_environment(resources: Resources, config: Config) -> dict[str, str]:
+    """Return the environment of the function `route`."""
+    return _chosen("route", _everything(resources, config))
+
+
+def control_environment(resources: Resources, config: Config, *, route_arn: str) -> dict[str, str]:
+    """Return the environment of the function `control`."""
+    return _chosen("control", _everything(resources, config) | {"ROUTE_FUNCTION_ARN": route_arn})
+
+
+def exchange_queues_arn(config: Config) -> str:
+    """Return the ARN of all queues behind exchanges and of their dead letters, such as `xpublic` and `xs_alice-dlq`."""
+    return queue_arn(f"{config.exchange_prefix}x*")
+
+
+def dead_publications_arns(config: Config) -> list[str]:
+    """Return the ARNs of the dead letters of exchanges alone."""
+    return [queue_arn(f"{config.exchange_prefix}x*-dlq{ending}") for ending in ("", ".fifo")]
+
+
+def bound_queues_arn(config: Config) -> str:
+    """Return the ARN of all queues that consumers declare and of their dead letters, such as `q_alice_weather-dlq`."""
+    return queue_arn(f"{config.exchange_prefix}q_*")
+
+
+def user_control_queues_arn(config: Config) -> str:
+    """Return the ARN of the queues that take the commands of users: which one a command is in tells whose it is."""
+    return queue_arn(f"{config.exchange_control_queue}-*")
+
+
+def reply_queues_arn(config: Config) -> str:
+    """Return the ARN of the queues that take the replies."""
+    return queue_arn(f"{config.exchange_reply_prefix}*")
+
+
+def _chosen(function: str, everything: dict[str, str]) -> dict[str, str]:
+    return {name: everything[name] for name in NEEDS[function]} | POWERTOOLS
+
+
+def _everything(resources: Resources, config: Config) -> dict[str, str]:
+    return {
+        "STAGE": config.stage,
+        "EXCHANGE_TABLE": resources.table_name,
+        "EXCHANGE_PREFIX": config.exchange_prefix,
+        "HISTORY_STREAM": resources.stream_name,
+        "QUEUE_KEY_ARN": resources.key_arn,
+        "EXCHANGE_CONTROL_QUEUE_URL": resources.control_queue_url,
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
+        "EXCHANGE_RETRY_QUEUE_URL": resources.retry_queue_url,
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": resources.ordered_retry_queue_url,
+        "EXCHANGE_RETENTION_SECONDS": str(config.exchange_retention_seconds),
+        "EXCHANGE_MAXIMUM_RECEIVES": str(config.exchange_maximum_receives),
+        "ROUTE_CONCURRENCY": str(config.route_concurrency),
+        "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),
+        "EXCHANGE_VISIBILITY_SECONDS": str(VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds),
+        "QUEUE_METRICS_DELAY_SECONDS": str(0 if config.local else METRICS_DELAY_SECONDS),
+    }

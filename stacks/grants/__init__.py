@@ -1,0 +1,1 @@
+"""Permissions of every role, one file for each capability."""

@@ -1,0 +1,93 @@
+"""Who may touch what for live: its own table and queues, the queues of realms, and connections."""
+
+from stacks.exchange.construct import Exchange
+from stacks.grants.exchange import READ_QUEUE
+from stacks.grants.rendezvous import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key
+from stacks.history.lake import HistoryLake
+from stacks.live.construct import Live
+from stacks.live.environment import connections_arn, ordered_exchanges_arn
+from stacks.settings.config import Config
+from stacks.shared.arns import arn
+from stacks.shared.function import Function
+from stacks.shared.tables import BY_KIND
+from stacks.state_stack import REPORTS, StateStack
+
+# Many rows of a transaction or of one read.
+BATCHES = ("dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem")
+
+
+def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+    """Grant the functions, and the API, what they need."""
+    inbox = live.inbox.queue_arn
+    if live.websocket.sender:
+        allow(live.websocket.sender, ["sqs:SendMessage"], [inbox])
+        allow_key(live.websocket.sender, state.queue_key, service="sqs")
+    for name, function in live.functions.items():
+        if name != "receive":
+            allow_key(function, state.state_key, service="dynamodb")
+        if name != "page":
+            allow_key(function, state.queue_key, service="sqs")
+            allow(function, ["sqs:SendMessage"], [inbox])
+        if name in ("session", "deliver"):
+            allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
+    _grant_connect(live.functions["connect"], live=live, state=state)
+    _grant_session(live.functions["session"], live=live, state=state, config=config)
+    _grant_deliver(live.functions["deliver"], live=live, state=state)
+    _grant_page(live.functions["page"], live=live, state=state)
+
+
+def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> None:
+    """Let the router log, look for subscribers and reach their outboxes, and the control plane keep grants."""
+    route, control = exchange.functions["route"], exchange.functions["control"]
+    allow_items(route, state.live_table, actions=("dynamodb:Query", *BATCHES[:2]))
+    allow(route, ["sqs:SendMessage"], [live.outbox.queue_arn])
+    allow_items(control, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS))
+    allow(control, ["sqs:SendMessage"], [live.inbox.queue_arn])
+
+
+def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
+    allow_items(connect, state.live_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"))
+    allow(connect, ["sqs:SendMessage"], [live.timers.queue_arn])
+
+
+def _grant_session(session: Function, *, live: Live, state: StateStack, config: Config) -> None:
+    allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
+    # Publishing for clients, replying to them, and waiting for them.
+    sent = [live.outbox.queue_arn, live.timers.queue_arn, ordered_exchanges_arn(config)]
+    sent += [live.dead_letters.queue_arn, live.ordered_dead_letters.queue_arn]
+    allow(session, ["sqs:SendMessage"], sent)
+    allow_items(session, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
+    allow_items(session, state.exchange_table, actions=(*READ_ITEMS, BATCHES[0]), index=BY_KIND)
+    _grant_glances(session, state=state)
+    allow(session, ["secretsmanager:GetSecretValue"], [_pepper_arn(state, config)])
+    allow_key(session, state.state_key, service="secretsmanager")
+
+
+def _grant_glances(session: Function, *, state: StateStack) -> None:
+    """Let the stage be looked at by those who may call the procedures: counters, splits and pictures of reports."""
+    allow_items(session, state.rendezvous_table, actions=("dynamodb:Query",))
+    allow_items(session, state.split_table, actions=("dynamodb:Query",), index=BY_KIND)
+    bucket = state.history_bucket
+    allow(session, ["s3:ListBucket"], [bucket.bucket_arn])
+    allow(session, ["s3:GetObject"], [bucket.arn_for_objects(f"{REPORTS}*.svg")])
+    allow_key(session, state.state_key, service="s3")
+
+
+def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:
+    allow(deliver, [*READ_QUEUE, "sqs:ChangeMessageVisibility"], [live.outbox.queue_arn])
+    allow(deliver, ["sqs:SendMessage"], [live.ordered_dead_letters.queue_arn])
+    allow_items(deliver, state.live_table, actions=("dynamodb:Query", "dynamodb:PutItem", BATCHES[0]))
+    allow_items(deliver, state.exchange_table, actions=(BATCHES[0],))
+    allow(deliver, ["execute-api:ManageConnections"], [connections_arn(live.websocket.api.api_id)])
+
+
+def _grant_page(page: Function, *, live: Live, state: StateStack) -> None:
+    allow_items(page, state.live_table, actions=("dynamodb:GetItem",))
+    allow_items(page, state.exchange_table, actions=READ_ITEMS, index=BY_KIND)
+    allow(page, ["sqs:GetQueueAttributes"], [live.inbox.queue_arn, live.outbox.queue_arn])
+
+
+def _pepper_arn(state: StateStack, config: Config) -> str:
+    named = state.live_pepper.secret_arn
+    # To what refers to it in a template, the emulator gives a secret's name, which lacks what AWS hangs on to it.
+    return arn("secretsmanager", f"secret:{named}-??????") if config.local else named

@@ -1,0 +1,163 @@
+"""Who may touch what for splitting: the queues and consumers that the settings name, and nothing beside them."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+from aws_cdk import aws_iam as iam
+
+from stacks.grants.rendezvous import (
+    READ_ITEMS,
+    WRITE_ITEMS,
+    Conditions,
+    allow,
+    allow_items,
+    allow_key,
+    allow_mappings,
+    table_arns,
+)
+from stacks.history.lake import HistoryLake
+from stacks.settings.config import Config
+from stacks.shared.arns import arn, queue_arn
+from stacks.shared.keys import through
+from stacks.shared.tables import BY_KIND
+from stacks.splitting.construct import Splitting
+from stacks.state_stack import QUERY_PREFIX, RAW_PREFIX, StateStack
+
+# mirrord's documentation gives its operator the same, and SQS asks for two of them.
+USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
+ECS_SERVICE, LAMBDA, PARAMETER = "ecs/", "lambda/", "ssm/"
+TASK_DEFINITIONS = arn("ecs", "task-definition/*")
+POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.ACCOUNT_ID, "aws"))
+
+
+def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
+    """Grant the two functions, and people who start sessions, what they need."""
+    split, control = splitting.functions["split"], splitting.functions["control"]
+    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
+
+    # Event source mappings read for the functions.
+    _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
+    allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
+    allow(
+        control,
+        ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],
+        [splitting.control_queue.queue_arn],
+    )
+    allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, *replies])
+    _allow_originals(control, ["sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], config)
+    _allow_originals(control, ["sqs:SendMessage"], config)  # what a target leaves goes back
+    if config.dead_letter_queues_to_read:  # to know whose dead letters they take
+        allow(control, ["sqs:GetQueueAttributes"], [queue_arn(name) for name in config.dead_letter_queues_to_read])
+    allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], temporary)
+    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], temporary)
+    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
+    allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
+    allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
+    allow_mappings(control, [split.function_arn, *_function_arns(config)], config)
+    _allow_targets(control, config)
+
+    allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))
+    allow_items(control, state.split_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=BY_KIND)
+    for function in (split, control):
+        allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
+        allow_key(function, state.state_key, service="dynamodb")
+        allow_key(function, state.queue_key, service="sqs")
+        _allow_queue_keys(function, config)
+
+    _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
+    for grantee in (control, splitting.user_policy):  # who asks by message has no more than the control queue
+        _grant_audit(grantee, state=state, lake=lake)
+
+
+def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
+    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
+    # Whoever has this can end anybody's session: a team shares a stage, and knows who it is.
+    allow(person, ["sqs:SendMessage", "sqs:GetQueueUrl"], [splitting.control_queue.queue_arn])
+    allow_key(person, state.queue_key, service="sqs")
+    allow(person, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], replies)
+    allow(person, ["sqs:GetQueueUrl", "sqs:ReceiveMessage", "sqs:DeleteMessage"], [*replies, *temporary])
+    allow(person, ["sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"], temporary)
+    _allow_queue_keys(person, config)
+    allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
+
+
+def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
+    """Let somebody ask history who got a message; it holds no message."""
+    bucket = state.history_bucket
+    asking = ["athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults"]
+    allow(grantee, asking, [arn("athena", "workgroup/primary")])
+    allow(grantee, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
+    allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
+    allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, QUERY_PREFIX)])
+    allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{QUERY_PREFIX}*")])
+    allow_key(grantee, state.state_key, service="s3")
+
+
+def settings_arns(config: Config) -> list[str]:
+    """Return the ARNs of all that settings name, and of what is named as its owner likes."""
+    tagged = [queue_arn("*")] if config.splittable_queue_tag else []
+    queues = [queue_arn(name) for name in (*config.queues_to_split, *config.dead_letter_queues_to_read)]
+    services = [*_service_arns(config), TASK_DEFINITIONS] if _named(config, ECS_SERVICE) else []
+    roles = [*_role_arns(config), *POLICIES] if config.target_roles else []
+    return [*tagged, *queues, *_function_arns(config), *services, *_parameter_arns(config), *roles]
+
+
+def _allow_originals(grantee: iam.IGrantable, actions: Sequence[str], config: Config) -> None:
+    if config.queues_to_split:
+        allow(grantee, actions, [queue_arn(name) for name in config.queues_to_split])
+    if config.splittable_queue_tag:
+        key, _, value = config.splittable_queue_tag.partition("=")
+        allow(grantee, actions, [queue_arn("*")], {"StringEquals": {f"aws:ResourceTag/{key}": value}})
+
+
+def _allow_queue_keys(grantee: iam.IGrantable, config: Config) -> None:
+    if config.queue_keys_to_use:
+        allow(grantee, USE_QUEUE_KEY, config.queue_keys_to_use, through("sqs"))
+
+
+def _allow_targets(control: iam.IGrantable, config: Config) -> None:
+    if functions := _function_arns(config):
+        allow(control, ["lambda:GetFunctionConfiguration", "lambda:GetAlias", "lambda:ListAliases"], functions)
+        allow(control, ["lambda:UpdateFunctionConfiguration"], functions)
+        allow(control, ["lambda:PublishVersion", "lambda:UpdateAlias"], functions)
+    if services := _service_arns(config):
+        _allow_services(control, services, config)
+    if parameters := _parameter_arns(config):
+        allow(control, ["ssm:GetParameter", "ssm:GetParameterHistory", "ssm:PutParameter"], parameters)
+    if config.target_roles:
+        roles = _role_arns(config)
+        allow(control, ["iam:ListRolePolicies", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies"], roles)
+        # Which policies a role has is found out there only.
+        allow(control, ["iam:GetPolicy", "iam:GetPolicyVersion"], POLICIES)
+
+
+def _allow_services(control: iam.IGrantable, services: Sequence[str], config: Config) -> None:
+    allow(control, ["ecs:DescribeServices", "ecs:UpdateService"], services)
+    # A family of task definitions is named as its owner likes, and two of the three know no resources.
+    allow(control, ["ecs:DescribeTaskDefinition", "ecs:RegisterTaskDefinition", "ecs:DeregisterTaskDefinition"], ["*"])
+    registering: Conditions = {"StringEquals": {"ecs:CreateAction": "RegisterTaskDefinition"}}
+    allow(control, ["ecs:TagResource"], [TASK_DEFINITIONS], registering)
+    to_tasks: Conditions = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    allow(control, ["iam:PassRole"], _role_arns(config), to_tasks)
+
+
+def _function_arns(config: Config) -> list[str]:
+    """Return the ARNs of the functions that are targets, and of their versions and aliases."""
+    names = _named(config, LAMBDA)
+    return [arn("lambda", f"function:{name}{qualifier}") for name in names for qualifier in ("", ":*")]
+
+
+def _service_arns(config: Config) -> list[str]:
+    return [arn("ecs", f"service/{name}") for name in _named(config, ECS_SERVICE)]
+
+
+def _parameter_arns(config: Config) -> list[str]:
+    return [arn("ssm", f"parameter/{name.removeprefix('/')}") for name in _named(config, PARAMETER)]
+
+
+def _named(config: Config, kind: str) -> list[str]:
+    return [target.removeprefix(kind) for target in config.targets_to_switch if target.startswith(kind)]
+
+
+def _role_arns(config: Config) -> list[str]:
+    return [f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:role/{name}" for name in config.target_roles]

@@ -1,0 +1,110 @@
+"""One Glue job over the history: its script and modules, its size, its role and its alarm."""
+
+from dataclasses import dataclass, field
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_glue as glue
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from stacks.history import iceberg
+from stacks.settings.config import Config
+from stacks.shared import packaging
+from stacks.shared.alarms import alarm
+
+SCRIPTS = packaging.ROOT / "glue_jobs"
+# The least that Glue has is a driver and one more; auto scaling adds workers while there is work for them.
+FEWEST_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a job is started, as cron has it in UTC, and what it is told then; `hour` None is the hour of reports."""
+
+    minute: int
+    arguments: dict[str, str]
+    hour: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a job is: the name of its script, the Iceberg tables and folders of the bucket that it may touch, its size.
+
+    One with `is_flex` runs on spare capacity, a third cheaper, and may start late. `uses_core` ships the core with it.
+    """
+
+    script: str
+    description: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    arguments: dict[str, str] = field(default_factory=dict)
+    times: dict[str, Times] = field(default_factory=dict)
+    is_flex: bool = False
+    uses_core: bool = False
+    most_workers: int = FEWEST_WORKERS
+    timeout: Duration = Duration.minutes(30)  # noqa: RUF009 - nobody changes a duration
+
+
+class HistoryJob(Construct):
+    """A job on Glue 5.1, one run at a time; permissions are in `history_grants.py`."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        job: Job,
+        arguments: dict[str, str],
+        security: glue.SecurityConfiguration | None,
+        config: Config,
+    ) -> None:
+        super().__init__(scope, name)
+        self.what = job
+        modules = packaging.glue_modules(with_core=job.uses_core)
+        self.script = assets.Asset(self, "Script", path=str(SCRIPTS / f"{job.script}.py"))
+        self.modules = assets.Asset(self, "Modules", path=str(modules.path))
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
+        self.job = self._job(job, arguments, security, config=config)
+        self.job.node.add_dependency(self.role)
+        self.alarm = self._alarm(job, config)
+
+    def _job(
+        self, job: Job, arguments: dict[str, str], security: glue.SecurityConfiguration | None, *, config: Config
+    ) -> glue.PySparkEtlJob | glue.PySparkFlexEtlJob:
+        kind = glue.PySparkFlexEtlJob if job.is_flex else glue.PySparkEtlJob
+        return kind(
+            self,
+            "Job",
+            job_name=f"{config.stage}-{job.script.replace('_', '-')}",
+            description=job.description,
+            role=self.role.without_policy_updates(),
+            script=glue.Code.from_bucket(self.script.bucket, self.script.s3_object_key),
+            extra_python_files=[glue.Code.from_bucket(self.modules.bucket, self.modules.s3_object_key)],
+            glue_version=glue.GlueVersion.V5_1,
+            worker_configuration=glue.WorkerConfiguration(
+                worker_type=glue.WorkerType.G_1X, number_of_workers=job.most_workers
+            ),
+            default_arguments={
+                **arguments,
+                **job.arguments,
+                "--datalake-formats": iceberg.FORMATS,
+                "--conf": iceberg.conf(),
+                "--enable-auto-scaling": "true",
+            },
+            security_configuration=security,
+            max_concurrent_runs=1,
+            max_retries=1,
+            timeout=job.timeout,
+        )
+
+    def _alarm(self, job: Job, config: Config) -> cloudwatch.Alarm:
+        return alarm(
+            self,
+            "Failed",
+            metric=self.job.metric_failure(period=Duration.minutes(5), statistic="Sum"),
+            description=f"A run of the job {job.script} failed; Glue tries it once more, and anybody can.",
+            config=config,
+        )

@@ -1,0 +1,167 @@
+"""History: one stream of events into Parquet by the hour, its table, and the daily report."""
+
+from aws_cdk import Aws, Duration, RemovalPolicy, Size
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_glue as glue
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kinesisfirehose as firehose
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from stacks.settings.config import Config
+from stacks.shared.alarms import alarm
+from stacks.shared.logs import LogGroup
+from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX
+
+TABLE = "events_raw"
+TABLE_PREFIX = "tables/"  # of the Iceberg tables that jobs make
+# The columns of signalbox/history/event.py in Hive's types; a test compares the two.
+COLUMNS = {
+    "version": "int",
+    "event_id": "string",
+    "occurred_at": "timestamp",
+    "capability": "string",
+    "kind": "string",
+    "outcome": "string",
+    "reason": "string",
+    "message_id": "string",
+    "topic": "string",
+    "sequence": "bigint",
+    "source": "string",
+    "destination": "string",
+    "size_bytes": "bigint",
+    "latency_ms": "bigint",
+    "attempt": "int",
+    "labels": "map<string,string>",
+}
+PARTITIONS = {"dt": "string", "hour": "string"}
+
+
+class HistoryLake(Construct):
+    """Takes `HistoryEvent` records and keeps them where Spark and Athena find them."""
+
+    def __init__(self, scope: Construct, name: str, *, bucket: s3.IBucket, key: kms.IKey, config: Config) -> None:
+        super().__init__(scope, name)
+        self.bucket = bucket
+        self.database = glue.Database(
+            self,
+            "Database",
+            database_name=f"{config.stage.replace('-', '_')}_history",
+            location_uri=f"s3://{bucket.bucket_name}/{TABLE_PREFIX.rstrip('/')}",
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.table = _table(self, self.database, bucket=bucket)
+        self.delivery_role = iam.Role(
+            self, "DeliveryRole", assumed_by=iam.ServicePrincipal("firehose.amazonaws.com", conditions=_own_account())
+        )
+        self.delivery_logs = LogGroup(self, "DeliveryLogs", key=key, config=config)
+        self.stream = self._stream(key)
+        self.alarms = _alarms(self, self.stream, config=config)
+
+    def _stream(self, key: kms.IKey) -> firehose.DeliveryStream:
+        # The construct would add s3:Get*, s3:List* and more: grants.py names the actions instead.
+        role = self.delivery_role.without_policy_updates()
+        destination = firehose.S3Bucket(
+            self.bucket,
+            role=role,
+            data_format_conversion=_parquet(self.table),
+            data_output_prefix=f"{RAW_PREFIX}dt=!{{timestamp:yyyy-MM-dd}}/hour=!{{timestamp:HH}}/",
+            error_output_prefix=f"{ERROR_PREFIX}!{{firehose:error-output-type}}/dt=!{{timestamp:yyyy-MM-dd}}/",
+            # 64 MiB is the least with format conversion; the interval is what fills the lake soon enough.
+            buffering_size=Size.mebibytes(64),
+            buffering_interval=Duration.minutes(1),
+            encryption_key=key,
+            logging_config=firehose.EnableLogging(self.delivery_logs),
+        )
+        stream = firehose.DeliveryStream(
+            self,
+            "Events",
+            destination=destination,
+            encryption=firehose.StreamEncryption.customer_managed_key(key),
+            role=role,
+        )
+        stream.node.add_dependency(self.delivery_role)
+        return stream
+
+
+def _own_account() -> dict[str, dict[str, str]]:
+    return {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+
+
+def _parquet(table: glue.CfnTable) -> firehose.DataFormatConversionProps:
+    return firehose.DataFormatConversionProps(
+        schema_configuration=firehose.SchemaConfiguration.from_cfn_table(table),
+        input_format=firehose.InputFormat.OPENX_JSON,
+        output_format=firehose.ParquetOutputFormat(compression=firehose.ParquetCompression.SNAPPY),
+    )
+
+
+def _table(scope: Construct, database: glue.Database, *, bucket: s3.IBucket) -> glue.CfnTable:
+    location = f"s3://{bucket.bucket_name}/{RAW_PREFIX}"
+    return glue.CfnTable(
+        scope,
+        "EventsRaw",
+        catalog_id=Aws.ACCOUNT_ID,
+        database_name=database.database_name,
+        table_input=glue.CfnTable.TableInputProperty(
+            name=TABLE,
+            table_type="EXTERNAL_TABLE",
+            parameters=_projection(location),
+            partition_keys=_columns(PARTITIONS),
+            storage_descriptor=_storage(location),
+        ),
+    )
+
+
+def _storage(location: str) -> glue.CfnTable.StorageDescriptorProperty:
+    return glue.CfnTable.StorageDescriptorProperty(
+        columns=_columns(COLUMNS),
+        location=location,
+        input_format="org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+        output_format="org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+        serde_info=glue.CfnTable.SerdeInfoProperty(
+            serialization_library="org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+        ),
+    )
+
+
+def _columns(columns: dict[str, str]) -> list[glue.CfnTable.ColumnProperty]:
+    return [glue.CfnTable.ColumnProperty(name=name, type=kind) for name, kind in columns.items()]
+
+
+def _projection(location: str) -> dict[str, str]:
+    # Athena works out the partitions from these, so that nobody has to register every new hour.
+    return {
+        "classification": "parquet",
+        "projection.enabled": "true",
+        "projection.dt.type": "date",
+        "projection.dt.format": "yyyy-MM-dd",
+        "projection.dt.range": "2026-01-01,NOW",
+        "projection.hour.type": "integer",
+        "projection.hour.range": "0,23",
+        "projection.hour.digits": "2",
+        "storage.location.template": f"{location}dt=${{dt}}/hour=${{hour}}/",
+    }
+
+
+def _alarms(scope: Construct, stream: firehose.DeliveryStream, *, config: Config) -> tuple[cloudwatch.Alarm, ...]:
+    period = Duration.minutes(5)
+    return (
+        alarm(
+            scope,
+            "DeliveryFailing",
+            metric=stream.metric("DeliveryToS3.Success", statistic="Minimum", period=period),
+            threshold=1,
+            comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+            description="History events do not reach the bucket.",
+            config=config,
+        ),
+        alarm(
+            scope,
+            "ConversionFailing",
+            metric=stream.metric("FailedConversion.Records", statistic="Sum", period=period),
+            description="History events do not fit the table; they are under errors/ in the bucket.",
+            config=config,
+        ),
+    )

@@ -1,0 +1,88 @@
+"""Where history events wait when Firehose does not take them, and the function that brings them to it later."""
+
+from collections.abc import Iterable
+
+from aws_cdk import Duration
+from constructs import Construct
+
+from stacks.grants.rendezvous import allow, allow_key
+from stacks.history.lake import HistoryLake
+from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
+from stacks.settings.config import Config
+from stacks.shared.function import Function, Program
+from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.state_stack import StateStack
+
+TIMEOUT_SECONDS = 50
+VISIBILITY = Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_SECONDS)
+# The most that SQS knows: one try in five minutes for three and a half days, which an outage of Firehose may last.
+RECEIVES = 1000
+RETENTION = Duration.days(14)
+OLDEST = Duration.hours(1)
+BATCH = 10
+CONCURRENCY = 10
+
+
+class HistoryOverflow(Construct):
+    """Keeps what Firehose refused for a writer; permissions of both sides are at the end of this file."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, lake: HistoryLake, state: StateStack, program: Program, config: Config
+    ) -> None:
+        super().__init__(scope, name)
+        self.lake, self.state = lake, state
+        self.dead_letters = DeadLetterQueue(
+            self,
+            "DeadLetters",
+            key=state.queue_key,
+            config=config,
+            holds="History events that Firehose has refused for days",
+        )
+        self.queue = Queue(
+            self,
+            "Queue",
+            queue_name=f"{config.stage}-history-overflow",
+            key=state.queue_key,
+            redrive=Redrive(queue=self.dead_letters, maximum_receives=RECEIVES),
+            visibility=VISIBILITY,
+            retention=RETENTION,
+        )
+        self.drain = self._drain(program, config)
+        _grant_drain(self)
+        self.alarms = [age_alarm(self, self.queue, oldest=OLDEST, config=config), self.dead_letters.alarm]
+
+    def introduce(self, writers: Iterable[Function]) -> None:
+        """Tell functions that write history where to put what Firehose refuses, and let them."""
+        for function in writers:
+            function.add_environment("HISTORY_OVERFLOW_URL", self.queue.queue_url)
+            allow(function, ["sqs:SendMessage"], [self.queue.queue_arn])
+            allow_key(function, self.state.queue_key, service="sqs")
+
+    def _drain(self, program: Program, config: Config) -> Function:
+        function = Function(
+            self,
+            "drain",
+            capability="history",
+            description="Brings history events to Firehose that it did not take before",
+            program=program,
+            timeout_seconds=TIMEOUT_SECONDS,
+            environment={"HISTORY_STREAM": self.lake.stream.delivery_stream_name},
+            key=self.state.state_key,
+            config=config,
+        )
+        function.add_event_source_mapping(
+            "Overflow",
+            event_source_arn=self.queue.queue_arn,
+            batch_size=BATCH,
+            report_batch_item_failures=True,
+            max_concurrency=CONCURRENCY,
+        )
+        return function
+
+
+def _grant_drain(overflow: HistoryOverflow) -> None:
+    # For an event source mapping, Lambda reads with the function's role.
+    read = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+    allow(overflow.drain, read, [overflow.queue.queue_arn])
+    allow(overflow.drain, ["firehose:PutRecordBatch"], [overflow.lake.stream.delivery_stream_arn])
+    allow_key(overflow.drain, overflow.state.queue_key, service="sqs")

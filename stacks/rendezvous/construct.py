@@ -1,0 +1,144 @@
+"""Rendezvous: the broker queue, six functions, the HTTP API of the proxies, and the client's identity."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from stacks.rendezvous.broker import Broker
+from stacks.rendezvous.environment import environments
+from stacks.settings.config import Config
+from stacks.shared import function
+from stacks.shared.function import Function, Program
+from stacks.shared.http_api import PublicApi
+from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.state_stack import StateStack
+
+# SQS hands a function without a batching window at most this many messages.
+BATCH = 10
+# Strangers' malformed offers are dead letters too: one is no emergency.
+DEAD_OFFERS_ALARM = 10
+ANSWER_TIMEOUT_SECONDS = 15
+PAGE_TIMEOUT_SECONDS = 10
+SWEEP_TIMEOUT_SECONDS = 60
+# A held poll waits most of its time, and what it costs is the time times the memory.
+MEMORY_MEGABYTES = {"poll": 256}
+DESCRIPTIONS = {
+    "offer": "Parks the offers of the broker queue and ends their patience",
+    "poll": "Gives a polling proxy the offer that fits it",
+    "answer": "Hands a proxy's answer to its client",
+    "client": "Takes offers over HTTP and AMP",
+    "page": "Shows the pages of the broker",
+    "sweep": "Deletes the queues of clients that are gone",
+}
+
+
+class Rendezvous(Construct):
+    """Brings Snowflake clients and proxies together; permissions are in `grants.py`."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        state: StateStack,
+        stream_name: str,
+        program: Program,
+        config: Config,
+    ) -> None:
+        super().__init__(scope, name)
+        self.broker = _broker(self, state=state, config=config)
+        self.age_alarm = age_alarm(
+            self, self.broker.queue, oldest=Duration.seconds(config.offer_age_limit_seconds), config=config
+        )
+        self.functions = self._functions(state, stream_name, program=program, config=config)
+        self.functions["offer"].add_event_source_mapping(
+            "Offers",
+            event_source_arn=self.broker.queue.queue_arn,
+            batch_size=BATCH,
+            report_batch_item_failures=True,
+            max_concurrency=config.offer_concurrency,
+        )
+        self.api = self._api(state, config)
+        self.client_user = iam.User(self, "ClientUser", user_name=f"{config.stage}-snowflake-client")
+
+    def _functions(
+        self, state: StateStack, stream_name: str, *, program: Program, config: Config
+    ) -> dict[str, Function]:
+        environment = environments(self.broker, state=state, stream_name=stream_name, config=config)
+        return {
+            name: Function(
+                self,
+                name,
+                capability="rendezvous",
+                description=description,
+                program=program,
+                timeout_seconds=_timeout(name, config),
+                environment=environment[name],
+                key=state.state_key,
+                config=config,
+                memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
+            )
+            for name, description in DESCRIPTIONS.items()
+        }
+
+    def _api(self, state: StateStack, config: Config) -> PublicApi:
+        # Upstream looks at the path alone, so every method is routed.
+        routes = {
+            "/proxy": self.functions["poll"],
+            "/answer": self.functions["answer"],
+            "/client": self.functions["client"],
+            "/amp/{proxy+}": self.functions["client"],
+        }
+        return PublicApi(
+            self,
+            "Api",
+            api_name=f"{config.stage}-rendezvous",
+            routes=routes,
+            default=self.functions["page"],
+            key=state.state_key,
+            config=config,
+        )
+
+
+def _timeout(name: str, config: Config) -> int:
+    return {
+        "offer": config.offer_timeout_seconds,
+        "poll": config.poll_timeout_seconds,
+        "answer": ANSWER_TIMEOUT_SECONDS,
+        "client": config.client_timeout_seconds,
+        "page": PAGE_TIMEOUT_SECONDS,
+        "sweep": SWEEP_TIMEOUT_SECONDS,
+    }[name]
+
+
+def _broker(scope: Construct, *, state: StateStack, config: Config) -> Broker:
+    dead_letters = DeadLetterQueue(
+        scope,
+        "DeadOffers",
+        key=state.queue_key,
+        config=config,
+        alarm_at=DEAD_OFFERS_ALARM,
+        holds="Offers that could not be handled",
+    )
+    if config.broker_queue_arn:
+        key = _imported_key(scope, config)
+        queue = sqs.Queue.from_queue_arn(scope, "Broker", config.broker_queue_arn)
+        return Broker(queue=queue, dead_letters=dead_letters, key=key, owned=False)
+    owned = Queue(
+        scope,
+        "Broker",
+        queue_name=config.broker_queue_name,
+        key=state.queue_key,
+        visibility=Duration.seconds(config.offer_patience_seconds),
+        retention=Duration.seconds(config.broker_queue_retention_seconds),
+        redrive=Redrive(queue=dead_letters, maximum_receives=config.broker_queue_maximum_receives),
+    )
+    return Broker(queue=owned, dead_letters=dead_letters, key=state.queue_key, owned=True)
+
+
+def _imported_key(scope: Construct, config: Config) -> kms.IKey | None:
+    if config.broker_queue_key_arn is None:
+        return None
+    return kms.Key.from_key_arn(scope, "BrokerKey", config.broker_queue_key_arn)

@@ -1,0 +1,117 @@
+"""What each rendezvous function is told; a test holds these names against the handlers."""
+
+from aws_cdk import Aws, Stack
+
+from stacks.rendezvous.broker import Broker
+from stacks.settings.config import Config
+from stacks.shared.queue import DATA_KEY_REUSE
+from stacks.state_stack import StateStack
+
+HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
+# The policy of signalbox/rendezvous/rules/matching.py: who needs a part of it is given all, so that no default hides.
+POLICY = (
+    "OFFER_PATIENCE_SECONDS",
+    "HTTP_OFFER_PATIENCE_SECONDS",
+    "MATCH_PATIENCE_SECONDS",
+    "PROXY_RECENCY_SECONDS",
+    "POLL_HOLD_SECONDS",
+    "POLL_HOLD_LIMIT",
+    "CLIENT_QUEUE_LEASE_SECONDS",
+)
+BROKER = ("BROKER_QUEUE_URL",)
+LEASES = ("STAGE", "LEASE_TABLE")
+NEEDS = {
+    "offer": (*HISTORY, *POLICY, "DEAD_LETTER_QUEUE_URL", *LEASES, "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX"),
+    "poll": (
+        *HISTORY,
+        *POLICY,
+        "POLL_INTERVAL_MILLISECONDS",
+        "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
+        "ALLOWED_RELAY_PATTERN",
+    ),
+    "answer": (*HISTORY, *BROKER, *LEASES, "CLIENT_QUEUE_ARN_PREFIX"),
+    "client": (*HISTORY, *POLICY),
+    "page": ("RENDEZVOUS_TABLE",),
+    "sweep": (
+        *HISTORY,
+        *BROKER,
+        *LEASES,
+        "CLIENT_QUEUE_PREFIX",
+        "STRAY_QUEUE_AGE_SECONDS",
+        "BROKER_QUEUE_NAME",
+        "BROKER_QUEUE_ATTRIBUTES",
+    ),
+}
+POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
+
+
+def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
+    """Return the environment of every function by its name."""
+    everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
+    return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
+
+
+def client_queues_arn(config: Config) -> str:
+    """Return what the ARN of every client queue starts with."""
+    return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
+
+
+def _resources(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, str]:
+    return {
+        "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
+        "LEASE_TABLE": state.lease_table.table_name,
+        "HISTORY_STREAM": stream_name,
+        "BROKER_QUEUE_URL": broker.queue.queue_url,
+        "BROKER_QUEUE_NAME": config.broker_queue,
+        "BROKER_QUEUE_ATTRIBUTES": Stack.of(broker.dead_letters).to_json_string(_attributes(broker, config)),
+        "DEAD_LETTER_QUEUE_URL": broker.dead_letters.queue_url,
+    }
+
+
+def _attributes(broker: Broker, config: Config) -> dict[str, str]:
+    """Return what the broker queue is made with again if somebody deletes it; nothing for a queue of others."""
+    if not broker.owned or broker.key is None:
+        return {}
+    stack = Stack.of(broker.dead_letters)
+    redrive = {
+        "deadLetterTargetArn": broker.dead_letters.queue_arn,
+        "maxReceiveCount": config.broker_queue_maximum_receives,
+    }
+    return {
+        "VisibilityTimeout": str(config.offer_patience_seconds),
+        "MessageRetentionPeriod": str(config.broker_queue_retention_seconds),
+        "KmsMasterKeyId": broker.key.key_arn,
+        "KmsDataKeyReusePeriodSeconds": str(DATA_KEY_REUSE.to_seconds()),
+        "RedrivePolicy": stack.to_json_string(redrive),
+        "Policy": stack.to_json_string(_tls_only(broker.queue.queue_arn)),
+    }
+
+
+def _tls_only(queue_arn: str) -> dict[str, object]:
+    refusal = {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "sqs:*",
+        "Resource": queue_arn,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return {"Version": "2012-10-17", "Statement": [refusal]}
+
+
+def _values(config: Config) -> dict[str, str]:
+    return {
+        "STAGE": config.stage,
+        "CLIENT_QUEUE_PREFIX": config.client_queue_prefix,
+        "CLIENT_QUEUE_ARN_PREFIX": client_queues_arn(config),
+        "CLIENT_QUEUE_LEASE_SECONDS": str(config.client_queue_lease_seconds),
+        "STRAY_QUEUE_AGE_SECONDS": str(config.stray_queue_age_seconds),
+        "OFFER_PATIENCE_SECONDS": str(config.offer_patience_seconds),
+        "HTTP_OFFER_PATIENCE_SECONDS": str(config.http_offer_patience_seconds),
+        "MATCH_PATIENCE_SECONDS": str(config.match_patience_seconds),
+        "PROXY_RECENCY_SECONDS": str(config.proxy_recency_seconds),
+        "POLL_HOLD_SECONDS": str(config.poll_hold_seconds),
+        "POLL_HOLD_LIMIT": str(config.poll_hold_limit),
+        "POLL_INTERVAL_MILLISECONDS": str(config.poll_interval_milliseconds),
+        "RESTRICTED_POLL_INTERVAL_MILLISECONDS": str(config.restricted_poll_interval),
+        "ALLOWED_RELAY_PATTERN": config.allowed_relay_pattern,
+    }

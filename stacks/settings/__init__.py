@@ -1,0 +1,1 @@
+"""Deployment settings: their definitions, their values and what follows from them."""

@@ -1,0 +1,270 @@
+"""Every deployment setting: its name, type, default, unit, limits and meaning, in one place."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from stacks.settings.setting import listed, setting
+
+# CloudWatch Logs keeps logs for one of these numbers of days and for no other.
+LOG_RETENTION_DAYS = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180),
+    *(365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
+# So that the runs of each day are at the same hours.
+PARTS_OF_A_DAY = (1, 2, 3, 4, 6, 8, 12, 24)
+# An HTTP API ends an integration after 30 s; a function that ends first still gets to say why.
+LONGEST_HTTP_TIMEOUT_SECONDS = 29
+# What a request needs beside its deliberate waiting: a cold start and the slowest call with its retries.
+WORKING_SECONDS = 10
+# AWS's advice for event source mappings: visibility of at least six function time-outs.
+VISIBILITY_PER_TIMEOUT = 6
+# A batch of ten offers is ten queue creations of about 50 ms, and once in a while a slow one.
+SHORTEST_OFFER_TIMEOUT_SECONDS = 2
+# Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
+EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
+QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a deployment can choose."""
+
+    stage: str = setting(
+        "signalbox",
+        "Name of the deployment: the stacks are `<stage>-state` and `<stage>`.",
+        pattern=r"[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?",
+    )
+    region: str | None = setting(
+        None, "AWS region to deploy to; default: the region of the credentials.", pattern=r"[a-z]{2}(?:-[a-z]+)+-\d"
+    )
+    local: bool = setting(
+        default=False,
+        description="Deploy to the local emulator: plain credentials, packages for this machine, destroyable state.",
+    )
+    broker_queue_name: str = setting(
+        "snowflake-broker", "Queue to which clients send their offers.", pattern=r"[A-Za-z0-9_-]{1,80}"
+    )
+    broker_queue_arn: str | None = setting(
+        None,
+        "ARN of an existing queue to use in place of the stage's own; its visibility time-out must be "
+        "`offer_patience_seconds`.",
+        pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
+    )
+    broker_queue_key_arn: str | None = setting(
+        None,
+        "ARN of the KMS key of the queue named by `broker_queue_arn`, if it has one.",
+        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
+    )
+    broker_queue_retention_seconds: int = setting(
+        300,
+        "How long an offer that is not received stays in the broker queue.",
+        unit="s",
+        minimum=60,
+        maximum=1_209_600,
+    )
+    offer_patience_seconds: int = setting(
+        30,
+        "How long a parked offer waits for a proxy's answer; the visibility time-out of the broker queue.",
+        unit="s",
+        minimum=VISIBILITY_PER_TIMEOUT * SHORTEST_OFFER_TIMEOUT_SECONDS,
+        maximum=900,
+    )
+    broker_queue_maximum_receives: int = setting(
+        5,
+        "Deliveries of an offer before it becomes a dead letter. The first parks it, the second ends its patience.",
+        minimum=3,
+        maximum=1000,
+    )
+    client_queue_prefix: str = setting(
+        "snowflake-client-", "Prefix of the names of client queues.", pattern=r"[A-Za-z0-9_-]{3,64}"
+    )
+    client_queue_lease_seconds: int = setting(
+        120, "How long a client queue is kept for its client.", unit="s", minimum=12, maximum=86_400
+    )
+    stray_queue_age_seconds: int = setting(
+        600,
+        "Age at which the daily sweep deletes a client queue without a lease.",
+        unit="s",
+        minimum=12,
+        maximum=1_209_600,
+    )
+    http_offer_patience_seconds: int = setting(
+        5,
+        "How long an offer over HTTP or AMP waits for its answer.",
+        unit="s",
+        minimum=1,
+        maximum=LONGEST_HTTP_TIMEOUT_SECONDS - WORKING_SECONDS,
+    )
+    match_patience_seconds: int = setting(
+        5,
+        "How long a matched proxy has to answer before the offer goes back to the pool.",
+        unit="s",
+        minimum=1,
+        maximum=300,
+    )
+    proxy_recency_seconds: int = setting(
+        60,
+        "A pool without a poll for this long counts as empty, and its clients are denied at once.",
+        unit="s",
+        minimum=1,
+        maximum=86_400,
+    )
+    poll_hold_seconds: int = setting(
+        10,
+        "How long a proxy's poll is held when there is no offer for it.",
+        unit="s",
+        minimum=0,
+        maximum=LONGEST_HTTP_TIMEOUT_SECONDS - 1,
+    )
+    poll_hold_limit: int = setting(50, "How many polls are held at once.", unit="polls", minimum=0, maximum=9999)
+    poll_interval_milliseconds: int = setting(
+        20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000
+    )
+    restricted_poll_interval_milliseconds: int | None = setting(
+        None,
+        "The same for proxies that are not known to be unrestricted; default: as for all.",
+        unit="ms",
+        minimum=1000,
+        maximum=86_400_000,
+    )
+    allowed_relay_pattern: str = setting(
+        "snowflake.torproject.net$", "Relays that proxies must accept.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
+    )
+    bridge_list_file: Path | None = setting(  # noqa: RUF009  # a dataclass field like the others
+        None, "Bridge list (JSON lines); default: the default bridge of Snowflake alone."
+    )
+    country_database_file: Path | None = setting(  # noqa: RUF009  # a dataclass field like the others
+        None, "MaxMind country database (.mmdb) for statistics by country; without it, every country is `??`."
+    )
+    offer_concurrency: int = setting(
+        10, "Batches of offers that are handled in parallel.", unit="functions", minimum=2, maximum=1000
+    )
+    sweep_interval_minutes: int = setting(
+        1, "Interval at which client queues with an expired lease are deleted.", unit="min", minimum=1, maximum=1440
+    )
+    temporary_queue_prefix: str = setting(
+        "mirrord-",
+        "Prefix of the names of temporary queues; the roles of split targets must be allowed to read them.",
+        pattern=r"[A-Za-z0-9_-]{3,30}",
+    )
+    splittable_queues: str | None = setting(
+        None,
+        "Names of queues that may be split, separated by commas; `*` may end a name. Default: none but by tag; "
+        "locally `demo-*`.",
+        pattern=listed(QUEUES),
+    )
+    splittable_dead_letter_queues: str | None = setting(
+        None,
+        "Names of their dead-letter queues, separated by commas; temporary queues have no other dead-letter queues.",
+        pattern=listed(QUEUES),
+    )
+    splittable_queue_tag: str | None = setting(
+        None,
+        "Tag of queues that may be split, as `key=value`.",
+        pattern=r"[A-Za-z0-9 _.:/+@-]{1,128}=[A-Za-z0-9 _.:/+@-]{0,256}",
+    )
+    splittable_queue_key_arns: str | None = setting(
+        None,
+        "ARNs of the KMS keys of queues that may be split, separated by commas.",
+        pattern=listed(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+"),
+    )
+    splittable_targets: str | None = setting(
+        None,
+        "Consumers that may be switched to temporary queues, as `lambda/NAME`, `ecs/CLUSTER/SERVICE` or `ssm/NAME`, "
+        "separated by commas; `*` may end a name. Default: none; locally `lambda/demo-*`.",
+        pattern=listed(
+            r"(?:lambda/[A-Za-z0-9_-]{1,64}|ecs/[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}|ssm/[A-Za-z0-9_./-]{1,1011})\*?"
+        ),
+    )
+    splittable_target_roles: str | None = setting(
+        None,
+        "Names of the roles of those consumers, separated by commas; `*` may end a name. Discovery reads their "
+        "policies, and ECS tasks are given them again. Default: none; locally `demo-*`.",
+        pattern=listed(r"[A-Za-z0-9_+.@-]{1,64}\*?"),
+    )
+    split_concurrency: int = setting(
+        20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000
+    )
+    split_timeout_seconds: int = setting(
+        20,
+        "Time-out of the function `split`; no queue with a shorter visibility time-out can be split.",
+        unit="s",
+        minimum=5,
+        maximum=300,
+    )
+    split_empty_seconds: int = setting(
+        60,
+        "How long all counters of a temporary queue are zero before it counts as empty: SQS counts approximately.",
+        unit="s",
+        minimum=1,
+        maximum=3600,
+    )
+    split_heartbeat_seconds: int = setting(
+        60,
+        "How long a session exists without a heartbeat; commands send one every 10 s.",
+        unit="s",
+        minimum=15,
+        maximum=86_400,
+    )
+    exchange_prefix: str = setting(
+        "",
+        "Prefix of the SQS names of exchanges and bound queues, before `x` and `q_`.",
+        pattern=EXCHANGE_PREFIX,
+    )
+    exchange_retention_seconds: int = setting(
+        345_600,
+        "How long a message waits in an exchange, or for a retry.",
+        unit="s",
+        minimum=60,
+        maximum=1_209_600,
+    )
+    exchange_maximum_receives: int = setting(
+        5,
+        "Attempts to route or deliver a message before it becomes a dead letter.",
+        unit="attempts",
+        minimum=2,
+        maximum=100,
+    )
+    route_concurrency: int = setting(
+        10, "Batches of one exchange that are routed in parallel.", unit="functions", minimum=2, maximum=1000
+    )
+    route_timeout_seconds: int = setting(30, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
+    route_retry_seconds: int = setting(
+        30, "Time after which a failed delivery is retried.", unit="s", minimum=5, maximum=43_200
+    )
+    live_concurrency: int = setting(
+        10,
+        "Batches of inboxes, and of outboxes, that are handled in parallel.",
+        unit="functions",
+        minimum=2,
+        maximum=1000,
+    )
+    live_timeout_seconds: int = setting(
+        10,
+        "Time-out of the functions of live; unfinished work is retried after six times that.",
+        unit="s",
+        minimum=5,
+        maximum=60,
+    )
+    report_hour_utc: int = setting(
+        1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23
+    )
+    history_interval_hours: int = setting(
+        6,
+        "Interval at which history is compacted and logs of topics are exported. Events of a topic that are kept "
+        "for a shorter time are not all exported.",
+        unit="h",
+        choices=PARTS_OF_A_DAY,
+    )
+    history_retention_days: int = setting(
+        365, "How long history events are kept, raw and in the table of events.", unit="days", minimum=1, maximum=3653
+    )
+    log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
+    alarm_topic_arn: str | None = setting(
+        None,
+        "SNS topic that is notified of every alarm; without it, alarms are only on the dashboard.",
+        pattern=r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}",
+    )
+    retain_state: bool | None = setting(
+        None, "Keep keys, tables and bucket when the stack is deleted; default: yes, except on a local stage."
+    )

@@ -1,0 +1,124 @@
+"""A deployment's settings with all that follows from them."""
+
+from dataclasses import dataclass
+
+from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, VISIBILITY_PER_TIMEOUT, WORKING_SECONDS, Choices
+from stacks.settings.setting import Setting, parts, settings_of
+
+# Past its patience by this much, an offer is not parked: nobody is working on the queue.
+OFFER_AGE_GRACE_SECONDS = 60
+# Who shows what splitting does on the local stage, which nobody else uses.
+DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*",)
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Choices):
+    """What a deployment chose, and the values that follow from it."""
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether what holds state survives its stack."""
+        return not self.local if self.retain_state is None else self.retain_state
+
+    @property
+    def restricted_poll_interval(self) -> int:
+        """The poll interval of restricted proxies, in milliseconds."""
+        return self.restricted_poll_interval_milliseconds or self.poll_interval_milliseconds
+
+    @property
+    def broker_queue(self) -> str:
+        """The name of the broker queue, ours or the existing one."""
+        return self.broker_queue_arn.rsplit(":", 1)[-1] if self.broker_queue_arn else self.broker_queue_name
+
+    @property
+    def offer_timeout_seconds(self) -> int:
+        """The longest run of the offer function: visibility is at least six times as long."""
+        return min(60, self.offer_patience_seconds // VISIBILITY_PER_TIMEOUT)
+
+    @property
+    def poll_timeout_seconds(self) -> int:
+        """The longest run of the poll function."""
+        return min(self.poll_hold_seconds + WORKING_SECONDS, LONGEST_HTTP_TIMEOUT_SECONDS)
+
+    @property
+    def client_timeout_seconds(self) -> int:
+        """The longest run of the client function."""
+        return self.http_offer_patience_seconds + WORKING_SECONDS
+
+    @property
+    def offer_age_limit_seconds(self) -> int:
+        """The age of an offer from which nobody can be working on it."""
+        return self.offer_patience_seconds + OFFER_AGE_GRACE_SECONDS
+
+    @property
+    def control_queue(self) -> str:
+        """The name of the queue that takes commands about splits; people's policies name it."""
+        return f"{self.stage}-split-control"
+
+    @property
+    def split_reply_prefix(self) -> str:
+        """What the names of the queues start with that take the replies to those commands."""
+        return f"{self.stage}-split-reply-"
+
+    @property
+    def exchange_control_queue(self) -> str:
+        """The name of the queue that takes administrators' commands about exchanges; users have queues of their own."""
+        return f"{self.stage}-exchange-control"
+
+    @property
+    def exchange_reply_prefix(self) -> str:
+        """What the names of the queues start with that take the replies to those commands."""
+        return f"{self.stage}-exchange-reply-"
+
+    @property
+    def exchange_retry_queue(self) -> str:
+        """The name of the queue in which deliveries wait that failed."""
+        return f"{self.stage}-exchange-retries"
+
+    @property
+    def live_inbox(self) -> str:
+        """The name of the queue in which waits what connections say."""
+        return f"{self.stage}-live-inbox.fifo"
+
+    @property
+    def live_outbox(self) -> str:
+        """The name of the queue in which waits what is to be posted to connections."""
+        return f"{self.stage}-live-outbox.fifo"
+
+    @property
+    def live_timers(self) -> str:
+        """The name of the queue whose delays are the times that connections have."""
+        return f"{self.stage}-live-timers"
+
+    @property
+    def queues_to_split(self) -> tuple[str, ...]:
+        """The names of the queues that may be split."""
+        return self._or_demo(parts(self.splittable_queues), DEMO)
+
+    @property
+    def dead_letter_queues_to_read(self) -> tuple[str, ...]:
+        """The names of those queues' dead-letter queues."""
+        return parts(self.splittable_dead_letter_queues)
+
+    @property
+    def queue_keys_to_use(self) -> tuple[str, ...]:
+        """The ARNs of those queues' keys."""
+        return parts(self.splittable_queue_key_arns)
+
+    @property
+    def targets_to_switch(self) -> tuple[str, ...]:
+        """The consumers that may be switched."""
+        return self._or_demo(parts(self.splittable_targets), DEMO_TARGETS)
+
+    @property
+    def target_roles(self) -> tuple[str, ...]:
+        """The names of those consumers' roles."""
+        return self._or_demo(parts(self.splittable_target_roles), DEMO)
+
+    def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:
+        return named or (demo if self.local else ())
+
+
+def settings() -> tuple[Setting, ...]:
+    """Return all settings in the order in which they are written above."""
+    return settings_of(Config)

@@ -1,0 +1,1 @@
+"""Constructs that several capabilities share."""

@@ -1,0 +1,220 @@
+"""Findings of cdk-nag that are as they should be, each with its reason."""
+
+from aws_cdk import Acknowledgment, Aws, Stack, Validations
+from constructs import IConstruct
+
+from stacks.exchange.environment import (
+    bound_queues_arn,
+    dead_publications_arns,
+    exchange_queues_arn,
+    reply_queues_arn,
+    user_control_queues_arn,
+)
+from stacks.grants.history import dead_letters_arns, folders_of
+from stacks.grants.rendezvous import EVENT_SOURCE_MAPPINGS
+from stacks.grants.splitting import settings_arns
+from stacks.history.job import HistoryJob
+from stacks.history.lake import TABLE_PREFIX
+from stacks.live.environment import connections_arn, ordered_exchanges_arn
+from stacks.settings.config import Config
+from stacks.shared.arns import arn, queue_arn
+from stacks.signalbox_stack import SignalboxStack
+from stacks.state_stack import RAW_PREFIX, REPORTS, StateStack
+
+TRACING = "X-Ray's two write actions know no resources; the other actions of the role name theirs."
+CLIENT_QUEUES = (
+    "Client queues come and go with their clients, so they can only be named by their prefix; "
+    "no other queue of the stage starts with it."
+)
+SESSION_QUEUES = (
+    "Temporary queues and reply queues come and go with sessions, so they can only be named by their prefixes; "
+    "no other queue of the stage starts with one of them."
+)
+NAMED_BY_SETTINGS = "Whoever deployed the stage chose these queues, consumers and roles by a pattern or a tag."
+DECLARED_QUEUES = (
+    "Exchanges and queues are declared by commands while the stage runs, so they can only be named by the "
+    "beginnings that the convention gives them, `x` and `q_`, after the prefix of the stage; settings are refused if "
+    "any other queue of the stage could be called so."
+)
+ASKING_QUEUES = (
+    "Users come and go by commands, and reply queues with who waits for a reply, so both can only be named by their "
+    "prefixes; no other queue of the stage starts with one of them."
+)
+UNNAMEABLE = (
+    "X-Ray's two write actions, lists of queues and mappings, and task definitions know no resources; an event source "
+    "mapping that is to be made has no name, and the policy names the functions that it may be made for."
+)
+UNNAMEABLE_METRICS = (
+    "X-Ray's two write actions, lists of queues and mappings, and metrics know no resources; an event source mapping "
+    "that is to be made has no name, and the policy names the function that it may be made for."
+)
+MAPPINGS = "AWS names event source mappings; the policy names the functions whose mappings may be changed."
+STACK = "CloudFormation ends the ARN of a stack with an id of its own."
+OPEN_CONNECTIONS = (
+    "Browsers can set no headers when they connect, so a client says who it is in its first message; a connection "
+    "that has not joined within 10 s is closed, and the API is throttled."
+)
+OPEN_PAGE = "It serves the page, which holds no secrets and can do nothing without a session, and the health of live."
+ACCESS_LOGS = (
+    "Access logs of WebSocket APIs need a role for the whole account, which is not ours to set; history has every "
+    "session's beginning and end."
+)
+CONNECTIONS = "Connections come and go, so they can only be named by the API and stage that they are of."
+OPEN_API = (
+    "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy learns "
+    "nothing but an offer that any other proxy could have been given."
+)
+DEAD_LETTERS = "It holds dead letters itself, for schedules or for a queue that another template describes."
+RUNTIME = (
+    "Functions run on the Python that built and tested their packages; every one that is allowed is still "
+    "maintained, and a newer interpreter moves them on."
+)
+
+
+def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
+    """Acknowledge what cdk-nag finds and we mean."""
+    _acknowledge_state(state)
+    Validations.of(stack).acknowledge(
+        Acknowledgment(
+            id="CloudFormation-Validate::W7001",
+            reason="The delivery stream's construct brings a table of networks that only streams to Redshift refer to.",
+        )
+    )
+    _acknowledge_functions(stack, config)
+    _acknowledge_roles(state, stack, config)
+    _acknowledge_splitting(stack, config)
+    _acknowledge_exchange(stack, config)
+    _acknowledge_live(stack, config)
+    _accept(stack.rendezvous.api, "APIG4", OPEN_API)
+    if config.local:
+        _acknowledge_emulator(stack)
+    _accept(stack.schedules.dead_letters, "SQS3", DEAD_LETTERS)
+    if config.broker_queue_arn:
+        _accept(stack.rendezvous.broker.dead_letters, "SQS3", DEAD_LETTERS)
+
+
+def _acknowledge_state(state: StateStack) -> None:
+    _accept(
+        state.history_bucket,
+        "S1",
+        "Only the delivery stream and the jobs may touch the bucket. Accounts that want each access on record "
+        "switch on data events in CloudTrail, which, unlike access logs, can be encrypted with a customer's key.",
+    )
+    _accept(
+        state.client_secret,
+        "SMG4",
+        "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
+        "clients off; `signalbox rendezvous credentials --rotate` does it when that is wanted.",
+    )
+    _accept(
+        state.live_pepper,
+        "SMG4",
+        "It opens nothing: it makes unknown users look like known ones, and a new one would tell them apart.",
+    )
+
+
+def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
+    queues = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{config.client_queue_prefix}*"
+    for function in stack.rendezvous.functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", TRACING)
+        _accept_resource(function.own_role, queues, CLIENT_QUEUES)
+    _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
+    _accept(stack.overflow.drain, "L1", RUNTIME)
+    _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
+
+
+def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
+    functions, person = stack.splitting.functions, stack.splitting.user_policy
+    for function in functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", UNNAMEABLE)
+        for resource in settings_arns(config):
+            if "*" in resource:
+                _accept_resource(function.own_role, _as_found(resource), NAMED_BY_SETTINGS)
+    for prefix in (config.temporary_queue_prefix, config.split_reply_prefix):
+        for identity in (*(function.own_role for function in functions.values()), person):
+            _accept_resource(identity, _as_found(queue_arn(f"{prefix}*")), SESSION_QUEUES)
+    _accept_resource(functions["control"].own_role, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
+    _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
+
+
+def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
+    declared = [exchange_queues_arn(config), *dead_publications_arns(config), bound_queues_arn(config)]
+    for function in stack.exchange.functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", UNNAMEABLE_METRICS if function.node.id == "Control" else TRACING)
+        for resource in declared:
+            _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
+    control = stack.exchange.functions["control"].own_role
+    for resource in (user_control_queues_arn(config), reply_queues_arn(config)):
+        _accept_resource(control, _as_found(resource), ASKING_QUEUES)
+    _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
+
+
+def _acknowledge_live(stack: SignalboxStack, config: Config) -> None:
+    live = stack.live
+    for function in live.functions.values():
+        _accept(function, "L1", RUNTIME)
+        _accept_resource(function.own_role, "*", TRACING)
+    _accept_resource(live.functions["session"].own_role, _as_found(ordered_exchanges_arn(config)), DECLARED_QUEUES)
+    api = stack.resolve(live.websocket.api.api_id)["Ref"]
+    connections = connections_arn(live.websocket.api.api_id).replace(live.websocket.api.api_id, f"<{api}>")
+    _accept_resource(live.functions["deliver"].own_role, _as_found(connections), CONNECTIONS)
+    _accept(live.websocket, "APIG4", OPEN_CONNECTIONS)
+    _accept(live.websocket, "APIG1", ACCESS_LOGS)
+    _accept(live.page, "APIG4", OPEN_PAGE)
+
+
+def _as_found(resource: str) -> str:
+    """Return an ARN as cdk-nag writes it."""
+    for token, name in ((Aws.PARTITION, "Partition"), (Aws.REGION, "Region"), (Aws.ACCOUNT_ID, "AccountId")):
+        resource = resource.replace(token, f"<AWS::{name}>")
+    return resource
+
+
+def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config) -> None:
+    bucket = _imported(state, stack)
+    objects = "The objects of one prefix of one bucket: services name them, after the hour, the day or the question."
+    for prefix in ("raw", "errors"):
+        _accept_resource(stack.lake.delivery_role, f"{bucket}/{prefix}/*", objects)
+    for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
+        for prefix in ("raw", "queries"):
+            _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
+    _accept_resource(stack.live.functions["session"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
+    for job in stack.jobs.values():
+        _acknowledge_job(job, bucket, config)
+
+
+def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
+    objects = "The objects of one prefix of one bucket: Spark and Iceberg name them, and topics, days and replays do."
+    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.what.reads), *folders_of(job), f"{RAW_PREFIX}*")
+    for name in folders:
+        if name.endswith("*"):
+            _accept_resource(job.role, f"{bucket}/{name}", objects)
+    for resource in (exchange_queues_arn(config), bound_queues_arn(config), *dead_letters_arns(config)):
+        _accept_resource(job.role, _as_found(resource), DECLARED_QUEUES)
+    logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*"
+    _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
+    _accept_resource(job.role, "*", "Metrics know no resources; the policy names their namespace instead.")
+
+
+def _acknowledge_emulator(stack: SignalboxStack) -> None:
+    reason = "The emulator has no security configurations; a deployment to AWS has this one."
+    for job in stack.jobs.values():
+        for rule in ("GL1", "GL3"):
+            _accept(job.job, rule, reason)
+
+
+def _imported(state: StateStack, stack: Stack) -> str:
+    """Return the bucket's ARN as cdk-nag writes it in the stack that imports it."""
+    reference: dict[str, str] = stack.resolve(state.export_value(state.history_bucket.bucket_arn))
+    return reference["Fn::ImportValue"]
+
+
+def _accept_resource(construct: IConstruct, resource: str, reason: str) -> None:
+    _accept(construct, f"IAM5[Resource::{resource}]", reason)
+
+
+def _accept(construct: IConstruct, rule: str, reason: str) -> None:
+    Validations.of(construct).acknowledge(Acknowledgment(id=f"AwsSolutions-{rule}", reason=reason))

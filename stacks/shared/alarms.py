@@ -1,0 +1,36 @@
+"""One way to make an alarm: a treatment of missing data, a description that says what to do, and the topic."""
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from stacks.settings.config import Config
+
+
+def alarm(
+    scope: Construct,
+    name: str,
+    *,
+    metric: cloudwatch.IMetric,
+    description: str,
+    config: Config,
+    threshold: float = 1,
+    comparison: cloudwatch.ComparisonOperator = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+    periods: int = 1,
+) -> cloudwatch.Alarm:
+    """Alarm when the metric reaches the threshold in every one of the periods; silence is health."""
+    made = cloudwatch.Alarm(
+        scope,
+        name,
+        metric=metric,
+        threshold=threshold,
+        comparison_operator=comparison,
+        evaluation_periods=periods,
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        alarm_description=f"{description} See docs/operations.md.",
+    )
+    if config.alarm_topic_arn:
+        topic = sns.Topic.from_topic_arn(scope, f"{name}Topic", config.alarm_topic_arn)
+        made.add_alarm_action(actions.SnsAction(topic))
+    return made

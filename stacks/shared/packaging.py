@@ -1,0 +1,155 @@
+"""What ships in Lambda, built without Docker: one folder of packages, one folder of code, both with bytecode."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from stacks.settings.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".signalbox" / "build"
+LOCK = ROOT / "lambdas" / "requirements.lock"
+# Lambda's Amazon Linux 2023 has glibc 2.34, so wheels for 2.28 run on it.
+LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
+# The command's work, not the functions': neither ships.
+LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/local", "signalbox/sr3")
+# A new way of building must not find the folders of the old one.
+RECIPE = "1"
+
+
+class PackagingError(Exception):
+    """Raised when a package folder cannot be built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A built folder and the hash of what it was built from."""
+
+    path: Path
+    digest: str
+
+
+def packages(*, local: bool, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
+    """Build or find the layer with the locked packages, for arm64 Lambda or for this machine."""
+    platform = _this_machine() if local else LAMBDA_PLATFORM
+    digest = _digest([(b"lock", lock.read_bytes()), (b"platform", platform.encode())])
+    return _built("packages", digest, lambda folder: _install(folder, lock, local=local), cache=cache)
+
+
+def code(config: Config, *, cache: Path = CACHE) -> Folder:
+    """Build or find the code of the functions, with the settings files that the deployment names."""
+    files = dict(_code_files(config))
+    digest = _digest((name.encode(), path.read_bytes()) for name, path in sorted(files.items()))
+    return _built("code", digest, lambda folder: _copy_compiled(files, folder), cache=cache)
+
+
+def glue_modules(*, with_core: bool = False, cache: Path = CACHE) -> Folder:
+    """Collect the modules that Glue scripts import, to be zipped beside the script; few need the core and adapters."""
+    files = dict(_modules("glue_jobs"))
+    if with_core:
+        files |= _modules("signalbox")
+    digest = _digest((name.encode(), path.read_bytes()) for name, path in files.items())
+    return _built("glue", digest, lambda folder: _copy(files, folder), cache=cache)
+
+
+def _this_machine() -> str:
+    uname = os.uname()
+    return f"{uname.sysname}-{uname.machine}".lower()
+
+
+def _digest(inputs: Iterable[tuple[bytes, bytes]]) -> str:
+    digest = sha256(f"{RECIPE} {sys.version_info.major}.{sys.version_info.minor}".encode())
+    for name, content in inputs:
+        digest.update(b"%d %b %d %b" % (len(name), name, len(content), content))
+    return digest.hexdigest()
+
+
+def _modules(package: str) -> Iterable[tuple[str, Path]]:
+    for path in sorted((ROOT / package).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(LEFT_OUT):
+            yield name, path
+
+
+def _code_files(config: Config) -> Iterable[tuple[str, Path]]:
+    for package in ("signalbox", "lambdas"):
+        yield from _modules(package)
+    for path in sorted((ROOT / "web").iterdir()):
+        yield path.relative_to(ROOT).as_posix(), path
+    if config.bridge_list_file:
+        yield "settings/bridges.jsonl", config.bridge_list_file
+    if config.country_database_file:
+        yield "settings/country.mmdb", config.country_database_file
+
+
+def _built(name: str, digest: str, fill: Callable[[Path], None], *, cache: Path) -> Folder:
+    path = cache / f"{name}-{digest[:32]}"
+    if not path.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=cache) as scratch:
+            fresh = Path(scratch) / name
+            fresh.mkdir()
+            fill(fresh)
+            _publish(fresh, path)
+    return Folder(path=path, digest=digest)
+
+
+def _publish(fresh: Path, path: Path) -> None:
+    try:
+        fresh.rename(path)
+    except OSError:
+        # Another synth was faster with the same folder; anything else is ours to report.
+        if not path.is_dir():
+            raise
+
+
+def _copy(files: dict[str, Path], folder: Path) -> None:
+    for name, source in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / name)
+
+
+def _copy_compiled(files: dict[str, Path], folder: Path) -> None:
+    _copy(files, folder)
+    _compile(folder, prefix="/var/task")
+
+
+def _install(folder: Path, lock: Path, *, local: bool) -> None:
+    target = folder / "python"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    where: list[str] = [] if local else ["--python-platform", LAMBDA_PLATFORM, "--python-version", version]
+    options = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
+    _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", lock])
+    shutil.rmtree(target / "bin", ignore_errors=True)
+    (target / ".lock").unlink(missing_ok=True)
+    _compile(target, prefix="/opt/python")
+
+
+def _uv() -> Path:
+    # Beside the interpreter, not resolved: a virtual environment's python is a link to somewhere else.
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.exists():
+        raise PackagingError(f"uv is not installed beside {sys.executable}: install the project's requirements first")
+    return uv
+
+
+def _compile(folder: Path, *, prefix: str) -> None:
+    # The task folder is read-only in Lambda: without bytecode every cold start would compile again.
+    options = ["-q", "--invalidation-mode", "unchecked-hash", "-p", prefix]
+    _run([sys.executable, "-m", "compileall", *options, "-s", folder, folder])
+
+
+def _run(command: Sequence[str | Path]) -> None:
+    # A fixed hash seed, so that sets of constants are written in the same order by every build.
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our own arguments
+    if done.returncode:
+        raise PackagingError(
+            f"{Path(command[0]).name} {command[1]} failed: {(done.stderr or done.stdout).strip()[-2000:]}"
+        )

@@ -1,0 +1,95 @@
+"""What runs by the clock: each schedule with its own role, a dead-letter queue and retries written down."""
+
+from collections.abc import Mapping
+
+from aws_cdk import Aws, Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as targets
+from constructs import Construct
+
+from stacks.settings.config import Config
+from stacks.shared.queue import DeadLetterQueue
+
+RETRIES = 3
+# A call that could not be made for an hour is one that the schedule has made again since.
+OLDEST_CALL = Duration.hours(1)
+SCHEDULED_TIME = scheduler.ContextAttribute.scheduled_time
+
+
+class Schedules(Construct):
+    """A group of schedules; permissions of their roles are in `grants.py`."""
+
+    def __init__(self, scope: Construct, name: str, *, key: kms.IKey, config: Config) -> None:
+        super().__init__(scope, name)
+        self.group = scheduler.ScheduleGroup(self, "Group", schedule_group_name=f"{config.stage}-schedules")
+        self.dead_letters = DeadLetterQueue(
+            self, "DeadCalls", key=key, config=config, holds="Scheduled calls that could not be made"
+        )
+        self.roles: dict[str, iam.Role] = {}
+
+    def invoke(
+        self,
+        name: str,
+        function: lambda_.IFunction,
+        *,
+        payload: Mapping[str, object],
+        expression: scheduler.ScheduleExpression,
+    ) -> None:
+        """Call the function with the payload whenever the expression says."""
+        target = targets.LambdaInvoke(
+            function,
+            role=self._role(name),
+            input=scheduler.ScheduleTargetInput.from_object(payload),
+            dead_letter_queue=self.dead_letters,
+            retry_attempts=RETRIES,
+            max_event_age=OLDEST_CALL,
+        )
+        self._schedule(name, target, expression=expression)
+
+    def start_job(
+        self,
+        name: str,
+        job_name: str,
+        *,
+        arguments: Mapping[str, object],
+        expression: scheduler.ScheduleExpression,
+    ) -> None:
+        """Start the Glue job with the arguments whenever the expression says."""
+        target = targets.Universal(
+            service="glue",
+            action="startJobRun",
+            role=self._role(name),
+            input=scheduler.ScheduleTargetInput.from_object({"JobName": job_name, "Arguments": arguments}),
+            dead_letter_queue=self.dead_letters,
+            retry_attempts=RETRIES,
+            max_event_age=OLDEST_CALL,
+            policy_statements=[_NOTHING],
+        )
+        self._schedule(name, target, expression=expression)
+
+    def _schedule(
+        self, name: str, target: scheduler.IScheduleTarget, *, expression: scheduler.ScheduleExpression
+    ) -> None:
+        made = scheduler.Schedule(self, name, schedule=expression, target=target, schedule_group=self.group)
+        made.node.add_dependency(self.roles[name])
+
+    def _role(self, name: str) -> iam.IRole:
+        principal = iam.ServicePrincipal(
+            "scheduler.amazonaws.com",
+            conditions={
+                "StringEquals": {
+                    "aws:SourceAccount": Aws.ACCOUNT_ID,
+                    "aws:SourceArn": self.group.schedule_group_arn,
+                }
+            },
+        )
+        self.roles[name] = iam.Role(self, f"{name}Role", assumed_by=principal)
+        # The targets would add the function's versions and any job: grants.py names the one target.
+        return self.roles[name].without_policy_updates()
+
+
+# Universal targets insist on a statement; the role takes none of theirs.
+_NOTHING = iam.PolicyStatement(actions=["glue:StartJobRun"], resources=["*"])

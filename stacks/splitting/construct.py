@@ -1,0 +1,68 @@
+"""Splitting: the queue that takes commands, and the functions that obey them and share out messages."""
+
+from functools import partial
+
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from stacks.history.lake import HistoryLake
+from stacks.settings.config import Config
+from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
+from stacks.shared.function import Function, Program
+from stacks.shared.queue import DeadLetterQueue, age_alarm
+from stacks.splitting.environment import Resources, control_environment, split_environment
+from stacks.state_stack import StateStack
+
+# Processor time comes with memory, and filters are nothing else; a process of jq beside may take half of it.
+MEMORY_MEGABYTES = 1024
+DESCRIPTIONS = {
+    "split": "Shares the messages of split queues out among the deployed consumer and sessions",
+    "control": "Starts, watches and ends splits and their sessions",
+}
+
+
+class Splitting(Construct):
+    """Lets several people consume a queue side by side; permissions are in `splitting_grants.py`."""
+
+    def __init__(
+        self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, program: Program, config: Config
+    ) -> None:
+        super().__init__(scope, name)
+        self.dead_letters = DeadLetterQueue(
+            self, "DeadLetters", key=state.queue_key, config=config, holds="Messages or commands that nobody could take"
+        )
+        self.control_queue = command_queue(
+            self, queue_name=config.control_queue, dead_letters=self.dead_letters, key=state.queue_key
+        )
+        self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
+        resources = Resources(
+            table_name=state.split_table.table_name,
+            lake=lake,
+            control_queue_url=self.control_queue.queue_url,
+            dead_letter_queue_url=self.dead_letters.queue_url,
+        )
+        make = partial(
+            Function,
+            self,
+            capability="splitting",
+            program=program,
+            key=state.state_key,
+            config=config,
+            memory_megabytes=MEMORY_MEGABYTES,
+        )
+        split = make(
+            "split",
+            description=DESCRIPTIONS["split"],
+            timeout_seconds=config.split_timeout_seconds,
+            environment=split_environment(resources, config),
+        )
+        told = control_environment(resources, config, split_arn=split.function_arn)
+        control = make(
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+        )
+        self.functions = {"split": split, "control": control}
+        self.user_policy = iam.ManagedPolicy(
+            self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
+        )
+        # What forwards messages to `split` is made with a split and goes with it.
+        obey(self.functions["control"], self.control_queue)

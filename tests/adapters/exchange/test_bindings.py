@@ -1,0 +1,190 @@
+"""Bindings in the table: one transaction each, with the versions of what they bind."""
+
+from dataclasses import replace
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from signalbox.aws.exchange.bindings import DynamoBindings
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
+from signalbox.aws.shared.dynamodb import ItemBusy
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.ports import Bindings, Exchanges, Queues
+from signalbox.exchange.model.records import BindOutcome, Bound, Kind, Place
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
+from tests.fakes.exchange import MemoryBindings, MemoryExchanges, MemoryQueues
+
+MANY = Pattern.parse("v03.#")
+TO_QUEUE = Bound(PUBLIC, QUEUE.place, MANY)
+TO_EXCHANGE = Bound(PUBLIC, Place(Kind.EXCHANGE, OURS), MANY)
+OTHER = replace(EXCHANGE, name=OURS)
+
+
+class Stage:
+    """A stage with two exchanges and a queue; without a table, in memory."""
+
+    def __init__(self, table=None) -> None:
+        self.exchanges: Exchanges = DynamoExchanges(table) if table else MemoryExchanges()
+        self.queues: Queues = DynamoQueues(table) if table else MemoryQueues()
+        self.bindings: Bindings = DynamoBindings(table) if table else MemoryBindings(self.exchanges, self.queues)
+        self.exchanges.create(EXCHANGE)
+        self.exchanges.create(OTHER)
+        self.queues.create(QUEUE)
+
+    def versions(self) -> tuple[int, int, int]:
+        found = (self.exchanges.find(PUBLIC), self.exchanges.find(OURS), self.queues.find(QUEUE.name))
+        return tuple(one.version if one else 0 for one in found)
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    return Stage(request.getfixturevalue("exchange_table") if request.param == "dynamodb" else None)
+
+
+@pytest.mark.parametrize(
+    ("bound", "versions"),
+    [
+        pytest.param(TO_QUEUE, (2, 1, 1), id="queue"),
+        pytest.param(TO_EXCHANGE, (2, 2, 1), id="exchange"),
+    ],
+)
+def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Bound, versions: tuple) -> None:
+    assert stage.bindings.bind(bound) is BindOutcome.MADE
+
+    assert stage.bindings.of(PUBLIC) == [bound]
+    assert stage.bindings.to(bound.target) == [bound]
+    assert stage.versions() == versions
+
+
+def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
+    itself = Bound(PUBLIC, EXCHANGE.place, MANY)
+
+    assert stage.bindings.bind(itself) is BindOutcome.MADE
+    assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.place) == [itself]
+    assert stage.bindings.unbind(itself)
+
+    assert stage.bindings.of(PUBLIC) == []
+    assert stage.versions()[0] > 2
+
+
+def test_what_is_bound_already_stays_and_changes_no_version(stage: Stage) -> None:
+    stage.bindings.bind(TO_QUEUE)
+
+    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.THERE_ALREADY
+    assert stage.bindings.of(PUBLIC) == [TO_QUEUE]
+    assert stage.versions() == (2, 1, 1)
+
+
+def test_names_and_patterns_with_separators_do_not_meet(stage: Stage) -> None:
+    stage.queues.create(replace(QUEUE, name=DeclaredName("q_a")))
+    stage.queues.create(replace(QUEUE, name=DeclaredName("q_a#b")))
+    bound = [
+        Bound(PUBLIC, Place(Kind.QUEUE, name), Pattern.parse(pattern))
+        for name, pattern in (("q_a", "b#c"), ("q_a#b", "c"), ("q_a", ""), ("q_a", "*"))
+    ]
+
+    assert [stage.bindings.bind(one) for one in bound] == [BindOutcome.MADE] * 4
+
+    assert sorted(map(str, stage.bindings.of(PUBLIC))) == sorted(map(str, bound))
+
+
+def test_a_binding_is_taken_away_from_both_ends(stage: Stage) -> None:
+    stage.bindings.bind(TO_EXCHANGE)
+    stage.bindings.bind(TO_QUEUE)
+
+    assert stage.bindings.unbind(TO_EXCHANGE)
+
+    assert stage.bindings.of(PUBLIC) == [TO_QUEUE]
+    assert stage.bindings.to(TO_EXCHANGE.target) == []
+    assert stage.versions() == (4, 3, 1)
+
+
+def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
+    assert not stage.bindings.unbind(TO_QUEUE)
+    assert stage.versions() == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        pytest.param(replace(TO_QUEUE, exchange=ExchangeName("xnone")), id="no-exchange"),
+        pytest.param(replace(TO_QUEUE, target=Place(Kind.QUEUE, "q_none")), id="no-queue"),
+        pytest.param(replace(TO_QUEUE, target=Place(Kind.EXCHANGE, "xnone")), id="no-target-exchange"),
+    ],
+)
+def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Bound) -> None:
+    assert stage.bindings.bind(bound) is BindOutcome.NOT_BOUND
+
+    assert stage.bindings.of(bound.exchange) == []
+    assert stage.bindings.to(bound.target) == []
+    assert stage.versions() == (1, 1, 1)
+
+
+def test_what_is_leaving_is_bound_no_more_and_can_be_unbound(stage: Stage) -> None:
+    stage.bindings.bind(TO_QUEUE)
+    stage.queues.save(replace(QUEUE, is_leaving=True), replacing=QUEUE)
+
+    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.NOT_BOUND
+    assert stage.bindings.bind(replace(TO_QUEUE, pattern=Pattern.parse("a"))) is BindOutcome.NOT_BOUND
+    assert stage.bindings.unbind(TO_QUEUE)
+
+    stage.exchanges.save(replace(OTHER, is_leaving=True), replacing=OTHER)
+    assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.NOT_BOUND
+
+
+def test_who_was_about_to_delete_an_exchange_sees_that_it_was_bound(stage: Stage) -> None:
+    stage.bindings.bind(TO_EXCHANGE)
+
+    assert not stage.exchanges.forget(EXCHANGE)
+    assert not stage.exchanges.forget(OTHER)
+
+
+def test_bindings_of_a_record_that_goes_at_this_moment_are_for_later(exchange_table) -> None:
+    stage = Stage(exchange_table)
+    stage.bindings.bind(TO_EXCHANGE)
+    found = stage.exchanges.find(OURS)
+    assert found is not None
+    stage.exchanges.forget(found)
+
+    with pytest.raises(ItemBusy, match=r"exchange 'xs_alice\.fifo' or exchange 'xpublic' is being deleted"):
+        stage.bindings.unbind(TO_EXCHANGE)
+
+
+def test_there_may_be_more_bindings_than_a_page_has(exchange_table) -> None:
+    names = [f"{number:04}" + "x" * 240 for number in range(3000)]
+    with exchange_table.batch_writer() as batch:
+        for name in names:
+            item = {"exchange": PUBLIC, "target": "q_a", "target_kind": "queue", "pattern": name}
+            batch.put_item(Item={"pk": f"exchange#{PUBLIC}", "sk": f"binding#queue#q_a\n{name}", **item})
+
+    assert [str(bound.pattern) for bound in DynamoBindings(exchange_table).of(PUBLIC)] == names
+
+
+class Refusing:
+    """A table whose transactions are all refused for one reason."""
+
+    def __init__(self, name: str, *reasons: str) -> None:
+        self.name, self.meta, self.client = name, self, self
+        told = {"Error": {"Code": "TransactionCanceledException", "Message": "no"}}
+        self.error = ClientError(
+            told | {"CancellationReasons": [{"Code": one} for one in reasons]}, "TransactWriteItems"
+        )
+
+    def transact_write_items(self, **_: object) -> None:
+        raise self.error
+
+
+def test_two_who_bind_at_the_same_moment_are_told_to_ask_again(aws) -> None:
+    with pytest.raises(ItemBusy, match="somebody else writes to the same records of Exchanges"):
+        DynamoBindings(Refusing("Exchanges", "None", "TransactionConflict")).bind(TO_QUEUE)
+
+
+def test_another_refusal_is_an_error(aws) -> None:
+    with pytest.raises(ClientError, match="TransactionCanceledException"):
+        DynamoBindings(Refusing("Exchanges", "ValidationError")).bind(TO_QUEUE)
+
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        DynamoBindings(boto3.resource("dynamodb").Table("NoSuchTable")).unbind(TO_QUEUE)

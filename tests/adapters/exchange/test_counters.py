@@ -1,0 +1,37 @@
+"""Counters as the router leaves them in the table."""
+
+from datetime import UTC, datetime, timedelta
+
+from signalbox.aws.exchange.counters import DynamoCounters
+from signalbox.exchange.model.records import Kind, Minute, Place
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+PLACE = Place(Kind.EXCHANGE, "xpublic")
+COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "dead", "redelivered")
+
+
+def item(place: str, at: datetime, **counts: int) -> dict[str, object]:
+    return {"pk": place, "sk": f"minute#{round(at.timestamp() / 60)}", **counts}
+
+
+def test_minutes_are_told_in_order_from_that_of_a_moment(exchange_table) -> None:
+    last_at = round((NOON + MINUTE).timestamp() * 1000) + 7
+    every = {name: number for number, name in enumerate(COUNTS, start=1)}
+    for stored in (
+        item("exchange#xpublic", NOON - MINUTE, received=1),
+        item("exchange#xpublic", NOON + MINUTE, **every, bytes=9, last_at=last_at, expires_at=1),
+        item("exchange#xpublic", NOON, routed=3),
+        item("exchange#xs_alice", NOON, received=1),
+        {"pk": "exchange#xpublic", "sk": "exchange", "version": 1},
+    ):
+        exchange_table.put_item(Item=stored)
+
+    told = DynamoCounters(exchange_table).since(PLACE, NOON + timedelta(seconds=59))
+
+    last = NOON + MINUTE + timedelta(milliseconds=7)
+    assert told == [Minute(NOON, routed=3), Minute(NOON + MINUTE, **every, size_bytes=9, last_at=last)]
+
+
+def test_what_was_never_counted_has_no_minutes(exchange_table) -> None:
+    assert DynamoCounters(exchange_table).since(PLACE, NOON) == []

@@ -1,0 +1,210 @@
+"""What the exchange's store promises, of the table (on moto) and of the one in memory alike."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.ports import Exchanges, Queues, Users
+from signalbox.exchange.model.records import (
+    DeclaredQueue,
+    Exchange,
+    LiveSettings,
+    OrderBy,
+    QueueSettings,
+    Retention,
+    User,
+)
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.exchange import START, MemoryExchanges, MemoryQueues, MemoryUsers
+
+SECOND = timedelta(seconds=1)
+PUBLIC, OURS = ExchangeName("xpublic"), ExchangeName("xs_alice.fifo")
+ALICE, BOB = UserName("alice"), UserName("bob")
+EXCHANGE = Exchange(PUBLIC, created_by=None, created_at=START)
+QUEUE = DeclaredQueue(DeclaredName("q_alice.a#b"), owner=ALICE, created_at=START, declared_at=START)
+LIVE = LiveSettings(
+    order_by=OrderBy.EXCHANGE,
+    anonymous=BOB,
+    retention=Retention(count=5),
+    rules={"": Retention(age=SECOND), "logs.": Retention()},
+)
+USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
+
+
+def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> object:
+    @pytest.fixture(params=["memory", "dynamodb"])
+    def port(request: pytest.FixtureRequest) -> object:
+        return memory() if request.param == "memory" else adapter(request.getfixturevalue("exchange_table"))
+
+    return port
+
+
+exchanges = made(MemoryExchanges, DynamoExchanges)
+queues = made(MemoryQueues, DynamoQueues)
+users = made(MemoryUsers, DynamoUsers)
+
+
+class TestExchanges:
+    @pytest.mark.parametrize(
+        "exchange",
+        [
+            pytest.param(EXCHANGE, id="of-an-administrator"),
+            pytest.param(replace(EXCHANGE, name=OURS, created_by=ALICE), id="ordered-of-a-user"),
+            pytest.param(replace(EXCHANGE, alternate=OURS, is_leaving=True, version=7), id="leaving-with-alternate"),
+            pytest.param(replace(EXCHANGE, name=OURS, live=LiveSettings()), id="live"),
+            pytest.param(replace(EXCHANGE, name=OURS, live=LIVE), id="live-with-rules"),
+        ],
+    )
+    def test_a_record_comes_back_as_it_was_stored(self, exchanges: Exchanges, exchange: Exchange) -> None:
+        assert exchanges.create(exchange)
+
+        assert exchanges.find(exchange.name) == exchange
+
+    def test_what_was_never_declared_is_not_there(self, exchanges: Exchanges) -> None:
+        assert exchanges.find(PUBLIC) is None
+
+    def test_a_second_record_of_a_name_is_not_stored(self, exchanges: Exchanges) -> None:
+        exchanges.create(EXCHANGE)
+
+        assert not exchanges.create(replace(EXCHANGE, created_by=BOB))
+        assert exchanges.find(PUBLIC) == EXCHANGE
+
+    def test_all_are_told_by_name(self, exchanges: Exchanges) -> None:
+        other = replace(EXCHANGE, name=OURS)
+        for exchange in (other, EXCHANGE):
+            exchanges.create(exchange)
+
+        assert exchanges.every() == [EXCHANGE, other]
+
+    def test_a_change_counts_once_only(self, exchanges: Exchanges) -> None:
+        exchanges.create(EXCHANGE)
+        changed = replace(EXCHANGE, alternate=OURS)
+
+        saved = exchanges.save(changed, replacing=EXCHANGE)
+
+        assert saved == replace(changed, version=2)
+        assert exchanges.find(PUBLIC) == saved
+        assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
+
+    def test_what_was_deleted_meanwhile_does_not_come_back_by_a_change(self, exchanges: Exchanges) -> None:
+        assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
+        assert exchanges.find(PUBLIC) is None
+
+    def test_a_record_is_forgotten_as_it_was_read_or_not_at_all(self, exchanges: Exchanges) -> None:
+        exchanges.create(EXCHANGE)
+        saved = exchanges.save(EXCHANGE, replacing=EXCHANGE)
+        assert saved is not None
+
+        assert not exchanges.forget(EXCHANGE)
+        assert exchanges.find(PUBLIC) == saved
+        assert exchanges.forget(saved)
+        assert exchanges.find(PUBLIC) is None
+        assert not exchanges.forget(saved)
+
+
+class TestQueues:
+    @pytest.mark.parametrize(
+        "queue",
+        [
+            pytest.param(QUEUE, id="of-a-user"),
+            pytest.param(replace(QUEUE, owner=None, consumed_at=START + SECOND), id="of-an-administrator-consumed"),
+            pytest.param(replace(QUEUE, settings=QueueSettings(2 * SECOND, SECOND / 2, 1, 1000)), id="settings"),
+            pytest.param(replace(QUEUE, is_leaving=True, version=3), id="leaving"),
+        ],
+    )
+    def test_a_record_comes_back_as_it_was_stored(self, queues: Queues, queue: DeclaredQueue) -> None:
+        assert queues.create(queue)
+
+        assert queues.find(queue.name) == queue
+        assert queues.every() == [queue]
+
+    def test_what_was_never_declared_is_not_there(self, queues: Queues) -> None:
+        assert queues.find(QUEUE.name) is None
+
+    def test_a_second_record_of_a_name_is_not_stored(self, queues: Queues) -> None:
+        queues.create(QUEUE)
+
+        assert not queues.create(replace(QUEUE, owner=BOB))
+        assert queues.find(QUEUE.name) == QUEUE
+
+    def test_a_change_counts_once_only(self, queues: Queues) -> None:
+        queues.create(QUEUE)
+        changed = replace(QUEUE, settings=QueueSettings(prefetch=1))
+
+        assert queues.save(changed, replacing=QUEUE) == replace(changed, version=2)
+        assert queues.save(changed, replacing=QUEUE) is None
+
+    def test_a_sign_of_life_is_a_change(self, queues: Queues) -> None:
+        """Who is about to delete an unused queue must see that it is used."""
+        queues.create(QUEUE)
+
+        told = queues.consumed(QUEUE.name, now=START + SECOND)
+
+        assert told == replace(QUEUE, consumed_at=START + SECOND, version=2)
+        assert queues.find(QUEUE.name) == told
+        assert not queues.forget(QUEUE)
+
+    def test_a_sign_of_life_keeps_nothing_that_is_leaving_or_gone(self, queues: Queues) -> None:
+        assert queues.consumed(QUEUE.name, now=START) is None
+        assert queues.find(QUEUE.name) is None
+
+        queues.create(replace(QUEUE, is_leaving=True))
+        assert queues.consumed(QUEUE.name, now=START) is None
+
+    def test_a_record_is_forgotten_once(self, queues: Queues) -> None:
+        queues.create(QUEUE)
+
+        assert queues.forget(QUEUE)
+        assert not queues.forget(QUEUE)
+        assert queues.find(QUEUE.name) is None
+
+
+class TestUsers:
+    def test_a_user_is_known_by_name_and_as_a_sender(self, users: Users) -> None:
+        users.put(USER)
+
+        assert users.find(ALICE) == USER
+        assert users.of_sender("AIDA1") == ALICE
+        assert users.every() == [USER]
+
+    def test_nobody_else_is_known(self, users: Users) -> None:
+        assert users.find(ALICE) is None
+        assert users.of_sender("AIDA1") is None
+
+    def test_a_user_who_was_made_anew_is_the_sender_of_what_is_new_only(self, users: Users) -> None:
+        users.put(USER)
+        again = replace(USER, user_id="AIDA2", role=Role.SUBSCRIBER)
+
+        for _ in range(2):
+            users.put(again)
+
+        assert users.find(ALICE) == again
+        assert (users.of_sender("AIDA1"), users.of_sender("AIDA2")) == (None, ALICE)
+
+    def test_a_user_is_forgotten_with_the_sender(self, users: Users) -> None:
+        users.put(USER)
+
+        for _ in range(2):
+            users.remove(ALICE)
+
+        assert users.find(ALICE) is None
+        assert users.of_sender("AIDA1") is None
+
+
+def test_an_exchange_is_forgotten_with_the_numbers_of_its_messages(exchange_table) -> None:
+    exchanges = DynamoExchanges(exchange_table)
+    exchanges.create(EXCHANGE)
+    heads = [{"pk": f"head#{name}", "sk": key} for name in (PUBLIC, OURS) for key in ("-", "a.b")]
+    for head in heads:
+        exchange_table.put_item(Item=head)
+
+    assert not exchanges.forget(replace(EXCHANGE, version=7))
+    assert len(exchange_table.scan()["Items"]) == 5
+    assert exchanges.forget(EXCHANGE)
+
+    assert [item["pk"] for item in exchange_table.scan()["Items"]] == [f"head#{OURS}"] * 2

@@ -1,0 +1,81 @@
+"""Who works on a routing key: in memory and over DynamoDB alike."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from signalbox.aws.exchange.key_holds import DynamoKeyHolds
+from signalbox.aws.exchange.routing import DynamoHeads
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.key_holds import KeyHolds
+from signalbox.exchange.routing.sequences import Head, numbered
+from signalbox.messages import MessageId
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.unit.exchange.routing.routing_world import MemoryKeyHolds
+
+NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=40)
+LOG, KEY, OTHER = ExchangeName("xlog.fifo"), RoutingKey("a.b"), RoutingKey("a.c")
+
+
+@pytest.fixture(params=["memory", "dynamodb"])
+def holds(request) -> KeyHolds:
+    return MemoryKeyHolds() if request.param == "memory" else DynamoKeyHolds(request.getfixturevalue("exchange_table"))
+
+
+def held(holds: KeyHolds, key: RoutingKey = KEY, *, by: str, now: datetime = NOW) -> list[str] | None:
+    """Hold a key for messages of one letter each."""
+    messages = list(map(MessageId, by))
+    found = holds.hold(LOG, key, messages=messages, now=now, until=now + timedelta(seconds=40))
+    return None if found is None else list(dict.fromkeys(found))
+
+
+def release(holds: KeyHolds, *, held_for: str, left: str = "") -> None:
+    holds.release(LOG, KEY, held=list(map(MessageId, held_for)), left=list(map(MessageId, left)))
+
+
+def test_a_key_is_held_for_some_and_no_others(holds) -> None:
+    assert held(holds, by="ab") == ["a", "b"]
+    assert held(holds, by="c") is None
+    assert held(holds, OTHER, by="c") == ["c"]
+
+
+def test_whoever_has_the_first_again_has_the_key_for_all(holds) -> None:
+    assert held(holds, by="ab") == ["a", "b"]
+    assert held(holds, by="b") is None
+    assert held(holds, by="ca") == ["a", "b", "c"]
+
+
+def test_a_key_that_was_let_go_of_is_free(holds) -> None:
+    assert held(holds, by="a")
+    release(holds, held_for="a")
+    assert held(holds, by="b") == ["b"]
+
+
+def test_a_key_stays_held_for_those_that_are_left(holds) -> None:
+    assert held(holds, by="abc")
+    release(holds, held_for="abc", left="bc")
+    assert held(holds, by="a") is None
+    assert held(holds, by="b") == ["b", "c"]
+
+
+def test_a_key_is_free_when_its_time_is_over(holds) -> None:
+    assert held(holds, by="a")
+    assert held(holds, by="b", now=LATER - timedelta(milliseconds=1)) is None
+    assert held(holds, by="b", now=LATER) == ["b"]
+
+
+def test_nobody_lets_go_of_what_is_held_for_others(holds) -> None:
+    assert held(holds, by="a")
+    release(holds, held_for="b")
+    assert held(holds, by="b") is None
+
+
+def test_a_head_counts_as_before_while_it_is_held(exchange_table) -> None:
+    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
+    assert held(holds, by="a")
+    counted = numbered(Head(), [MessageId("m1")])
+
+    assert heads.save(LOG, KEY, counted, replacing=Head())
+    assert heads.read(LOG, [KEY]) == {KEY: counted}
+    assert held(holds, by="b") is None

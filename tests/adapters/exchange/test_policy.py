@@ -1,0 +1,104 @@
+"""Policies of users: what names permit, neither more nor less, and little enough for IAM."""
+
+from fnmatch import fnmatchcase
+
+import pytest
+
+from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangePlace, policy_text, user_policy
+from signalbox.exchange.model.naming import StageNames
+from signalbox.sarracenia.rights.names import UserName, sqs_name
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
+from tests.adapters.shared.queues import ARNS, KEY
+
+ALICE = UserName("alice")
+PLACE = ExchangePlace(StageNames("signalbox", "sr-"), ARNS, KEY)
+EXCHANGES = (
+    *("xpublic", "xalert_public", "xs_alice", "xs_alice.fifo", "xs_alice_images", "xs_alice_images.fifo", "xs_alice2"),
+    *("xs_alicex.fifo", "xs_alice-b", "xs_bob", "xs_bob_alice", "xl_alice", "xr_alice"),
+)
+QUEUES = (
+    *("q_alice", "q_alice.fifo", "q_alice.subscribe.weather.alice_host_12345678", "q_alice_images", "q_alice.x.fifo"),
+    *("q_alice2", "q_alice2.subscribe", "q_alice-b", "q_bob", "q_bob.alice", "q_alice." + "x" * 200, "q_alicé.x"),
+)
+# One account may hold anything else.
+OTHERS = (
+    *("signalbox-exchange-control", "signalbox-exchange-control-bob", "signalbox-exchange-control-alice2"),
+    *("signalbox-exchange-reply-bob_1", "signalbox-exchange-reply-alice2_1", "signalbox-exchange-reply-_1"),
+    *("signalbox-exchange-retries", "snowflake-broker", "orders", "xs_alice", "q_alice", "sr-other"),
+)
+every_user = pytest.mark.parametrize("role", Role)
+every_rule = pytest.mark.parametrize("ownership", Ownership)
+
+
+def allows(policy: dict, action: str, queue: str) -> bool:
+    """Evaluate a policy that only allows, as IAM does it."""
+    return any(
+        action in statement["Action"] and any(fnmatchcase(ARNS + queue, pattern) for pattern in statement["Resource"])
+        for statement in policy["Statement"]
+    )
+
+
+def policy_of(role: Role, ownership: Ownership = Ownership.STRICT) -> dict:
+    return dict(user_policy(ALICE, role, ownership, PLACE))
+
+
+@every_user
+@every_rule
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_a_user_publishes_to_the_exchanges_that_the_name_permits(role: Role, ownership: Ownership, name: str) -> None:
+    queue, policy = sqs_name(name, prefix="sr-"), policy_of(role, ownership)
+    expected = is_permitted(ALICE, role, Right.WRITE, name=name, ownership=ownership)
+
+    assert {allows(policy, action, queue) for action in PUBLISH} == {expected}
+    assert not any(allows(policy, action, queue) for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage"))
+
+
+@every_user
+@every_rule
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_user_consumes_the_queues_that_the_name_permits(role: Role, ownership: Ownership, name: str) -> None:
+    queue, policy = sqs_name(name, prefix="sr-"), policy_of(role, ownership)
+    expected = is_permitted(ALICE, role, Right.READ, name=name, ownership=ownership)
+
+    assert {allows(policy, action, queue) for action in CONSUME} == {expected}
+    assert not allows(policy, "sqs:SendMessage", queue)
+
+
+@every_user
+@every_rule
+@pytest.mark.parametrize("queue", OTHERS)
+def test_nothing_else_of_the_account_is_touched(role: Role, ownership: Ownership, queue: str) -> None:
+    policy = policy_of(role, ownership)
+
+    assert not any(allows(policy, action, queue) for action in (*PUBLISH, *CONSUME, "sqs:CreateQueue"))
+
+
+@every_user
+def test_a_user_asks_by_the_own_control_queue_and_reads_the_own_replies(role: Role) -> None:
+    control, reply = "signalbox-exchange-control-alice", "signalbox-exchange-reply-alice_0123456789abcdef"
+    policy = policy_of(role)
+
+    assert {allows(policy, action, control) for action in PUBLISH} == {True}
+    assert not allows(policy, "sqs:ReceiveMessage", control)
+    for action in ("CreateQueue", "TagQueue", "ReceiveMessage", "DeleteMessage", "DeleteQueue", "GetQueueUrl"):
+        assert allows(policy, f"sqs:{action}", reply)
+    assert not allows(policy, "sqs:SendMessage", reply)
+
+
+@every_user
+def test_the_key_is_used_through_sqs_only(role: Role) -> None:
+    (statement,) = [one for one in policy_of(role)["Statement"] if one["Resource"] == [KEY]]
+
+    assert statement["Action"] == ["kms:GenerateDataKey", "kms:Decrypt"]
+    assert statement["Condition"] == {"StringEquals": {"kms:ViaService": "sqs.us-east-1.amazonaws.com"}}
+
+
+@every_user
+@every_rule
+def test_every_policy_fits_into_what_iam_takes(role: Role, ownership: Ownership) -> None:
+    """IAM takes 2,048 characters of inline policies of a user."""
+    arns = "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:"
+    key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/" + "0" * 36
+    place = ExchangePlace(StageNames("s" * 30, "p" * 40), arns, key)
+
+    assert len(policy_text(user_policy(UserName("u" * 32), role, ownership, place))) <= 2048

@@ -1,0 +1,164 @@
+"""Queues of exchanges on SQS: made with their dead-letter queues, changed, counted, deleted, and never taken over."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.aws.exchange.queues import SqsExchangeQueues
+from signalbox.aws.shared.managed_queues import ForeignQueue, OwnQueues
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.exchange.model.records import Kind, MadeQueue, Place, QueueSize, WantedQueue
+from signalbox.queues import QueueName
+from tests.adapters.shared.queues import ARNS, KEY, URLS, Answering, attributes_of, error, tags_of
+
+NAME, DEAD = QueueName("xpublic"), QueueName("xpublic-dlq")
+WANTED = WantedQueue(NAME, Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)
+FIFO = replace(WANTED, name=QueueName("xs_a.fifo"), place=Place(Kind.EXCHANGE, "xs_a.fifo"))
+
+
+@pytest.fixture
+def queues(sqs) -> SqsExchangeQueues:
+    return SqsExchangeQueues(OwnQueues(sqs, URLS, ARNS), stage="signalbox", key_arn=KEY)
+
+
+def failing(queues: SqsExchangeQueues, call: str, *answers: object) -> SqsExchangeQueues:
+    return replace(queues, queues=replace(queues.queues, sqs=Answering(queues.queues.sqs, call, *answers)))
+
+
+def test_a_queue_is_made_with_its_dead_letter_queue(queues: SqsExchangeQueues, sqs) -> None:
+    assert queues.make(WANTED) == MadeQueue(NAME, URLS + NAME)
+
+    made, dead = attributes_of(sqs, NAME), attributes_of(sqs, DEAD)
+    assert (made["MessageRetentionPeriod"], made["VisibilityTimeout"]) == ("345600", "180")
+    assert json.loads(made["RedrivePolicy"]) == {"deadLetterTargetArn": ARNS + DEAD, "maxReceiveCount": 5}
+    assert dead["MessageRetentionPeriod"] == "1209600"
+
+
+@pytest.mark.parametrize("name", [NAME, DEAD])
+def test_both_are_encrypted_and_take_nothing_without_tls(queues: SqsExchangeQueues, sqs, name: str) -> None:
+    queues.make(WANTED)
+
+    made = attributes_of(sqs, name)
+    assert (made["KmsMasterKeyId"], made["KmsDataKeyReusePeriodSeconds"]) == (KEY, "3600")
+    (statement,) = json.loads(made["Policy"])["Statement"]
+    assert statement == {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "sqs:*",
+        "Resource": ARNS + name,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+
+
+def test_the_tags_say_whose_both_are(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(WANTED)
+
+    expected = {"signalbox:stage": "signalbox", "signalbox:capability": "exchange", "signalbox:name": "xpublic"}
+    assert tags_of(sqs, NAME) == tags_of(sqs, DEAD) == expected
+
+
+@pytest.mark.parametrize("declared", ["q_alice.wéather", "q_alice." + "x" * 250])
+def test_a_name_that_no_tag_can_have_is_told_by_its_digest(queues: SqsExchangeQueues, sqs, declared: str) -> None:
+    queues.make(replace(WANTED, place=Place(Kind.QUEUE, declared)))
+
+    digest = tags_of(sqs, NAME)["signalbox:name"]
+    assert digest.startswith("sha256:")
+    assert len(digest) == 71
+
+
+def test_an_ordered_exchange_has_queues_that_keep_order_by_key(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(FIFO)
+
+    for name in (FIFO.name, "xs_a-dlq.fifo"):
+        made = attributes_of(sqs, name)
+        assert (made["FifoQueue"], made["ContentBasedDeduplication"]) == ("true", "false")
+        assert (made["DeduplicationScope"], made["FifoThroughputLimit"]) == ("messageGroup", "perMessageGroupId")
+
+
+@pytest.mark.parametrize("wanted", [WANTED, FIFO])
+def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, wanted: WantedQueue) -> None:
+    queues.make(wanted)
+    ordered = {"MessageGroupId": "a", "MessageDeduplicationId": "1"} if wanted.place.is_ordered else {}
+    sqs.send_message(QueueUrl=URLS + wanted.name, MessageBody="kept", **ordered)
+
+    for _ in range(2):
+        queues.make(replace(wanted, retention=timedelta(seconds=90), maximum_receives=2))
+
+    made = attributes_of(sqs, wanted.name)
+    assert (made["MessageRetentionPeriod"], json.loads(made["RedrivePolicy"])["maxReceiveCount"]) == ("90", 2)
+    assert queues.sizes([wanted.name])[wanted.name].total == 1
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"signalbox:stage": "other", "signalbox:capability": "exchange"}, id="another-stage"),
+        pytest.param(
+            {"signalbox:stage": "signalbox", "signalbox:capability": "exchange", "signalbox:name": "xpub"},
+            id="another-exchange",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", [NAME, DEAD])
+def test_somebody_elses_queue_is_not_taken_over(queues: SqsExchangeQueues, sqs, name: str, tags: dict) -> None:
+    sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"}, tags=tags)
+
+    with pytest.raises(ForeignQueue, match=f"queue '{name}' is there already"):
+        queues.make(WANTED)
+
+    assert attributes_of(sqs, name)["VisibilityTimeout"] == "7"
+    assert "KmsMasterKeyId" not in attributes_of(sqs, name)
+
+
+def test_only_the_queue_that_is_named_is_deleted_and_once(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(WANTED)
+
+    for _ in range(2):
+        queues.delete(NAME)
+
+    assert list(queues.sizes([NAME, DEAD])) == [DEAD]
+
+
+def test_sizes_tell_what_waits_and_what_is_being_worked_on(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(WANTED)
+    for _ in range(2):
+        sqs.send_message(QueueUrl=URLS + NAME, MessageBody="a")
+    sqs.send_message(QueueUrl=URLS + NAME, MessageBody="a", DelaySeconds=60)
+    sqs.receive_message(QueueUrl=URLS + NAME)
+
+    assert queues.sizes([NAME, QueueName("gone")]) == {NAME: QueueSize(waiting=1, in_flight=1, delayed=1)}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        pytest.param(error("QueueDeletedRecently"), EffectFailed, id="deleted-recently"),
+        pytest.param(error("KmsThrottled"), EffectFailed, id="throttled"),
+        pytest.param(error("InvalidAttributeValue"), EffectRefused, id="refused"),
+    ],
+)
+def test_what_sqs_may_do_later_is_told_from_what_it_never_will(queues, refusal, expected: type[Exception]) -> None:
+    with pytest.raises(expected, match=r"queue 'xpublic-dlq'"):
+        failing(queues, "create_queue", refusal).make(WANTED)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param("Reason: Dead letter target does not exist.", EffectFailed, id="too-new"),
+        pytest.param("Reason: not today.", EffectRefused, id="refused"),
+    ],
+)
+def test_a_dead_letter_queue_may_be_too_new_to_be_used(queues, message: str, expected: type[Exception]) -> None:
+    answers = ({"QueueUrl": ""}, error("InvalidParameterValue", message))
+
+    with pytest.raises(expected, match=message):
+        failing(queues, "create_queue", *answers).make(WANTED)
+
+
+def test_counters_that_sqs_does_not_tell_are_for_later(queues: SqsExchangeQueues) -> None:
+    with pytest.raises(EffectFailed, match="AccessDenied"):
+        failing(queues, "get_queue_attributes", error("AccessDenied")).sizes([NAME])

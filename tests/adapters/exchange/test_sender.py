@@ -1,0 +1,89 @@
+"""Messages that the stage sends itself: one, or many in their order."""
+
+import pytest
+
+from signalbox.aws.exchange.sender import SqsExchangeSender
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.messages import Attribute, Message, MessageId
+from signalbox.queues import QueueName
+from tests.adapters.shared.queues import URLS, Answering, error
+
+NAME, FIFO = QueueName("xpublic"), QueueName("q_a.fifo")
+
+
+def message(number: int, *, group: str | None = None) -> Message:
+    system = {} if group is None else {"MessageGroupId": group, "MessageDeduplicationId": str(number)}
+    attributes = {"topic": Attribute("String", "a.b"), "raw": Attribute("Binary", base64="AAE=")}
+    return Message(MessageId(f"m{number}"), f"body {number}", attributes, system, {})
+
+
+@pytest.fixture
+def sender(sqs) -> SqsExchangeSender:
+    sqs.create_queue(QueueName=NAME)
+    sqs.create_queue(QueueName=FIFO, Attributes={"FifoQueue": "true"})
+    return SqsExchangeSender(sqs, URLS)
+
+
+def received(sqs, name: str) -> list[dict]:
+    page = sqs.receive_message(QueueUrl=URLS + name, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+    return page.get("Messages", [])
+
+
+def failing(sender: SqsExchangeSender, *answers: object) -> SqsExchangeSender:
+    return SqsExchangeSender(Answering(sender.sqs, "send_message_batch", *answers), URLS)
+
+
+def failure(entry_id: str, *, is_ours: bool) -> dict[str, object]:
+    return {"Failed": [{"Id": entry_id, "Code": "Some", "SenderFault": is_ours, "Message": "no"}]}
+
+
+def test_a_message_is_sent_with_its_attributes_and_its_id_is_told(sender: SqsExchangeSender, sqs) -> None:
+    message_id = sender.send(NAME, message(1))
+
+    (found,) = received(sqs, NAME)
+    assert (found["MessageId"], found["Body"]) == (message_id, "body 1")
+    assert found["MessageAttributes"]["topic"]["StringValue"] == "a.b"
+    assert found["MessageAttributes"]["raw"]["BinaryValue"] == b"\0\1"
+
+
+@pytest.mark.parametrize(
+    ("is_ours", "expected"), [(True, EffectRefused), (False, EffectFailed)], ids=["sender", "service"]
+)
+def test_whose_fault_it_is_says_whether_to_ask_again(sender, is_ours, expected) -> None:
+    with pytest.raises(expected, match="Some at SendMessageBatch of queue 'xpublic': no"):
+        failing(sender, failure("0", is_ours=is_ours)).send(NAME, message(1))
+
+
+def test_a_queue_that_is_gone_is_a_refusal(sender: SqsExchangeSender) -> None:
+    with pytest.raises(EffectRefused, match="queue 'gone'"):
+        sender.send(QueueName("gone"), message(1))
+
+
+def test_a_queue_that_does_not_answer_is_for_later(sender: SqsExchangeSender) -> None:
+    with pytest.raises(EffectFailed):
+        failing(sender, error("InternalError", status=500)).deliver(NAME, [message(1)])
+
+
+def test_many_are_delivered_ten_a_call_and_in_order(sender: SqsExchangeSender, sqs) -> None:
+    messages = [message(number, group="a") for number in range(12)]
+
+    assert sender.deliver(FIFO, messages) == []
+
+    found = [one["Body"] for one in received(sqs, FIFO)]
+    assert found == [one.body for one in messages[:10]]
+
+
+def test_those_that_are_not_taken_are_told(sender: SqsExchangeSender) -> None:
+    messages = [message(number) for number in range(12)]
+
+    left = failing(sender, failure("3", is_ours=True), {}).deliver(NAME, messages)
+
+    assert left == [messages[3]]
+
+
+def test_behind_one_that_an_ordered_queue_did_not_take_no_call_is_made(sender: SqsExchangeSender) -> None:
+    messages = [message(number, group="a") for number in range(12)]
+
+    left = failing(sender, failure("3", is_ours=True), {}).deliver(FIFO, messages)
+
+    assert left == [messages[3], *messages[10:]]

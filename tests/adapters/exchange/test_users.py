@@ -1,0 +1,181 @@
+"""Users of the exchange in IAM and SQS: made, given another role, given keys, and taken away."""
+
+import json
+from dataclasses import replace
+
+import boto3
+import pytest
+
+from signalbox.aws.exchange.user_control_queues import NotRead
+from signalbox.aws.exchange.users import ExchangeUsers, UserTaken
+from signalbox.aws.shared.managed_queues import ForeignQueue
+from signalbox.errors import EffectRefused
+from signalbox.sarracenia.rights.names import InvalidUserName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.adapters.shared.queues import ARNS, KEY, URLS, attributes_of, function, tags_of
+
+ALICE = UserName("alice")
+CONTROL, OWN = "signalbox-exchange-control", "signalbox-exchange-control-alice"
+OUTPUTS = {"ExchangeControlQueueUrl": URLS + CONTROL, "ExchangePrefix": "sr-"}
+TAGS = {"signalbox:stage": "signalbox", "signalbox:capability": "exchange", "signalbox:user": "alice"}
+
+
+@pytest.fixture
+def users(sqs) -> ExchangeUsers:
+    """A stage with a control queue, which the function `control` reads."""
+    sqs.create_queue(QueueName="dead")
+    redrive = json.dumps({"deadLetterTargetArn": f"{ARNS}dead", "maxReceiveCount": 5})
+    settings = {"VisibilityTimeout": "40", "MessageRetentionPeriod": "3600", "KmsMasterKeyId": KEY}
+    sqs.create_queue(QueueName=CONTROL, Attributes={**settings, "RedrivePolicy": redrive})
+    boto3.client("lambda").create_event_source_mapping(
+        EventSourceArn=ARNS + CONTROL,
+        FunctionName=function("control"),
+        BatchSize=1,
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+        ScalingConfig={"MaximumConcurrency": 7},
+    )
+    return ExchangeUsers.of(boto3.Session(), OUTPUTS)
+
+
+def make(users: ExchangeUsers, role: Role = Role.SOURCE) -> str:
+    return users.make(ALICE, role, Ownership.STRICT)
+
+
+def policy(iam) -> str:
+    return json.dumps(iam.get_user_policy(UserName="signalbox_alice", PolicyName="exchange")["PolicyDocument"])
+
+
+def keys(iam) -> list[str]:
+    return [key["AccessKeyId"] for key in iam.list_access_keys(UserName="signalbox_alice")["AccessKeyMetadata"]]
+
+
+def mappings(users: ExchangeUsers, queue: str = OWN) -> list[dict]:
+    found = users.control_queues.functions.list_event_source_mappings(EventSourceArn=ARNS + queue)
+    return [one for one in found["EventSourceMappings"] if one["State"] != "Deleting"]
+
+
+def test_a_user_has_an_identity_with_a_policy_and_no_key(users: ExchangeUsers) -> None:
+    user_id = make(users)
+
+    found = users.iam.get_user(UserName="signalbox_alice")["User"]
+    assert (found["UserId"], found["Path"]) == (user_id, "/signalbox/")
+    assert {tag["Key"]: tag["Value"] for tag in found["Tags"]} == TAGS
+    assert f'"{ARNS}sr-xs_alice.fifo"' in policy(users.iam)
+    assert KEY in policy(users.iam)
+    assert keys(users.iam) == []
+
+
+def test_a_users_control_queue_is_like_that_of_the_administrators(users: ExchangeUsers, sqs) -> None:
+    make(users)
+
+    of_all, own = attributes_of(sqs, CONTROL), attributes_of(sqs, OWN)
+    same = ("VisibilityTimeout", "MessageRetentionPeriod", "RedrivePolicy", "KmsMasterKeyId")
+    assert [own[name] for name in same] == [of_all[name] for name in same]
+    assert json.loads(own["Policy"])["Statement"][0]["Effect"] == "Deny"
+    assert tags_of(sqs, OWN) == TAGS
+
+
+def test_the_same_function_reads_it_in_the_same_way(users: ExchangeUsers) -> None:
+    make(users)
+
+    (of_all,), (own,) = mappings(users, CONTROL), mappings(users)
+    same = ("FunctionArn", "BatchSize", "FunctionResponseTypes", "ScalingConfig")
+    assert [own[name] for name in same] == [of_all[name] for name in same]
+
+
+def test_made_again_a_user_has_another_role_and_nothing_twice(users: ExchangeUsers) -> None:
+    first = make(users)
+
+    assert make(users, Role.SUBSCRIBER) == first
+    assert "sr-xs_alice_*" not in policy(users.iam)
+    assert len(mappings(users)) == 1
+
+
+def test_a_control_queue_follows_the_administrators(users: ExchangeUsers, sqs) -> None:
+    make(users)
+    sqs.set_queue_attributes(QueueUrl=URLS + CONTROL, Attributes={"VisibilityTimeout": "60"})
+
+    make(users)
+
+    assert attributes_of(sqs, OWN)["VisibilityTimeout"] == "60"
+
+
+def test_who_could_get_no_reply_is_not_made(users: ExchangeUsers, sqs) -> None:
+    stage = "a-stage-whose-name-is-so-long"
+    queues = replace(users.control_queues, administrators_url=f"{URLS}{stage}-exchange-control")
+
+    with pytest.raises(InvalidUserName, match="choose a shorter name"):
+        replace(users, control_queues=queues).make(UserName("u" * 32), Role.SOURCE, Ownership.STRICT)
+
+    assert users.iam.list_users()["Users"] == []
+
+
+def test_a_user_has_a_key_or_none(users: ExchangeUsers) -> None:
+    make(users)
+    assert not users.has_key(ALICE)
+
+    users.new_key(ALICE)
+    assert users.has_key(ALICE)
+
+
+def test_a_new_key_leaves_the_one_before_it_in_force(users: ExchangeUsers) -> None:
+    make(users)
+
+    made = [users.new_key(ALICE).access_key_id for _ in range(3)]
+
+    assert sorted(keys(users.iam)) == sorted(made[1:])
+
+
+def test_nobody_sees_a_secret_by_accident(users: ExchangeUsers) -> None:
+    make(users)
+
+    key = users.new_key(ALICE)
+
+    assert key.secret_access_key
+    assert key.secret_access_key not in repr(key)
+
+
+def test_who_was_never_made_gets_no_key(users: ExchangeUsers) -> None:
+    with pytest.raises(EffectRefused, match="NoSuchEntity"):
+        users.new_key(ALICE)
+
+
+def test_nothing_is_left_of_a_user_who_is_removed(users: ExchangeUsers, sqs) -> None:
+    make(users)
+    users.new_key(ALICE)
+
+    for _ in range(2):
+        users.remove(ALICE)
+
+    assert users.iam.list_users()["Users"] == []
+    assert mappings(users) == []
+    assert sqs.list_queues(QueueNamePrefix=OWN).get("QueueUrls", []) == []
+    assert len(mappings(users, CONTROL)) == 1
+
+
+@pytest.mark.parametrize("what", ["make", "remove"])
+def test_somebody_elses_identity_is_left_alone(users: ExchangeUsers, what: str) -> None:
+    users.iam.create_user(UserName="signalbox_alice")
+
+    with pytest.raises(UserTaken, match="not user 'alice' of this stage"):
+        make(users) if what == "make" else users.remove(ALICE)
+
+    assert users.iam.list_user_policies(UserName="signalbox_alice")["PolicyNames"] == []
+
+
+def test_somebody_elses_queue_is_left_alone(users: ExchangeUsers, sqs) -> None:
+    sqs.create_queue(QueueName=OWN, Attributes={"VisibilityTimeout": "7"})
+
+    with pytest.raises(ForeignQueue):
+        make(users)
+
+    assert mappings(users) == []
+
+
+def test_without_anything_that_reads_commands_there_are_no_users(users: ExchangeUsers, sqs) -> None:
+    (found,) = mappings(users, CONTROL)
+    users.control_queues.functions.delete_event_source_mapping(UUID=found["UUID"])
+
+    with pytest.raises(NotRead, match="no function reads"):
+        make(users)
+    assert sqs.list_queues(QueueNamePrefix=OWN).get("QueueUrls", []) == []

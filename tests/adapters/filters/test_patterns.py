@@ -1,0 +1,106 @@
+"""Regular expressions of users: what RE2 does, what the engine on a clock does, and what is refused."""
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_pattern, compile_start
+from signalbox.splitting.forwarding.filters import FilterTooSlow, InvalidExpression
+
+
+def pattern(text: str, *, case_sensitive: bool = True, seconds: float = 5) -> LinearPattern | BoundedPattern:
+    return compile_pattern(text, case_sensitive=case_sensitive, time_limit=timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize("text", ["^me$", "a|b", r"\d+", "(?i)x", "(?P<value>é)", "(?<value>é)", ""])
+def test_what_re2_takes_runs_in_re2(text):
+    assert isinstance(pattern(text), LinearPattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "other"),
+    [
+        pytest.param("^(?!test-)", "prod-1", "test-1", id="look-ahead"),
+        pytest.param("(?<=eu-)west", "eu-west", "us-west", id="look-behind"),
+        pytest.param(r"^(\w+)-\1$", "a-a", "a-b", id="back-reference"),
+        pytest.param(r"(?<x>a)-\k<x>", "a-a", "a-b", id="named back-reference"),
+        pytest.param(r"(?=a)a\\k<x>\z", r"a\k<x>", "a-a", id="escaped backslash"),
+        pytest.param("^(?>a+)b", "aab", "aa", id="atomic group"),
+        pytest.param("^a++b", "aab", "aa", id="possessive"),
+    ],
+)
+def test_what_re2_refuses_runs_on_a_clock(text, matching, other):
+    compiled = pattern(text)
+
+    assert isinstance(compiled, BoundedPattern)
+    assert compiled.matches(matching)
+    assert not compiled.matches(other)
+
+
+@pytest.mark.parametrize("text", ["alice", "(?=alice)"])
+def test_a_pattern_is_searched_for_and_minds_case_only_if_asked_to(text):
+    assert pattern(text).matches("session=alice;x")
+    assert not pattern(text).matches("session=ALICE;x")
+    assert pattern(text, case_sensitive=False).matches("session=ALICE;x")
+
+
+@pytest.mark.parametrize("text", ["(blue", "[", "*", "a**", r"\p{Foo}", "(?=(", r"\1"])
+def test_what_neither_engine_takes_is_refused_with_the_pattern(text):
+    with pytest.raises(InvalidExpression) as refusal:
+        pattern(text)
+
+    assert repr(text) in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", [".*b", "a", "x|a", "(?=a)ab", "(?i)AB", "ab$", ""])
+def test_a_pattern_may_have_to_match_from_the_start_on(text):
+    assert compile_start(text).matches("ab")
+
+
+@pytest.mark.parametrize("text", ["b", "^b", "x|b", "(?<=a)b", "AB", "ab.+", "a$"])
+def test_what_matches_further_on_does_not_match_from_the_start_on(text):
+    assert not compile_start(text).matches("ab")
+
+
+def test_brackets_that_would_balance_inside_of_others_are_refused():
+    with pytest.raises(InvalidExpression, match=r"'a\)\|\(b': unbalanced parenthesis at position 1"):
+        compile_start("a)|(b")
+
+
+@pytest.mark.parametrize("text", ["(a{1000}){1000}", "a{100000}", "x" * 10_001], ids=["nested", "large", "long"])
+def test_what_would_cost_too_much_memory_is_refused(text):
+    with pytest.raises(InvalidExpression):
+        pattern(text)
+
+
+def test_catastrophic_backtracking_is_no_matter_in_re2():
+    assert not pattern("^(a+)+$").matches("a" * 10_000 + "!")
+
+
+def test_a_pattern_that_backtracks_for_too_long_is_given_up():
+    compiled = pattern(r"^(?=.*)(a|aa|b\1)+$", seconds=0.05)
+    started = time.monotonic()
+
+    with pytest.raises(FilterTooSlow, match=r"took longer than 0\.05 s"):
+        compiled.matches("a" * 200 + "!")
+    with pytest.raises(FilterTooSlow):
+        compiled.span("a" * 200 + "!")
+
+    assert time.monotonic() - started < 5
+
+
+def test_half_a_surrogate_pair_is_a_character_like_any_other():
+    assert pattern("a.b").matches("a\ud800b")
+    assert pattern("(?=a)a.b").matches("a\ud800b")
+
+
+@pytest.mark.parametrize("start", ["", "(?=h)"])
+def test_the_group_value_or_the_first_group_is_the_name(start):
+    text = "https://é.example/orders?x"
+
+    assert pattern(start + r"https://[^/]+/(\w+)").span(text) == (18, 24)
+    assert pattern(start + r"(https)://[^/]+/(?P<value>\w+)").span(text) == (18, 24)
+    assert pattern(start + "https").span(text) == (0, 5)
+    assert pattern(start + "https(x)?").span(text) is None
+    assert pattern(start + "ftp").span(text) is None

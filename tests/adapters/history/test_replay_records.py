@@ -1,0 +1,74 @@
+"""The record of a replay in S3: read as it was written, and replaced by one run only."""
+
+from datetime import UTC, datetime
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from signalbox.aws.history.replay_records import ReplayBusy, S3Records
+from signalbox.errors import EffectFailed
+from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+AGAIN = ReplayId("again")
+PLANNED = Progress(AGAIN, {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
+
+
+@pytest.fixture
+def s3(aws):
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="history")
+    return client
+
+
+def records(s3, bucket="history") -> S3Records:
+    return S3Records(s3, bucket, "replays/")
+
+
+def test_a_record_is_found_as_it_was_kept(s3):
+    kept = records(s3)
+    kept.save(PLANNED)
+    kept.save(PLANNED.claimed(["1"], at=NOON))
+
+    assert records(s3).load(AGAIN) == PLANNED.claimed(["1"], at=NOON)
+    assert [found["Key"] for found in s3.list_objects_v2(Bucket="history")["Contents"]] == ["replays/again.json"]
+
+
+def test_a_replay_that_nobody_asked_for_has_no_record(s3):
+    assert records(s3).load(AGAIN) is None
+
+
+def test_two_that_begin_the_same_replay_are_told_apart(s3):
+    records(s3).save(PLANNED)
+
+    with pytest.raises(ReplayBusy, match="'again'"):
+        records(s3).save(PLANNED)
+
+
+def test_of_two_runs_that_go_on_with_a_replay_one_is_stopped(s3):
+    first, second = records(s3), records(s3)
+    first.save(PLANNED)
+    second.load(AGAIN)
+    second.save(PLANNED.claimed(["1"], at=NOON))
+
+    with pytest.raises(ReplayBusy):
+        first.save(PLANNED.claimed(["1"], at=NOON))
+
+
+def test_a_record_that_somebody_else_wrote_is_told(s3):
+    s3.put_object(Bucket="history", Key="replays/again.json", Body=b"[]")
+
+    with pytest.raises(InvalidReplay):
+        records(s3).load(AGAIN)
+
+
+@pytest.mark.parametrize("act", ["load", "save"])
+def test_what_s3_does_not_do_is_told(s3, act):
+    kept = records(s3, "nobody-s")
+
+    with pytest.raises(EffectFailed) as failed:
+        kept.load(AGAIN) if act == "load" else kept.save(PLANNED)
+
+    assert isinstance(failed.value.__cause__, ClientError)
+    assert "NoSuchBucket" in str(failed.value)

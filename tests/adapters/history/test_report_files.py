@@ -1,0 +1,37 @@
+"""Files of reports, as they come from the bucket."""
+
+from datetime import date
+
+import boto3
+import pytest
+
+from signalbox.aws.history.report_files import fetched
+from signalbox.errors import EffectFailed
+from signalbox.history.jobs import FILES, REPORTS
+
+DAY = date(2026, 11, 20)
+
+
+@pytest.fixture
+def s3(aws):
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="history")
+    return client
+
+
+def test_a_day_s_text_picture_and_json_are_fetched(s3, tmp_path):
+    for kind in FILES:
+        s3.put_object(Bucket="history", Key=REPORTS["topics"].key(kind, "2026-11-20"), Body=kind.encode())
+
+    found = list(fetched(s3, "history", REPORTS["topics"], [DAY], tmp_path / "topics"))
+
+    assert {path.name: path.read_text() for path in found} == {
+        "2026-11-20.txt": "text",
+        "2026-11-20.svg": "picture",
+        "2026-11-20.json": "json",
+    }
+
+
+def test_a_report_that_is_not_there_is_named(s3, tmp_path):
+    with pytest.raises(EffectFailed, match="'reports/topics' of 2026-11-20"):
+        list(fetched(s3, "history", REPORTS["topics"], [DAY], tmp_path))

@@ -1,0 +1,25 @@
+"""Whether what live stands on answers."""
+
+from botocore.exceptions import EndpointConnectionError
+
+from signalbox.aws.live.health import Health
+
+
+def test_what_answers_is_no_trouble(exchange_table, sqs):
+    urls = {"inbox": sqs.create_queue(QueueName="inbox")["QueueUrl"]}
+
+    assert Health(exchange_table, sqs, urls).troubles() == {}
+
+
+def test_what_does_not_answer_is_told_by_its_name(exchange_table, sqs):
+    url = sqs.create_queue(QueueName="inbox")["QueueUrl"]
+    exchange_table.delete()
+
+    def unreachable(**_: object) -> None:
+        raise EndpointConnectionError(endpoint_url="https://sqs")
+
+    sqs.meta.events.register("before-send.sqs", unreachable)
+
+    told = Health(exchange_table, sqs, {"inbox": url}).troubles()
+
+    assert told == {"table": "ResourceNotFoundException", "inbox": "EndpointConnectionError"}

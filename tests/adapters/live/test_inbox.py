@@ -1,0 +1,61 @@
+"""The queues of inboxes and timers."""
+
+import json
+
+import pytest
+
+from signalbox.aws.live.inbox import DELAY_SECONDS, InvalidTimer, SqsInbox, SqsTimers, timed_connection
+from signalbox.errors import EffectFailed
+from signalbox.live.session.state import ConnectionId, Lost
+
+C1, C2 = ConnectionId("c1="), ConnectionId("c2=")
+
+
+@pytest.fixture
+def queue(sqs):
+    return sqs.create_queue(QueueName="inbox.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+
+
+def taken(sqs, queue):
+    received = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, AttributeNames=["All"])
+    return [(one["Attributes"]["MessageGroupId"], one["Body"]) for one in received.get("Messages", [])]
+
+
+def test_what_is_heard_stands_in_the_order_of_its_connection_once(sqs, queue) -> None:
+    inbox = SqsInbox(sqs, queue)
+
+    for _ in range(2):
+        inbox.put_frame(C1, "[1]", request="r1")
+        inbox.tell(C1, Lost(), request="r2")
+    inbox.tell(C2, Lost(), request="r2")
+
+    assert sorted(taken(sqs, queue)) == [("c1=", "f[1]"), ("c1=", '{"heard": "lost"}'), ("c2=", '{"heard": "lost"}')]
+
+
+def test_a_queue_that_does_not_answer_is_told(sqs, queue) -> None:
+    with pytest.raises(EffectFailed, match="the queue of inboxes"):
+        SqsInbox(sqs, queue + "-gone").put_frame(C1, "[1]", request="r1")
+    with pytest.raises(EffectFailed, match="the queue of timers"):
+        SqsTimers(sqs, queue + "-gone").start(C1)
+
+
+def test_a_timer_comes_when_what_was_awaited_must_have_come(sqs) -> None:
+    url = sqs.create_queue(QueueName="timers")["QueueUrl"]
+
+    SqsTimers(sqs, url).start(C1)
+
+    waiting = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert (waiting["ApproximateNumberOfMessagesDelayed"], DELAY_SECONDS) == ("1", 11)
+    assert timed_connection('{"connection": "c1="}') == C1
+
+
+@pytest.mark.parametrize("body", ["nonsense", "[" * 100_000, "{}", "[]", '{"connection": 1}'])
+def test_what_is_no_timer_is_told_by_its_length_and_not_by_its_text(body) -> None:
+    with pytest.raises(InvalidTimer, match=f"^a message of {len(body)} characters is no timer: "):
+        timed_connection(body)
+
+
+@pytest.mark.parametrize("connection", ["", "c 1", "c" * 129, "é"])
+def test_a_timer_is_of_a_connection_that_an_inbox_can_be_of(connection) -> None:
+    with pytest.raises(InvalidTimer, match=r"^connection: expected up to 128 characters"):
+        timed_connection(json.dumps({"connection": connection}))

@@ -1,0 +1,170 @@
+"""The logs of topics over DynamoDB."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from signalbox.aws.live import log as live_log
+from signalbox.aws.live.items import log_partition
+from signalbox.aws.live.log import KEPT_BEHIND, DynamoTopicLog
+from signalbox.aws.shared.dynamodb import ItemBusy
+from signalbox.exchange.model.records import LiveSettings, Retention
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName
+
+NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
+REALM, A, B = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a"), RoutingKey("trial.b")
+LIVE = LiveSettings()
+FOR_JOE = Audience(eligible_authid=frozenset({"joe"}))
+FOR_A_SESSION = Audience(eligible=frozenset({SessionId(7)}))
+
+
+@pytest.fixture
+def log(live_table) -> DynamoTopicLog:
+    return DynamoTopicLog(live_table)
+
+
+def event(number: int, topic: str = A, **told: Any) -> LoggedEvent:
+    at = NOW + timedelta(seconds=number)
+    made = LoggedEvent(PublicationId(number), RoutingKey(topic), at, Payload((f"line {number}",)), sequence=number)
+    return replace(made, **told)
+
+
+def numbers(log: DynamoTopicLog, topic: RoutingKey = A, *, live: LiveSettings = LIVE, now: datetime = NOW) -> list[Any]:
+    return [one.sequence for one in log.events(REALM, topic, live=live, now=now)]
+
+
+def test_what_is_logged_is_read_as_it_was(log) -> None:
+    events = [
+        event(1, headers={"color": "red"}, disclosed=Listener(SessionId(7), "joe", "source")),
+        event(2, payload=Payload((), {"text": "ä\x00\ud800" * 1_000})),
+        event(3, audience=FOR_JOE, is_retained=True),
+        event(4, payload=Payload(), omitted_bytes=500_000),
+    ]
+
+    log.append(REALM, events, live=LIVE)
+
+    assert log.events(REALM, A, live=LIVE, now=NOW) == events
+
+
+def test_an_event_that_is_logged_again_is_there_once(log) -> None:
+    for _ in range(2):
+        log.append(REALM, [event(1), event(2)], live=LIVE)
+
+    assert numbers(log) == [1, 2]
+
+
+def test_many_events_go_in_several_calls(log) -> None:
+    log.append(REALM, [event(number, f"trial.{number % 30}") for number in range(1, 61)], live=LIVE)
+
+    assert numbers(log, RoutingKey("trial.7")) == [7, 37]
+    assert len(log.topics(REALM, TopicPattern.parse("", Match.PREFIX))) == 30
+
+
+def test_a_log_is_as_long_as_its_retention_says(log) -> None:
+    live = LiveSettings(rules={"trial.b": Retention(count=2), "trial": Retention(age=timedelta(seconds=3))})
+    for number in range(1, 7):
+        log.append(REALM, [event(number), event(number, B)], live=live)
+
+    assert numbers(log, B, live=live) == [5, 6]
+    assert numbers(log, live=live, now=NOW + timedelta(seconds=6)) == [3, 4, 5, 6]
+
+
+def test_what_was_left_to_the_past_is_read_though_it_is_kept_no_longer(log) -> None:
+    live = LiveSettings(retention=Retention(count=1, age=timedelta(hours=1)))
+    log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION), event(3), event(4)], live=live)
+
+    assert [one.sequence for one in log.back_to(REALM, A, 2, live=live, now=NOW)] == [2, 3, 4]
+    assert numbers(log, live=live) == [4]
+
+
+def test_events_for_sessions_by_their_ids_are_not_kept(log) -> None:
+    log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION, is_retained=True), event(3)], live=LIVE)
+
+    assert numbers(log) == [1, 3]
+    assert log.retained(REALM, TopicPattern.parse(A)) == []
+
+
+def test_a_log_without_an_age_forgets_by_number(log, live_table) -> None:
+    live = LiveSettings(retention=Retention(count=1))
+    log.append(REALM, [event(1), event(2)], live=live)
+    log.append(REALM, [event(KEPT_BEHIND + 2)], live=live)
+
+    items = live_table.scan()["Items"]
+    assert [int(one["sk"]) for one in items if one["pk"] == log_partition(REALM, A)] == [2, KEPT_BEHIND + 2]
+    assert all("expires_at" not in one for one in items)
+
+
+def test_events_expire_when_nobody_may_read_them_any_more(log, live_table) -> None:
+    log.append(REALM, [event(1)], live=LiveSettings(retention=Retention(age=timedelta(hours=1))))
+
+    (item,) = (one for one in live_table.scan()["Items"] if one["pk"] == log_partition(REALM, A))
+    assert item["expires_at"] >= (event(1).at + timedelta(hours=1)).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("uri", "match", "found"),
+    [
+        ("trial.a", Match.EXACT, ["trial.a"]),
+        ("trial.", Match.PREFIX, ["trial.a", "trial.a.b", "trial.b"]),
+        ("", Match.PREFIX, ["other", "trial.a", "trial.a.b", "trial.b"]),
+        ("trial.", Match.WILDCARD, ["trial.a", "trial.b"]),
+        (".a", Match.WILDCARD, ["trial.a"]),
+    ],
+)
+def test_topics_are_found_by_patterns(log, uri, match, found) -> None:
+    topics = ("trial.a", "trial.b", "trial.a.b", "other")
+    log.append(REALM, [event(1, topic, is_retained=True) for topic in topics], live=LIVE)
+    pattern = TopicPattern.parse(uri, match)
+
+    assert log.topics(REALM, pattern) == found
+    assert sorted(one.topic for one in log.retained(REALM, pattern)) == found
+
+
+def test_the_latest_that_is_retained_is_that_of_all_and_that_of_some(log) -> None:
+    for number, audience in ((1, EVERYBODY), (2, Audience(excluded_publisher=SessionId(9))), (3, FOR_JOE)):
+        log.append(REALM, [event(number, audience=audience, is_retained=True)], live=LIVE)
+    log.append(REALM, [event(4)], live=LIVE)
+
+    assert [one.sequence for one in log.retained(REALM, TopicPattern.parse(A))] == [2, 3]
+
+
+def test_the_empty_topic_is_one_like_any_other(log) -> None:
+    log.append(REALM, [event(1, "", is_retained=True)], live=LIVE)
+
+    assert numbers(log, RoutingKey("")) == [1]
+    assert log.topics(REALM, TopicPattern.parse("", Match.PREFIX)) == [""]
+
+
+def test_no_more_topics_are_remembered_than_there_is_room_for(log, monkeypatch) -> None:
+    monkeypatch.setattr(live_log, "KNOWN_TOPICS", 1)
+    for topic in (A, B, RoutingKey("trial.c")):
+        log.append(REALM, [event(1, topic)], live=LIVE)
+
+    assert log.topics(REALM, TopicPattern.parse("trial", Match.PREFIX)) == ["trial.a", "trial.b", "trial.c"]
+
+
+def test_what_dynamodb_does_not_take_at_once_is_written_again_and_at_last_is_told(log, monkeypatch) -> None:
+    client = log.table.meta.client
+    write, takes = client.batch_write_item, [1, 1, 1, 0, 0, 0, 0, 0]
+
+    def reluctant(RequestItems: dict[str, list[Any]]) -> dict[str, Any]:  # noqa: N803 - boto3's
+        count = takes.pop(0)
+        taken, left = RequestItems["Live"][:count], RequestItems["Live"][count:]
+        if taken:
+            write(RequestItems={"Live": taken})
+        return {"UnprocessedItems": {"Live": left} if left else {}}
+
+    monkeypatch.setattr(client, "batch_write_item", reluctant)
+
+    log.append(REALM, [event(1), event(2)], live=LIVE)
+    with pytest.raises(ItemBusy, match="did not take 1 writes"):
+        log.append(REALM, [event(3)], live=LIVE)
+
+    assert numbers(log) == [1, 2]

@@ -1,0 +1,109 @@
+"""Outboxes over SQS."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from signalbox.aws.live.outbox import SqsOutboxes, SqsOutboxQueue
+from signalbox.aws.shared.messages import message_of
+from signalbox.errors import EffectFailed
+from signalbox.live.outbox.items import ItemId, Reply, parse_item
+from signalbox.live.router.distributor import Posting
+from signalbox.live.session.state import ConnectionId
+from signalbox.messages import Message
+
+CONNECTION = ConnectionId("L0SM9cOFvHcCIhw=")
+
+
+@pytest.fixture
+def outboxes(sqs) -> SqsOutboxes:
+    return SqsOutboxes(sqs, sqs.create_queue(QueueName="outbox.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"])
+
+
+def taken(outboxes: SqsOutboxes) -> list[tuple[str, str]]:
+    found = []
+    while page := outboxes.sqs.receive_message(
+        QueueUrl=outboxes.queue_url, MaxNumberOfMessages=10, AttributeNames=["All"]
+    ).get("Messages"):
+        for one in page:
+            found.append((one["Attributes"]["MessageGroupId"], one["Body"]))
+            outboxes.sqs.delete_message(QueueUrl=outboxes.queue_url, ReceiptHandle=one["ReceiptHandle"])
+    return found
+
+
+def posting(number: int, connection: str = CONNECTION, text: str = "text") -> Posting:
+    return Posting(ConnectionId(connection), ItemId(str(number)), text)
+
+
+def test_items_are_put_in_their_order_and_once(outboxes) -> None:
+    items = [Reply(ItemId(str(number)), "[]") for number in range(3)]
+
+    for _ in range(2):
+        outboxes.put(CONNECTION, items)
+
+    found = taken(outboxes)
+    assert [parse_item(text) for _, text in found] == items
+    assert {group for group, _ in found} == {CONNECTION}
+
+
+def test_the_same_item_of_two_connections_is_two(outboxes) -> None:
+    assert outboxes.send([posting(1), posting(1, "d")]) == []
+
+    assert sorted(group for group, _ in taken(outboxes)) == sorted([CONNECTION, "d"])
+
+
+def test_ten_go_in_a_call_unless_they_are_large(outboxes, monkeypatch) -> None:
+    send, calls = outboxes.sqs.send_message_batch, []
+
+    def counted(**told: Any) -> Any:
+        calls.append(len(told["Entries"]))
+        return send(**told)
+
+    monkeypatch.setattr(outboxes.sqs, "send_message_batch", counted)
+    outboxes.send([posting(number, f"c{number}") for number in range(23)])
+    outboxes.send([posting(number, f"d{number}", "x" * 200_000) for number in range(7)])
+    outboxes.send([])
+
+    assert calls == [10, 10, 3, 5, 2]
+
+
+def test_what_sqs_does_not_take_is_told(outboxes, monkeypatch) -> None:
+    answers = [
+        {"Failed": [{"Id": "1", "Code": "InternalError", "SenderFault": False}]},
+        ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessageBatch"),
+        EndpointConnectionError(endpoint_url="https://sqs"),
+    ]
+
+    def answered(**_told: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(outboxes.sqs, "send_message_batch", answered)
+
+    assert outboxes.send([posting(number, f"c{number}") for number in range(30)]) == [1, *range(10, 30)]
+
+
+def test_a_reply_that_sqs_does_not_take_comes_again(outboxes) -> None:
+    with pytest.raises(EffectFailed, match="the queue of outboxes"):
+        SqsOutboxes(outboxes.sqs, outboxes.queue_url + "x").put(CONNECTION, [Reply(ItemId("1"), "[]")])
+
+
+def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends(outboxes, caplog) -> None:
+    outboxes.put(CONNECTION, [Reply(ItemId("1"), "[]")])
+    queue = SqsOutboxQueue(outboxes.sqs, outboxes.queue_url)
+
+    def received() -> list[Message]:
+        page = outboxes.sqs.receive_message(QueueUrl=outboxes.queue_url).get("Messages", [])
+        return [message_of(one) for one in page]
+
+    (message,) = received()
+    assert received() == []
+    queue.show_again([message], after=timedelta(0))
+    assert [one.message_id for one in received()] == [message.message_id]
+
+    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").show_again([message], after=timedelta(0))
+    assert "1 items come again when their visibility ends" in caplog.text

@@ -1,0 +1,120 @@
+"""What sessions keep: the ports in memory and over DynamoDB behave alike."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.aws.live.sessions import DynamoRoster, DynamoSessions, DynamoThrottle
+from signalbox.live.session.effects import Attach, Post
+from signalbox.live.session.ports import Member, Roster, Sessions, Stored, Throttle
+from signalbox.live.session.state import ConnectionId, FrameId, State, opened
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
+from signalbox.live.wamp.options import Last
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from tests.fakes.live import START, MemoryRoster, MemorySessions, MemoryThrottle
+
+REALM, OTHER = ExchangeName("xs_trial.fifo"), ExchangeName("xs_other.fifo")
+C1, C2 = ConnectionId("c1="), ConnectionId("c2=")
+ALICE = Listener(SessionId(2**53), "alice", "source")
+BOB = Listener(SessionId(7), "bob", "subscriber")
+SECOND = timedelta(seconds=1)
+
+
+def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> object:
+    @pytest.fixture(params=["memory", "dynamodb"])
+    def port(request: pytest.FixtureRequest) -> object:
+        return memory() if request.param == "memory" else adapter(request.getfixturevalue("live_table"))
+
+    return port
+
+
+sessions = made(MemorySessions, DynamoSessions)
+roster = made(MemoryRoster, DynamoRoster)
+throttle = made(MemoryThrottle, DynamoThrottle)
+
+
+class TestSessions:
+    def test_a_session_comes_back_as_it_was_saved(self, sessions: Sessions) -> None:
+        assert sessions.open(opened(C1, now=START, user_agent="x/1"))
+        first = sessions.find(C1)
+        pattern = TopicPattern.parse("trial.", Match.PREFIX)
+        changed = replace(
+            opened(C1, now=START),
+            state=State.JOINED,
+            realm=REALM,
+            session=SessionId(2**53),
+            subscriptions={pattern.subscription_id: pattern},
+            frames=(FrameId("f1"),),
+            pending={
+                FrameId("f1"): (
+                    Post(Subscribed(RequestId(1), pattern.subscription_id)),
+                    Attach(pattern, get_retained=False, history=Last(3)),
+                )
+            },
+        )
+
+        assert first == Stored(opened(C1, now=START, user_agent="x/1"), 1)
+        assert sessions.save(changed, replacing=first) == Stored(changed, 2)
+
+        assert sessions.find(C1) == Stored(changed, 2)
+        assert sessions.find_all([C1, C2]) == [changed]
+
+    def test_a_connection_is_opened_once(self, sessions: Sessions) -> None:
+        assert sessions.open(opened(C1, now=START))
+
+        assert not sessions.open(opened(C1, now=START, user_agent="another"))
+        assert sessions.find(C1) == Stored(opened(C1, now=START), 1)
+        assert sessions.find(C2) is None
+
+    def test_what_somebody_else_saved_is_not_overwritten(self, sessions: Sessions) -> None:
+        sessions.open(opened(C1, now=START))
+        first = sessions.find(C1)
+        theirs = sessions.save(replace(first.session, state=State.CHALLENGED), replacing=first)
+
+        assert sessions.save(replace(first.session, state=State.CLOSED), replacing=first) is None
+        assert sessions.find(C1) == theirs
+
+    def test_a_connection_is_overdue_after_two_hours_unless_it_has_ended(self, sessions: Sessions) -> None:
+        for connection in (C1, C2):
+            sessions.open(opened(connection, now=START))
+        sessions.open(opened(ConnectionId("later"), now=START + timedelta(minutes=30)))
+        sessions.close(opened(C2, now=START))
+        sessions.close(opened(C2, now=START))
+
+        assert list(sessions.overdue(now=START + timedelta(hours=2, minutes=4))) == []
+        assert list(sessions.overdue(now=START + timedelta(hours=2, minutes=7))) == [C1]
+        assert list(sessions.overdue(now=START + timedelta(hours=2, minutes=14))) == [C1]
+
+
+class TestRoster:
+    def test_members_are_found_by_session_by_realm_and_by_user(self, roster: Roster) -> None:
+        alice, bob = Member(C1, ALICE, START), Member(C2, BOB, START + SECOND)
+        for member in (alice, bob, alice):
+            roster.enter(REALM, member, expires_at=START + timedelta(hours=2))
+
+        assert roster.find(REALM, ALICE.session) == alice
+        assert roster.every(REALM) == [bob, alice]
+        assert roster.of_user(REALM, UserName("bob")) == [C2]
+        assert roster.find(OTHER, ALICE.session) is None
+        assert (roster.every(OTHER), roster.of_user(OTHER, UserName("bob"))) == ([], [])
+
+    def test_who_leaves_is_gone(self, roster: Roster) -> None:
+        roster.enter(REALM, Member(C1, ALICE, START), expires_at=START + SECOND)
+        roster.enter(REALM, Member(C2, BOB, START), expires_at=START + SECOND)
+
+        for _ in range(2):
+            roster.leave(REALM, ALICE)
+
+        assert [member.listener for member in roster.every(REALM)] == [BOB]
+        assert roster.of_user(REALM, UserName("alice")) == []
+
+
+def test_connections_are_counted_by_the_second(throttle: Throttle) -> None:
+    counts = [throttle.count(now=START + SECOND / 2) for _ in range(3)]
+
+    assert counts == [1, 2, 3]
+    assert throttle.count(now=START + SECOND) == 1

@@ -1,0 +1,80 @@
+"""The client's access key: one that stays, until a new one is asked for."""
+
+import base64
+import json
+
+import boto3
+import pytest
+
+from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials, revoke_client_credentials
+
+
+@pytest.fixture
+def outputs(aws) -> dict[str, str]:
+    boto3.client("iam").create_user(UserName="client")
+    secret = boto3.client("secretsmanager").create_secret(Name="client", SecretString="nothing yet")
+    return {"ClientUserName": "client", "ClientSecretArn": secret["ARN"]}
+
+
+def keys() -> list[str]:
+    return [key["AccessKeyId"] for key in boto3.client("iam").list_access_keys(UserName="client")["AccessKeyMetadata"]]
+
+
+def test_a_stage_has_one_key_however_often_it_is_asked_for(outputs) -> None:
+    first = client_credentials(boto3.Session(), outputs)
+
+    assert client_credentials(boto3.Session(), outputs) == first
+    assert keys() == [first.access_key_id]
+
+
+def test_after_a_rotation_the_previous_key_works_until_the_next(outputs) -> None:
+    first = client_credentials(boto3.Session(), outputs)
+    second, third = (client_credentials(boto3.Session(), outputs, rotate=True) for _ in range(2))
+
+    assert keys() == [second.access_key_id, third.access_key_id]
+    assert first.access_key_id not in keys()
+    assert client_credentials(boto3.Session(), outputs) == third
+
+
+def test_revoked_keys_are_gone_and_a_new_one_can_be_made(outputs) -> None:
+    first = client_credentials(boto3.Session(), outputs)
+
+    assert revoke_client_credentials(boto3.Session(), outputs) == 1
+    assert keys() == []
+    assert client_credentials(boto3.Session(), outputs) != first
+
+
+def test_a_key_that_was_deleted_is_replaced(outputs) -> None:
+    first = client_credentials(boto3.Session(), outputs)
+    boto3.client("iam").delete_access_key(UserName="client", AccessKeyId=first.access_key_id)
+
+    assert client_credentials(boto3.Session(), outputs).access_key_id != first.access_key_id
+
+
+def test_keys_that_nobody_remembers_make_room(outputs) -> None:
+    for _ in range(2):
+        boto3.client("iam").create_access_key(UserName="client")
+
+    made = client_credentials(boto3.Session(), outputs)
+
+    assert keys() == [made.access_key_id]
+
+
+def test_a_secret_of_another_shape_is_no_key(outputs) -> None:
+    boto3.client("secretsmanager").put_secret_value(SecretId=outputs["ClientSecretArn"], SecretString="[]")
+
+    assert client_credentials(boto3.Session(), outputs).access_key_id in keys()
+
+
+def test_sqscreds_are_what_the_real_client_decodes() -> None:
+    """Upstream's common/sqscreds/lib."""
+    credentials = ClientCredentials("AKIA", "secret")
+
+    assert json.loads(base64.b64decode(credentials.sqscreds)) == {
+        "aws-access-key-id": "AKIA",
+        "aws-secret-key": "secret",
+    }
+
+
+def test_the_secret_is_not_shown() -> None:
+    assert "secret!" not in repr(ClientCredentials("AKIA", "secret!"))

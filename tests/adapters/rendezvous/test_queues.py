@@ -1,0 +1,155 @@
+"""Queues on SQS: new, gone, taken by others, and empty or not."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from signalbox.aws.rendezvous.queues import QueueGone, QueueTaken, SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.queues import QueueUrl
+from signalbox.rendezvous.rules.states import ClientId
+from tests.fakes.rendezvous import START
+
+CLIENT = ClientId("c1")
+PREFIX = "arn:aws:sqs:us-east-1:123456789012:snowflake-client-"
+DUE = START + timedelta(seconds=120)
+
+
+class NewQueueLag:
+    """An SQS client for which new queues do not exist for some calls, as AWS documents for a second."""
+
+    def __init__(self, sqs, *, failures: int) -> None:
+        self.sqs, self.failures = sqs, failures
+        self.exceptions = sqs.exceptions
+        self.sent = 0
+
+    def send_message(self, **arguments: object) -> object:
+        self.sent += 1
+        if self.sent <= self.failures:
+            raise self.exceptions.QueueDoesNotExist({"Error": {"Code": "QueueDoesNotExist"}}, "SendMessage")
+        return self.sqs.send_message(**arguments)
+
+
+@pytest.fixture
+def queues(sqs, lease_table) -> SqsClientQueues:
+    return SqsClientQueues(sqs, DynamoLeases(lease_table), arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
+
+
+def test_a_client_queue_has_its_tags_its_policy_and_a_lease(queues: SqsClientQueues, sqs) -> None:
+    url = queues.create(CLIENT, due_at=DUE)
+
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert url.endswith("/snowflake-client-c1")
+    assert json.loads(attributes["Policy"])["Statement"][0]["Resource"] == PREFIX + "c1"
+    assert attributes["MessageRetentionPeriod"] == "300"
+    assert sqs.list_queue_tags(QueueUrl=url)["Tags"]["signalbox:capability"] == "rendezvous"
+    assert queues.leases.is_leased("snowflake-client-c1")
+
+
+def test_a_client_queue_is_made_once_however_often_the_offer_comes(queues: SqsClientQueues) -> None:
+    later = DUE + timedelta(seconds=30)
+
+    assert queues.create(CLIENT, due_at=DUE) == queues.create(CLIENT, due_at=later)
+
+
+def test_a_look_alike_that_somebody_else_made_is_neither_used_nor_leased(queues: SqsClientQueues, sqs) -> None:
+    sqs.create_queue(QueueName="snowflake-client-c1", Attributes={"MessageRetentionPeriod": "1209600"})
+
+    with pytest.raises(QueueTaken, match="not a client queue of ours"):
+        queues.create(CLIENT, due_at=DUE)
+    assert not queues.leases.is_leased("snowflake-client-c1")
+
+
+def test_a_reply_is_sent_again_when_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
+    """Upstream loses the answer: it does not look whether it was accepted."""
+    url = queues.create(CLIENT, due_at=DUE)
+    lagging = SqsClientQueues(
+        NewQueueLag(sqs, failures=2), queues.leases, arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None
+    )
+
+    lagging.send(url, "reply")
+
+    assert [m["Body"] for m in sqs.receive_message(QueueUrl=url)["Messages"]] == ["reply"]
+
+
+def test_a_queue_that_stays_away_is_reported_as_gone(queues: SqsClientQueues, sqs) -> None:
+    with pytest.raises(QueueGone):
+        queues.send(QueueUrl("https://sqs.us-east-1.amazonaws.com/123456789012/snowflake-client-x"), "reply")
+
+
+def test_a_queue_is_empty_until_it_got_a_reply_also_when_the_client_has_taken_it(queues: SqsClientQueues, sqs) -> None:
+    url = queues.create(CLIENT, due_at=DUE)
+    assert queues.is_empty(url)
+
+    queues.send(url, "reply")
+    assert not queues.is_empty(url)
+
+    sqs.receive_message(QueueUrl=url)
+    assert not queues.is_empty(url)
+
+
+def test_a_queue_that_is_gone_needs_no_reply(queues: SqsClientQueues, sqs) -> None:
+    url = queues.create(CLIENT, due_at=DUE)
+    sqs.delete_queue(QueueUrl=url)
+
+    assert not queues.is_empty(url)
+
+
+def test_an_offer_message_in_flight_is_deleted_by_its_receipt_handle(sqs) -> None:
+    url = sqs.create_queue(QueueName="broker", Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="offer")
+    handle = sqs.receive_message(QueueUrl=url)["Messages"][0]["ReceiptHandle"]
+
+    SqsBrokerQueue(sqs, url).delete(handle)
+
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+
+
+def test_a_broker_queue_that_was_deleted_is_made_again_with_its_attributes(sqs) -> None:
+    broker = SqsBrokerQueue(sqs, "unused")
+
+    first = broker.ensure("snowflake-broker", {"MessageRetentionPeriod": "300"})
+    again = broker.ensure("snowflake-broker", {"MessageRetentionPeriod": "300"})
+
+    url = sqs.get_queue_url(QueueName="snowflake-broker")["QueueUrl"]
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert (first, again) == (True, False)
+    assert attributes["MessageRetentionPeriod"] == "300"
+
+
+def test_the_sweep_sees_queues_with_the_prefix_their_tags_and_age(queues: SqsClientQueues, sqs) -> None:
+    queues.create(CLIENT, due_at=DUE)
+    sqs.create_queue(QueueName="snowflake-client-untagged")
+    sqs.create_queue(QueueName="other")
+
+    found = {queue.queue_name: queue.tags for queue in SqsTemporaryQueues(sqs).with_prefix("snowflake-client-")}
+
+    assert found["snowflake-client-untagged"] == {}
+    assert found["snowflake-client-c1"]["signalbox:stage"] == "signalbox"
+    assert len(found) == 2
+
+
+def test_deleting_a_queue_that_is_gone_is_fine(sqs) -> None:
+    url = sqs.create_queue(QueueName="q")["QueueUrl"]
+    temporary = SqsTemporaryQueues(sqs)
+
+    temporary.delete(url)
+    temporary.delete(url)
+
+    assert "QueueUrls" not in sqs.list_queues()
+
+
+def test_a_queue_deleted_while_the_sweep_lists_is_passed_over(sqs) -> None:
+    url = sqs.create_queue(QueueName="snowflake-client-a")["QueueUrl"]
+
+    class DeletedAfterListing:
+        exceptions = sqs.exceptions
+        get_paginator = sqs.get_paginator
+
+        def list_queue_tags(self, **arguments: object) -> object:
+            sqs.delete_queue(QueueUrl=url)
+            return sqs.list_queue_tags(**arguments)
+
+    assert list(SqsTemporaryQueues(DeletedAfterListing()).with_prefix("snowflake-client-")) == []

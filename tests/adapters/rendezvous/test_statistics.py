@@ -1,0 +1,64 @@
+"""What only the statistics on DynamoDB promise: several function instances, and failures that stop nothing."""
+
+import logging
+from datetime import date
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from signalbox.aws.rendezvous.held_polls import DynamoPresence
+from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.rendezvous.wire.nat import Nat
+from tests.fakes.rendezvous import START
+
+DAY = date(2026, 11, 21)
+
+
+def test_all_instances_hash_with_the_same_secret(rendezvous_table) -> None:
+    first, second = DynamoStatistics(rendezvous_table), DynamoStatistics(rendezvous_table)
+
+    assert first.key(DAY) == second.key(DAY)
+    assert len(first.key(DAY)) == 32
+
+
+def test_the_secret_and_the_hashes_of_a_day_have_an_end(rendezvous_table) -> None:
+    statistics = DynamoStatistics(rendezvous_table)
+    statistics.key(DAY)
+    statistics.first_seen(DAY, "hash")
+
+    items = rendezvous_table.scan()["Items"]
+
+    assert {int(item["expires_at"]) for item in items} == {1795309200}  # 2026-11-22 01:00 UTC
+
+
+def test_a_key_seen_by_another_instance_is_not_new(rendezvous_table) -> None:
+    DynamoStatistics(rendezvous_table).first_seen(DAY, "k")
+
+    assert not DynamoStatistics(rendezvous_table).first_seen(DAY, "k")
+
+
+def test_counters_that_cannot_be_written_are_logged_and_stop_nothing(aws, caplog: pytest.LogCaptureFixture) -> None:
+    statistics = DynamoStatistics(boto3.resource("dynamodb").Table("NoSuchTable"))
+
+    with caplog.at_level(logging.ERROR):
+        statistics.add(DAY, {"a": 1})
+        is_new = statistics.first_seen(DAY, "k")
+
+    assert not is_new
+    assert len(caplog.records) == 2
+
+
+def test_a_service_error_that_is_no_failed_condition_is_raised(aws) -> None:
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        DynamoStatistics(boto3.resource("dynamodb").Table("NoSuchTable")).key(DAY)
+
+
+def test_an_instance_notes_polls_of_a_nat_type_every_few_seconds_only(rendezvous_table) -> None:
+    presence = DynamoPresence(rendezvous_table)
+    presence.note(Nat.UNKNOWN, now=START)
+    rendezvous_table.delete_item(Key={"pk": "presence", "sk": "unknown"})
+
+    presence.note(Nat.UNKNOWN, now=START)
+
+    assert presence.last_polls() == {}

@@ -1,0 +1,32 @@
+"""Objects of S3 as a source of files."""
+
+import boto3
+import pytest
+
+from signalbox.clients.sarracenia.object_source import s3_source
+from signalbox.clients.sarracenia.sources import NotFetched, Part
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+def source(aws: None):  # noqa: F811
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="files")
+    s3.put_object(Bucket="files", Key="a b/c#d", Body=b"abcdefghij")
+    return s3_source(boto3.Session)
+
+
+def test_an_object_is_fetched_whole_or_in_part(source):
+    assert b"".join(source("s3://files/a%20b/c%23d", None)) == b"abcdefghij"
+    assert b"".join(source("s3://files/a%20b/c%23d", Part(2, 3))) == b"cde"
+
+
+def test_a_part_that_begins_beyond_all_numbers_is_not_there(source):
+    with pytest.raises(NotFetched):
+        list(source("s3://files/a%20b/c%23d", Part(10**5000, 1)))
+
+
+@pytest.mark.parametrize(("url", "code"), [("s3://files/nothing", "NoSuchKey"), ("s3://nothing/f", "NoSuchBucket")])
+def test_what_is_not_there_is_told(url, code, source):
+    with pytest.raises(NotFetched, match=f"cannot fetch '{url}': .*{code}"):
+        list(source(url, None))

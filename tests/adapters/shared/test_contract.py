@@ -1,0 +1,323 @@
+"""What `signalbox.rendezvous.ports` promises, of the AWS adapters (on moto) and of the ones in memory alike."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.queues import Lease, QueueName, QueueUrl
+from signalbox.rendezvous.ports import HeldPolls, Leases, Offers, Presence, Statistics
+from signalbox.rendezvous.rules.held_polls import HeldPoll
+from signalbox.rendezvous.rules.states import (
+    Claimant,
+    ClientId,
+    Method,
+    Pool,
+    ProxySessionId,
+    Rendezvous,
+    State,
+)
+from signalbox.rendezvous.wire.nat import Nat
+from tests.fakes.rendezvous import (
+    START,
+    MemoryHeldPolls,
+    MemoryLeases,
+    MemoryOffers,
+    MemoryPresence,
+    MemoryStatistics,
+)
+
+SECOND = timedelta(seconds=1)
+RECORD = Rendezvous(
+    client_id=ClientId("c1"),
+    method=Method.SQS,
+    state=State.PENDING,
+    created_at=START,
+    available_at=START,
+    deadline=START + 30 * SECOND,
+    nat=Nat.UNRESTRICTED,
+    session_description='{"type":"offer"}',
+    relay_url="wss://bridge.example/",
+    country="CA",
+    offer_digest="d1",
+    message_id="m1",
+    receipt_handle="h1",
+    queue_url=QueueUrl("https://queues.example/c1"),
+)
+P1, P2 = (Claimant(ProxySessionId(sid), "webext") for sid in ("p1", "p2"))
+HELD = HeldPoll(
+    slot=7,
+    sid=P1.sid,
+    nat=Nat.RESTRICTED,
+    proxy_type="badge",
+    clients=8,
+    since=START,
+    until=START + 10 * SECOND,
+)
+LEASE = Lease(QueueName("q1"), QueueUrl("https://queues.example/q1"), "rendezvous", START)
+
+
+def made(memory: Callable[[], object], adapter: Callable[[object], object], table_fixture: str) -> object:
+    @pytest.fixture(params=["memory", "dynamodb"])
+    def port(request: pytest.FixtureRequest) -> object:
+        return memory() if request.param == "memory" else adapter(request.getfixturevalue(table_fixture))
+
+    return port
+
+
+offers = made(MemoryOffers, DynamoOffers, "rendezvous_table")
+held_polls = made(MemoryHeldPolls, DynamoHeldPolls, "rendezvous_table")
+presence = made(MemoryPresence, DynamoPresence, "rendezvous_table")
+leases = made(MemoryLeases, DynamoLeases, "lease_table")
+statistics = made(MemoryStatistics, DynamoStatistics, "rendezvous_table")
+
+
+def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> Rendezvous | None:
+    now = START + after
+    return offers.claim(RECORD.client_id, proxy=proxy, now=now, until=now + 5 * SECOND).match
+
+
+def chosen_by(record: Rendezvous) -> tuple[object, ...]:
+    """What `is_claimable` and `is_abandoned` look at, and the order."""
+    return (record.client_id, record.state, record.created_at, record.available_at, record.deadline, record.lent_to)
+
+
+class TestOffers:
+    def test_a_record_comes_back_as_it_was_stored(self, offers: Offers) -> None:
+        lent = replace(RECORD, lent_to=P1.sid)
+
+        assert offers.open(lent, replacing=None)
+        assert offers.find(RECORD.client_id) == lent
+
+    def test_nobody_has_no_record(self, offers: Offers) -> None:
+        assert offers.find(ClientId("nobody")) is None
+
+    def test_a_second_record_of_a_client_is_not_stored(self, offers: Offers) -> None:
+        offers.open(RECORD, replacing=None)
+
+        assert not offers.open(replace(RECORD, message_id="m2"), replacing=None)
+        assert offers.find(RECORD.client_id) == RECORD
+
+    def test_a_final_record_is_replaced_once(self, offers: Offers) -> None:
+        final = replace(RECORD, state=State.REFUSED, reply="no", session_description="")
+        offers.open(final, replacing=None)
+        newer = replace(RECORD, message_id="m2", created_at=START + SECOND)
+
+        assert offers.open(newer, replacing=final)
+        assert not offers.open(replace(newer, message_id="m3"), replacing=final)
+        assert offers.find(RECORD.client_id) == newer
+
+    def test_a_claimed_offer_is_its_proxys_until_the_lease_ends(self, offers: Offers) -> None:
+        offers.open(RECORD, replacing=None)
+
+        matched = claim(offers)
+
+        assert matched is not None
+        assert (matched.state, matched.sid, matched.proxy_type, matched.matches) == (State.MATCHED, "p1", "webext", 1)
+        assert matched.session_description == RECORD.session_description
+        assert offers.matched_by(P1.sid) == RECORD.client_id
+        assert claim(offers, P2, after=5 * SECOND) is None
+        again = claim(offers, P2, after=6 * SECOND)
+        assert again is not None
+        assert again.matches == 2
+
+    def test_an_offer_that_is_lent_is_claimed_by_its_borrower_only(self, offers: Offers) -> None:
+        offers.open(replace(RECORD, lent_to=P1.sid, available_at=START + 2 * SECOND), replacing=None)
+
+        assert claim(offers, P2) is None
+        assert claim(offers, P1) is not None
+
+    def test_an_offer_past_its_deadline_or_unknown_cannot_be_claimed(self, offers: Offers) -> None:
+        assert claim(offers) is None
+        offers.open(RECORD, replacing=None)
+        assert claim(offers, after=30 * SECOND) is None
+
+    def test_a_claim_tells_whether_the_offer_is_stored(self, offers: Offers) -> None:
+        def is_stored(sid: Claimant) -> bool:
+            now = START + SECOND
+            return offers.claim(RECORD.client_id, proxy=sid, now=now, until=now + 5 * SECOND).is_stored
+
+        assert not is_stored(P1)
+        offers.open(RECORD, replacing=None)
+        assert is_stored(P1)  # and has it
+        assert is_stored(P2)  # and does not
+
+    def test_a_proxy_that_was_never_matched_has_no_client(self, offers: Offers) -> None:
+        assert offers.matched_by(P1.sid) is None
+
+    def test_only_the_matched_proxy_answers_and_only_once(self, offers: Offers) -> None:
+        offers.open(RECORD, replacing=None)
+        claim(offers)
+        now = START + 2 * SECOND
+
+        assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now) is None
+        answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now)
+        assert answered is not None
+        assert (answered.state, answered.reply, answered.session_description) == (State.ANSWERED, "r", "")
+        assert (answered.queue_url, answered.receipt_handle) == (RECORD.queue_url, "h1")
+        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now) is None
+
+    def test_an_answer_after_the_deadline_is_not_taken(self, offers: Offers) -> None:
+        offers.open(RECORD, replacing=None)
+        claim(offers)
+
+        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=RECORD.deadline) is None
+
+    def test_an_open_offer_is_closed_once(self, offers: Offers) -> None:
+        offers.open(RECORD, replacing=None)
+
+        closed = offers.close(RECORD.client_id, state=State.EXPIRED, reply="late")
+
+        assert closed is not None
+        assert (closed.state, closed.reply) == (State.EXPIRED, "late")
+        assert offers.close(RECORD.client_id, state=State.EXPIRED, reply="late") is None
+        assert claim(offers) is None
+
+    def test_only_open_offers_whose_moment_has_come_can_be_found(self, offers: Offers) -> None:
+        ready = replace(RECORD, client_id=ClientId("ready"), created_at=START - SECOND, available_at=START - SECOND)
+        lent = replace(RECORD, client_id=ClientId("lent"), available_at=START + SECOND)
+        restricted = replace(RECORD, client_id=ClientId("restricted"), nat=Nat.RESTRICTED)
+        closed = replace(RECORD, client_id=ClientId("closed"))
+        for record in (RECORD, ready, lent, restricted, closed):
+            offers.open(record, replacing=None)
+        offers.close(closed.client_id, state=State.EXPIRED, reply="")
+
+        any_proxy = offers.claimable([Pool.ANY_PROXY], now=START)
+        assert [chosen_by(r) for r in any_proxy] == [chosen_by(ready), chosen_by(RECORD)]
+        unrestricted = offers.claimable([Pool.UNRESTRICTED_PROXY], now=START)
+        assert [chosen_by(r) for r in unrestricted] == [chosen_by(restricted)]
+        assert next(r.client_id for r in offers.claimable(list(Pool), now=START + SECOND)) == "ready"
+
+    def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
+        offers.open(RECORD, replacing=None)
+
+        offers.renew(RECORD.client_id, receipt_handle="h2")
+        answerer = offers.close(RECORD.client_id, state=State.EXPIRED, reply="")
+        offers.renew(RECORD.client_id, receipt_handle="h3")
+
+        assert answerer is not None
+        assert answerer.receipt_handle == "h2"
+        found = offers.find(RECORD.client_id)
+        assert found is not None
+        assert found.receipt_handle == "h2"
+
+
+def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
+    offers = DynamoOffers(boto3.resource("dynamodb").Table("NoSuchTable"))
+
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        offers.close(ClientId("c"), state=State.EXPIRED, reply="")
+
+
+class TestHeldPolls:
+    def test_a_slot_is_held_by_one_until_its_end(self, held_polls: HeldPolls) -> None:
+        other = replace(HELD, sid=P2.sid)
+
+        assert held_polls.take(HELD, now=START)
+        assert held_polls.held(now=START) == [HELD]
+        assert not held_polls.take(other, now=START)
+        assert held_polls.take(HELD, now=START)
+        assert held_polls.held(now=HELD.until) == []
+        assert held_polls.take(other, now=HELD.until)
+
+    def test_one_offer_at_a_time_is_shown_to_a_held_poll(self, held_polls: HeldPolls) -> None:
+        held_polls.take(HELD, now=START)
+
+        assert held_polls.look(HELD) is None
+        assert held_polls.lend(HELD, client_id=ClientId("c1"))
+        assert not held_polls.lend(HELD, client_id=ClientId("c2"))
+        assert held_polls.look(HELD) == "c1"
+        assert [poll.offer for poll in held_polls.held(now=START)] == ["c1"]
+
+    def test_taking_the_slot_again_forgets_what_was_shown(self, held_polls: HeldPolls) -> None:
+        held_polls.take(HELD, now=START)
+        held_polls.lend(HELD, client_id=ClientId("c1"))
+
+        assert held_polls.take(HELD, now=START)
+        assert held_polls.look(HELD) is None
+
+    def test_a_poll_that_leaves_is_told_what_it_was_shown_last(self, held_polls: HeldPolls) -> None:
+        held_polls.take(HELD, now=START)
+        held_polls.lend(HELD, client_id=ClientId("c1"))
+
+        assert held_polls.leave(replace(HELD, sid=P2.sid)) is None
+        assert held_polls.leave(HELD) == "c1"
+        assert held_polls.leave(HELD) is None
+
+    def test_a_poll_that_left_sees_and_is_shown_nothing(self, held_polls: HeldPolls) -> None:
+        held_polls.take(HELD, now=START)
+
+        assert held_polls.leave(HELD) is None
+        assert not held_polls.lend(HELD, client_id=ClientId("c1"))
+        assert held_polls.look(HELD) is None
+        assert held_polls.held(now=START) == []
+
+    def test_nobody_frees_another_ones_slot(self, held_polls: HeldPolls) -> None:
+        held_polls.take(HELD, now=START)
+
+        held_polls.leave(replace(HELD, sid=P2.sid))
+        assert held_polls.look(replace(HELD, sid=P2.sid)) is None
+        assert held_polls.held(now=START) == [HELD]
+
+
+def test_the_last_poll_of_each_nat_type_is_remembered(presence: Presence) -> None:
+    presence.note(Nat.RESTRICTED, now=START)
+    presence.note(Nat.UNKNOWN, now=START)
+    presence.note(Nat.RESTRICTED, now=START + 6 * SECOND)
+
+    assert presence.last_polls() == {Nat.RESTRICTED: START + 6 * SECOND, Nat.UNKNOWN: START}
+
+
+class TestLeases:
+    def test_leases_are_due_at_their_end_and_in_their_order(self, leases: Leases) -> None:
+        later = replace(LEASE, queue_name=QueueName("q2"), due_at=START + SECOND)
+        other = replace(LEASE, queue_name=QueueName("q3"), capability="splitting")
+        for lease in (later, LEASE, other):
+            leases.put(lease)
+
+        assert leases.due("rendezvous", now=START) == [LEASE]
+        assert leases.due("rendezvous", now=START + SECOND) == [LEASE, later]
+
+    def test_a_lease_that_was_extended_does_not_end(self, leases: Leases) -> None:
+        leases.put(LEASE)
+        leases.put(replace(LEASE, due_at=START + SECOND))
+
+        leases.end(LEASE)
+
+        assert leases.is_leased("q1")
+
+    def test_a_lease_ends(self, leases: Leases) -> None:
+        leases.put(LEASE)
+
+        leases.end(LEASE)
+
+        assert not leases.is_leased("q1")
+
+
+class TestStatistics:
+    DAY = date(2026, 11, 21)
+
+    def test_counters_add_up_by_day(self, statistics: Statistics) -> None:
+        statistics.add(self.DAY, {"a|b": 1, "c": 2})
+        statistics.add(self.DAY, {"c": 3})
+
+        assert statistics.counters(self.DAY) == {"a|b": 1, "c": 5}
+        assert statistics.counters(date(2026, 11, 22)) == {}
+
+    def test_a_key_is_new_once_a_day(self, statistics: Statistics) -> None:
+        assert statistics.first_seen(self.DAY, "k")
+        assert not statistics.first_seen(self.DAY, "k")
+        assert statistics.first_seen(date(2026, 11, 22), "k")
+
+    def test_the_secret_is_the_days_own(self, statistics: Statistics) -> None:
+        today, tomorrow = statistics.key(self.DAY), statistics.key(date(2026, 11, 22))
+
+        assert today != tomorrow
+        assert statistics.key(self.DAY) == today

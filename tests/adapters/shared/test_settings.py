@@ -1,0 +1,32 @@
+"""A function's environment."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.dynamodb import every_item
+from signalbox.aws.shared.settings import Settings
+
+
+def test_asking_for_what_the_stack_did_not_give_is_an_error() -> None:
+    with pytest.raises(KeyError, match="STAGE"):
+        Settings({}).text("STAGE")
+
+
+def test_the_clock_is_in_utc_and_waits() -> None:
+    clock = SystemClock()
+    before = datetime.now(UTC)
+
+    clock.sleep(0.01)
+
+    assert clock.now() - before >= timedelta(seconds=0.01)
+
+
+def test_all_pages_of_a_query_are_read() -> None:
+    pages = {None: {"Items": [{"n": 1}], "LastEvaluatedKey": {"k": 1}}, 1: {"Items": [{"n": 2}]}}
+
+    def query(*, ExclusiveStartKey: dict | None = None) -> dict:  # noqa: N803 - boto3's name
+        return pages[ExclusiveStartKey["k"] if ExclusiveStartKey else None]
+
+    assert list(every_item(query, {})) == [{"n": 1}, {"n": 2}]

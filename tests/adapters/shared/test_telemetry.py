@@ -1,0 +1,44 @@
+"""Metrics as CloudWatch reads them from a function's log."""
+
+import json
+
+import pytest
+
+from signalbox.aws.shared.telemetry import PowertoolsTelemetry
+from signalbox.history.event import HistoryEvent
+from tests.fakes.rendezvous import START
+
+
+def event(kind: str, outcome: str, *, latency_ms: int | None = None, capability: str = "rendezvous") -> HistoryEvent:
+    return HistoryEvent(
+        event_id=f"{kind}-{latency_ms}",
+        occurred_at=START,
+        capability=capability,
+        kind=kind,
+        outcome=outcome,
+        latency_ms=latency_ms,
+    )
+
+
+def written(capsys: pytest.CaptureFixture[str]) -> list[dict]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_events_become_counts_and_latencies_of_their_capability(capsys: pytest.CaptureFixture[str]) -> None:
+    PowertoolsTelemetry().count(
+        [event("answer", "delivered", latency_ms=120), event("answer", "delivered", latency_ms=80)]
+    )
+
+    (line,) = written(capsys)
+    assert line["service"] == "rendezvous"
+    assert sum(line["AnswerDelivered"]) == 2
+    assert line["AnswerDeliveredLatency"] == [120, 80]
+    directive = line["_aws"]["CloudWatchMetrics"][0]
+    assert directive["Namespace"] == "Signalbox"
+    assert {"Name": "AnswerDeliveredLatency", "Unit": "Milliseconds"} in directive["Metrics"]
+
+
+def test_each_capability_has_metrics_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    PowertoolsTelemetry().count([event("dead_letter", "dead"), event("queue", "deleted", capability="exchange")])
+
+    assert {line["service"] for line in written(capsys)} == {"rendezvous", "exchange"}

@@ -1,0 +1,153 @@
+"""Registries written from what AWS knows of functions and services."""
+
+import json
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from signalbox.aws.splitting.discovery import AwsDiscovery, NotDiscoverable
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.splitting.consumers.discovery import TargetIsSplit
+from signalbox.splitting.model.target import Target
+from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, function, mapping, queue, role
+
+URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+FUNCTION, SERVICE = Target.parse(f"lambda/{NAME}"), Target.parse("ecs/main/memes")
+
+
+class ClosedRoles:
+    """An IAM client that tells nothing of roles."""
+
+    def __init__(self, code: str) -> None:
+        self.exceptions = boto3.client("iam").exceptions
+        self.error = ClientError({"Error": {"Code": code, "Message": "no"}}, "ListRolePolicies")
+
+    def get_paginator(self, name: str) -> object:
+        raise self.error
+
+
+@pytest.fixture
+def discovery(aws: None) -> AwsDiscovery:
+    return made(boto3.client("iam"))
+
+
+def made(iam: object) -> AwsDiscovery:
+    return AwsDiscovery(boto3.client("lambda"), boto3.client("ecs"), iam, "mirrord-")
+
+
+def receiving(*queues: str) -> dict[str, object]:
+    resources = [ACCOUNT_PREFIX + one for one in queues]
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": ["sqs:ReceiveMessage"], "Resource": resources}],
+    }
+
+
+def sources(documents: object) -> list[object]:
+    return [queue["nameSource"] for one in documents for queue in one["spec"]["queues"].values()]
+
+
+def test_mappings_and_variables_of_a_function_are_written_down(discovery: AwsDiscovery) -> None:
+    queue("memes")
+    function(policy=receiving("memes", "orders"), ORDERS="orders", COLOUR="red")
+    mapping()
+
+    documents = discovery.discover(FUNCTION)
+
+    assert sources(documents) == [{"eventSource": "memes"}, {"envVar": "ORDERS"}]
+    assert documents[0]["spec"]["consumer"] == {"name": NAME, "workloadType": "Lambda"}
+
+
+def test_mappings_of_streams_are_left_out(discovery: AwsDiscovery) -> None:
+    boto3.client("kinesis").create_stream(StreamName="memes", ShardCount=1)
+    function(ORDERS=URL + "orders", policy=receiving("orders"))
+    boto3.client("lambda").create_event_source_mapping(
+        EventSourceArn="arn:aws:kinesis:us-east-1:123456789012:stream/memes",
+        FunctionName=NAME,
+        StartingPosition="LATEST",
+    )
+
+    assert sources(discovery.discover(FUNCTION)) == [{"envVar": "ORDERS"}]
+
+
+@pytest.mark.parametrize("target", [f"lambda/{NAME}", f"lambda/{NAME}:live"])
+def test_mappings_of_an_alias_are_found(discovery: AwsDiscovery, target: str) -> None:
+    queue("memes")
+    function()
+    client = boto3.client("lambda")
+    client.publish_version(FunctionName=NAME)
+    arn = client.create_alias(FunctionName=NAME, Name="live", FunctionVersion="1")["AliasArn"]
+    mapping(to=arn)
+
+    assert sources(discovery.discover(Target.parse(target))) == [{"eventSource": "memes"}]
+
+
+def test_a_function_that_is_split_is_not_written_down(discovery: AwsDiscovery) -> None:
+    queue("mirrord-tmp-1-fallback-memes")
+    function()
+    mapping("mirrord-tmp-1-fallback-memes")
+
+    with pytest.raises(TargetIsSplit):
+        discovery.discover(FUNCTION)
+
+
+def test_roles_that_are_closed_to_us_do_not_stand_in_the_way(discovery: AwsDiscovery) -> None:
+    function(ORDERS=URL + "orders")
+
+    assert sources(made(ClosedRoles("AccessDenied")).discover(FUNCTION)) == [{"envVar": "ORDERS"}]
+
+
+def test_roles_that_cannot_be_read_now_are_asked_for_again(discovery: AwsDiscovery) -> None:
+    function(ORDERS=URL + "orders")
+
+    with pytest.raises(EffectFailed, match="Throttling"):
+        made(ClosedRoles("Throttling")).discover(FUNCTION)
+
+
+def test_attached_policies_count(discovery: AwsDiscovery) -> None:
+    function(ORDERS="orders")
+    iam = boto3.client("iam")
+    policy = iam.create_policy(PolicyName="orders", PolicyDocument=json.dumps(receiving("orders")))
+    iam.attach_role_policy(RoleName="meme-role", PolicyArn=policy["Policy"]["Arn"])
+
+    assert sources(discovery.discover(FUNCTION)) == [{"envVar": "ORDERS"}]
+
+
+def test_a_function_that_is_not_there_is_refused(discovery: AwsDiscovery) -> None:
+    with pytest.raises(EffectRefused, match=r"ResourceNotFoundException.*meme-app"):
+        discovery.discover(FUNCTION)
+
+
+def test_a_parameter_cannot_be_discovered(discovery: AwsDiscovery) -> None:
+    with pytest.raises(NotDiscoverable, match="does not consume queues itself"):
+        discovery.discover(Target.parse("ssm/memes/queue"))
+
+
+@pytest.mark.parametrize("has_role", [True, False])
+def test_variables_of_a_services_containers_are_written_down(discovery: AwsDiscovery, *, has_role: bool) -> None:
+    ecs = boto3.client("ecs")
+    ecs.create_cluster(clusterName="main")
+    environment = [{"name": "QUEUE", "value": URL + "memes"}]
+    containers = [
+        {"name": "app", "image": "app", "memory": 64, "environment": environment},
+        {"name": "proxy", "image": "proxy", "memory": 64},
+    ]
+    ecs.register_task_definition(
+        family="memes",
+        containerDefinitions=containers,
+        **({"taskRoleArn": role(policy=receiving("memes"))} if has_role else {}),
+    )
+    ecs.create_service(cluster="main", serviceName="memes", taskDefinition="memes", desiredCount=0)
+
+    documents = discovery.discover(SERVICE)
+
+    assert sources(documents) == [{"envVar": "QUEUE"}]
+    assert documents[0]["spec"]["consumer"] == {"name": "main/memes", "workloadType": "EcsService", "container": "app"}
+
+
+def test_a_service_that_is_not_there_is_refused(discovery: AwsDiscovery) -> None:
+    boto3.client("ecs").create_cluster(clusterName="main")
+
+    with pytest.raises(NotDiscoverable, match="there is no ecs/main/memes"):
+        discovery.discover(SERVICE)

@@ -1,0 +1,498 @@
+"""ECS services switched to temporary queues and back, on moto: it runs no tasks, so deployments are told by hand."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import boto3
+import pytest
+from moto.ecs.models import ecs_backends
+
+from signalbox.aws.splitting.targets.ecs import EcsTargets, UnsuitableService
+from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Split, SplitQueue, Stage
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import TargetState
+from tests.fakes.aws import REGION
+from tests.fakes.rendezvous import START
+from tests.unit.splitting.forwarding.languages import PlainLanguages
+
+ACCOUNT = "123456789012"
+TARGET = Target.parse("ecs/main/worker")
+ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
+URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+VARIABLE = NameSource(Place.VARIABLE, "QUEUE")
+PLAIN = {"QUEUE": URL + ORDERS, "LEVEL": "info"}
+
+
+def registry(*sources: NameSource) -> Registry:
+    return Registry(TARGET, (RegisteredQueue(QueueId("orders"), sources or (VARIABLE,), {"team": "a"}),))
+
+
+def split(stage: Stage = Stage.STARTING) -> Split:
+    queue = SplitQueue(QueueId("orders"), ORDERS, DEPLOYED, timedelta(seconds=45))
+    return Split(TARGET, (queue,), (), stage, START, timedelta(seconds=120))
+
+
+class Service:
+    """A service of one or more containers; `rolled_out` is what ECS would do after it was given a revision."""
+
+    def __init__(self, ecs) -> None:
+        self.ecs = ecs
+
+    def deploy(self, *containers: dict[str, object], **settings: object) -> str:
+        self.ecs.create_cluster(clusterName="main")
+        arn = self.register(*containers)
+        self.ecs.create_service(
+            cluster="main", serviceName="worker", taskDefinition=arn, **{"desiredCount": 1, **settings}
+        )
+        self.tell([(arn, 1, "COMPLETED")])
+        return arn
+
+    def register(self, *containers: dict[str, object]) -> str:
+        answer = self.ecs.register_task_definition(
+            family="worker",
+            containerDefinitions=list(containers) or [container("app", PLAIN)],
+            taskRoleArn=f"arn:aws:iam::{ACCOUNT}:role/worker",
+            networkMode="awsvpc",
+            requiresCompatibilities=["FARGATE"],
+            cpu="256",
+            memory="512",
+            volumes=[{"name": "scratch", "host": {}}],
+            tags=[{"key": "team", "value": "a"}],
+        )
+        return answer["taskDefinition"]["taskDefinitionArn"]
+
+    def redeploy(self, arn: str) -> None:
+        self.ecs.update_service(cluster="main", service="worker", taskDefinition=arn)
+
+    def tell(self, deployments: list[tuple[str, int, str]]) -> None:
+        """Let the service say of its deployments, newest first, which revision, how many tasks, and how it goes."""
+        stored = ecs_backends[ACCOUNT][REGION].services["main:worker"]
+        first = stored.deployments[0]
+        stored.deployments = [
+            {**first, "taskDefinition": arn, "runningCount": count, "pendingCount": 0, "rolloutState": state}
+            | {"status": "ACTIVE" if number else "PRIMARY"}
+            for number, (arn, count, state) in enumerate(deployments)
+        ]
+
+    def roll_out(self) -> None:
+        self.tell([(self.revision, 1, "COMPLETED")])
+
+    @property
+    def revision(self) -> str:
+        return self.ecs.describe_services(cluster="main", services=["worker"])["services"][0]["taskDefinition"]
+
+    def described(self, arn: str) -> dict[str, object]:
+        answer = self.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"])
+        ours = ("taskDefinitionArn", "revision", "registeredAt")
+        return {name: value for name, value in answer["taskDefinition"].items() if name not in ours} | {
+            "tags": {tag["key"]: tag["value"] for tag in answer.get("tags", [])}
+        }
+
+    def variables(self, arn: str, number: int = 0) -> dict[str, str]:
+        found = self.described(arn)["containerDefinitions"][number]["environment"]
+        return {entry["name"]: entry["value"] for entry in found}
+
+
+def container(name: str, variables: dict[str, str] | None = None, **settings: object) -> dict[str, object]:
+    environment = [{"name": key, "value": value} for key, value in (variables or {}).items()]
+    return {"name": name, "image": "worker:1", "essential": True, "environment": environment, **settings}
+
+
+@pytest.fixture
+def ecs(aws: None):
+    return boto3.client("ecs")
+
+
+@pytest.fixture
+def service(ecs) -> Service:
+    return Service(ecs)
+
+
+@pytest.fixture
+def targets(ecs, sqs) -> EcsTargets:
+    sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
+    return EcsTargets(ecs, Originals(sqs), Resolver(PlainLanguages()))
+
+
+def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service: Service) -> None:
+    service.deploy()
+
+    (found,) = targets.find(registry())
+
+    assert (found.queue_id, found.original, found.visibility, found.tags) == (
+        "orders",
+        ORDERS,
+        timedelta(seconds=45),
+        (("team", "a"),),
+    )
+
+
+def test_variables_are_found_by_a_pattern_for_their_names(targets: EcsTargets, service: Service) -> None:
+    service.deploy()
+
+    (found,) = targets.find(registry(NameSource(Place.VARIABLES_LIKE, "^QUE")))
+
+    assert found.original == ORDERS
+
+
+def test_only_the_variables_of_the_containers_in_the_registry_count(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("proxy", {"QUEUE": "other"}), container("app", PLAIN))
+
+    (found,) = targets.find(registry(replace(VARIABLE, containers=("app",))))
+
+    assert found.original == ORDERS
+
+
+def test_containers_with_different_values_of_a_variable_are_refused(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("proxy", {"QUEUE": "other"}), container("app", PLAIN))
+
+    with pytest.raises(AmbiguousVariable, match="'QUEUE' of container 'app'"):
+        targets.find(registry())
+
+
+@pytest.mark.parametrize(
+    ("containers", "source", "says"),
+    [
+        ([container("app")], VARIABLE, "no variable 'QUEUE'"),
+        ([container("app", PLAIN)], replace(VARIABLE, containers=("web",)), "has no container web; it has app"),
+        (
+            [container("app", secrets=[{"name": "QUEUE", "valueFrom": "arn:x"}])],
+            replace(VARIABLE, fallback="orders"),
+            "'QUEUE' of container 'app' comes from a secret",
+        ),
+        (
+            [container("app", environmentFiles=[{"type": "s3", "value": "arn:aws:s3:::b/e.env"}])],
+            VARIABLE,
+            "takes some from files in S3",
+        ),
+        ([container("app", {"QUEUE": "gone"})], VARIABLE, "SQS has no queue 'gone'"),
+    ],
+    ids=["no variable", "no container", "a secret", "a file", "no queue"],
+)
+def test_what_names_no_queue_is_refused_with_the_place(
+    targets: EcsTargets, service: Service, containers, source: NameSource, says: str
+) -> None:
+    service.deploy(*containers)
+
+    with pytest.raises(UnresolvedQueue, match=says):
+        targets.find(registry(source))
+
+
+def test_what_cannot_be_a_queues_name_is_not_quoted(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("app", {"QUEUE": "pass:word"}))
+
+    with pytest.raises(UnresolvedQueue) as refusal:
+        targets.find(registry())
+
+    assert "no queue's name" in str(refusal.value)
+    assert "pass:word" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("controller", ["CODE_DEPLOY", "EXTERNAL"])
+def test_a_service_that_others_deploy_is_refused(targets: EcsTargets, service: Service, controller: str) -> None:
+    service.deploy()
+    ecs_backends[ACCOUNT][REGION].services["main:worker"].deployment_controller = {"type": controller}
+
+    with pytest.raises(UnsuitableService, match=f"its deployment controller is {controller}"):
+        targets.find(registry())
+    with pytest.raises(EffectRefused, match=controller):
+        targets.switch(split(), registry())
+
+
+def test_a_service_that_is_not_there_is_refused(targets: EcsTargets, service: Service, ecs) -> None:
+    with pytest.raises(UnsuitableService, match="no such ECS service"):
+        targets.find(registry())
+    ecs.create_cluster(clusterName="main")
+    with pytest.raises(UnsuitableService, match="ecs/main/worker"):
+        targets.find(registry())
+
+
+def test_a_service_or_cluster_that_is_not_there_is_gone(targets: EcsTargets, service: Service, ecs) -> None:
+    assert targets.observe(split(), registry()) is TargetState.GONE
+    service.deploy()
+    ecs.delete_service(cluster="main", service="worker", force=True)
+    assert targets.observe(split(), registry()) is TargetState.GONE
+
+
+def test_a_switch_registers_a_revision_that_differs_only_in_the_queue(targets: EcsTargets, service: Service) -> None:
+    before = service.deploy(container("proxy"), container("app", PLAIN, command=["run"]))
+
+    targets.switch(split(), registry(replace(VARIABLE, containers=("app",))))
+
+    expected = service.described(before)
+    expected["containerDefinitions"][1]["environment"][0]["value"] = URL + DEPLOYED
+    expected["tags"] |= {"signalbox:replaces": before, "signalbox:target": "ecs/main/worker"}
+    assert service.revision != before
+    assert service.described(service.revision) == expected
+
+
+def test_a_variable_that_is_missing_is_added_with_the_fallback(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("app", {"LEVEL": "info"}))
+    source = replace(VARIABLE, fallback=ORDERS)
+
+    targets.switch(split(), registry(source))
+
+    assert service.variables(service.revision) == {"LEVEL": "info", "QUEUE": DEPLOYED}
+    assert targets.environment(registry(source), {ORDERS: SESSION}) == {"QUEUE": SESSION}
+
+
+def test_two_sources_in_one_variable_are_both_replaced(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("app", {"QUEUES": '{"queue": "orders", "queues": ["bills"]}'}))
+    first, second = (NameSource(Place.VARIABLE, "QUEUES", selector=text) for text in (".queue", ".queues[]"))
+    both = Registry(TARGET, tuple(RegisteredQueue(QueueId(name), (s,)) for name, s in (("a", first), ("b", second))))
+
+    variables = targets.environment(both, {ORDERS: QueueName("one"), QueueName("bills"): QueueName("two")})
+
+    assert variables == {"QUEUES": '{"queue": "one", "queues": ["two"]}'}
+
+
+def test_a_switch_counts_when_the_deployment_is_complete_and_no_older_task_runs(
+    targets: EcsTargets, service: Service
+) -> None:
+    before = service.deploy()
+    states = [targets.observe(split(), registry())]
+
+    targets.switch(split(), registry())
+    for deployments in (
+        [(service.revision, 0, "IN_PROGRESS"), (before, 1, "COMPLETED")],
+        [(service.revision, 1, "IN_PROGRESS"), (before, 0, "COMPLETED")],
+        [(service.revision, 1, "COMPLETED"), (before, 1, "COMPLETED")],
+        [(service.revision, 1, "COMPLETED")],
+    ):
+        service.tell(deployments)
+        states.append(targets.observe(split(), registry()))
+
+    assert states == [
+        TargetState.ORIGINAL,
+        TargetState.CHANGING,
+        TargetState.CHANGING,
+        TargetState.CHANGING,
+        TargetState.TEMPORARY,
+    ]
+
+
+def test_a_service_scaled_to_zero_is_ready_at_once(targets: EcsTargets, service: Service) -> None:
+    """mirrord 3.187: a target without instances made every start of a session time out."""
+    before = service.deploy(desiredCount=0)
+    service.tell([(before, 0, "COMPLETED")])
+
+    targets.switch(split(), registry())
+    service.tell([(service.revision, 0, "IN_PROGRESS")])
+
+    assert targets.observe(split(), registry()) is TargetState.TEMPORARY
+
+
+def test_a_deployment_that_never_completes_can_be_taken_back(targets: EcsTargets, service: Service) -> None:
+    before = service.deploy()
+    targets.switch(split(), registry())
+    service.tell([(service.revision, 0, "FAILED"), (before, 1, "COMPLETED")])
+    assert targets.observe(split(), registry()) is TargetState.CHANGING
+    assert targets.observe(split(Stage.RESTORING), registry()) is TargetState.TEMPORARY
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.revision == before
+
+
+def test_a_deployment_that_ecs_rolled_back_is_to_be_switched_again(targets: EcsTargets, service: Service) -> None:
+    before = service.deploy()
+    targets.switch(split(), registry())
+    ours = service.revision
+    service.redeploy(before)  # what the deployment circuit breaker does
+    assert targets.observe(split(), registry()) is TargetState.ORIGINAL
+
+    targets.switch(split(), registry())
+
+    assert service.revision == ours
+
+
+def test_the_way_back_gives_the_revision_of_before_and_takes_ours_away(targets: EcsTargets, service: Service) -> None:
+    before = service.deploy()
+    targets.switch(split(), registry())
+    ours = service.revision
+    service.roll_out()
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.revision == before
+    assert service.described(ours)["status"] == "INACTIVE"
+
+
+def test_the_way_back_counts_when_no_task_reads_a_temporary_queue(targets: EcsTargets, service: Service) -> None:
+    before = service.deploy()
+    targets.switch(split(), registry())
+    ours = service.revision
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    service.tell([(before, 1, "IN_PROGRESS"), (ours, 1, "COMPLETED")])
+    early = targets.observe(split(Stage.RESTORING), registry())
+    service.tell([(before, 1, "IN_PROGRESS"), (ours, 0, "COMPLETED")])
+    late = targets.observe(split(Stage.RESTORING), registry())
+
+    assert (early, late) == (TargetState.CHANGING, TargetState.ORIGINAL)
+
+
+def test_a_revision_that_an_earlier_split_left_behind_is_taken_away(targets: EcsTargets, service: Service) -> None:
+    before = service.deploy()
+    targets.switch(split(), registry())
+    left = service.revision
+    service.redeploy(before)
+    other = replace(split(), queues=(replace(split().queues[0], deployed=QueueName("mirrord-tmp-z")),))
+
+    targets.switch(other, registry())
+
+    assert service.described(left)["status"] == "INACTIVE"
+    assert service.variables(service.revision)["QUEUE"] == URL + "mirrord-tmp-z"
+
+
+def test_a_service_deployed_anew_is_switched_again_and_gets_its_new_revision_back(
+    targets: EcsTargets, service: Service
+) -> None:
+    service.deploy()
+    targets.switch(split(), registry())
+    service.roll_out()
+    anew = service.register(container("app", PLAIN | {"LEVEL": "debug"}))
+    service.redeploy(anew)
+    assert targets.observe(split(Stage.SPLIT), registry()) is TargetState.ORIGINAL
+
+    targets.switch(split(Stage.SPLIT), registry())
+    assert service.variables(service.revision) == {"QUEUE": URL + DEPLOYED, "LEVEL": "debug"}
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.revision == anew
+
+
+def test_a_revision_made_from_ours_is_switched_back_by_its_names(targets: EcsTargets, service: Service) -> None:
+    """What a script does that takes the newest revision of a family and puts another image into it."""
+    service.deploy()
+    targets.switch(split(), registry())
+    service.redeploy(service.register(container("app", {"QUEUE": URL + DEPLOYED})))
+    assert targets.observe(split(Stage.RESTORING), registry()) is TargetState.TEMPORARY
+    with pytest.raises(UnresolvedQueue, match=f"deployed anew and reads {DEPLOYED}"):
+        targets.environment(registry(), {ORDERS: SESSION})
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.variables(service.revision) == {"QUEUE": URL + ORDERS}
+
+
+def test_a_revision_of_before_that_is_inactive_is_made_again(targets: EcsTargets, service: Service, ecs) -> None:
+    before = service.deploy()
+    targets.switch(split(), registry())
+    ecs.deregister_task_definition(taskDefinition=before)
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.revision != before
+    assert service.variables(service.revision) == PLAIN
+    assert service.described(service.revision)["tags"] == {"team": "a"}
+
+
+def test_a_revision_without_tags_is_made_again_without_any(targets: EcsTargets, service: Service, ecs) -> None:
+    before = service.deploy()
+    ecs.untag_resource(resourceArn=before, tagKeys=["team"])
+    targets.switch(split(), registry())
+    ecs.deregister_task_definition(taskDefinition=before)
+
+    targets.switch_back(split(Stage.RESTORING), registry())
+
+    assert service.variables(service.revision) == PLAIN
+    assert service.described(service.revision)["tags"] == {}
+
+
+def test_a_service_that_does_not_read_the_queue_any_more_is_not_switched(targets: EcsTargets, service: Service) -> None:
+    service.deploy()
+    service.redeploy(service.register(container("app", {"QUEUE": "bills"})))
+
+    with pytest.raises(EffectRefused, match="does not read the queues any more"):
+        targets.switch(split(), registry())
+
+
+def test_a_service_without_the_variable_reads_no_temporary_queue(targets: EcsTargets, service: Service) -> None:
+    service.deploy()
+    service.redeploy(service.register(container("app")))
+
+    assert targets.observe(split(Stage.SPLIT), registry()) is TargetState.ORIGINAL
+    with pytest.raises(EffectRefused, match="no variable 'QUEUE'"):
+        targets.switch(split(Stage.SPLIT), registry())
+
+
+def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
+    targets: EcsTargets, service: Service
+) -> None:
+    service.deploy()
+    targets.switch(split(), registry())
+
+    assert targets.environment(registry(), {ORDERS: SESSION}) == {"QUEUE": URL + SESSION}
+
+
+class WithoutActiveRevision:
+    """An ECS client to whom a family's name says nothing, as when all of its revisions are inactive."""
+
+    def __init__(self, ecs) -> None:
+        self.ecs = ecs
+
+    def __getattr__(self, name: str):
+        return getattr(self.ecs, name)
+
+    def describe_task_definition(self, *, taskDefinition: str, include: list[str]) -> object:  # noqa: N803
+        if not taskDefinition.startswith("arn:"):
+            raise self.ecs.exceptions.ClientException({"Error": {"Code": "ClientException"}}, "DescribeTaskDefinition")
+        return self.ecs.describe_task_definition(taskDefinition=taskDefinition, include=include)
+
+
+def test_a_service_whose_revisions_are_all_inactive_is_switched(targets: EcsTargets, service: Service) -> None:
+    service.deploy()
+
+    replace(targets, ecs=WithoutActiveRevision(targets.ecs)).switch(split(), registry())
+
+    assert service.variables(service.revision)["QUEUE"] == URL + DEPLOYED
+
+
+class Refusing:
+    """An ECS client that one call is refused by."""
+
+    def __init__(self, ecs, operation: str, code: str, status: int) -> None:
+        self.ecs, self.operation = ecs, operation
+        self.answer = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+    def __getattr__(self, name: str):
+        if name != self.operation:
+            return getattr(self.ecs, name)
+
+        def refuse(**_arguments: object) -> object:
+            raise self.ecs.exceptions.ClientError(self.answer, "UpdateService")
+
+        return refuse
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error"),
+    [
+        ("AccessDeniedException", 400, EffectRefused),
+        ("ThrottlingException", 400, EffectFailed),
+        ("ServerException", 500, EffectFailed),
+    ],
+)
+def test_a_refusal_has_awss_code_and_the_services_name(
+    targets: EcsTargets, service: Service, code: str, status: int, error: type[Exception]
+) -> None:
+    service.deploy()
+    refused = replace(targets, ecs=Refusing(targets.ecs, "update_service", code, status))
+
+    with pytest.raises(error, match=rf"{code}.*ecs/main/worker|ecs/main/worker.*{code}"):
+        refused.switch(split(), registry())
+
+
+def test_a_look_that_is_refused_says_nothing_of_the_service(targets: EcsTargets) -> None:
+    refused = replace(targets, ecs=Refusing(targets.ecs, "describe_services", "AccessDeniedException", 400))
+
+    with pytest.raises(EffectFailed, match="AccessDeniedException"):
+        refused.observe(split(), registry())

@@ -1,0 +1,217 @@
+"""Event source mappings to the function `split`: made once, stopped, taken away, and the states that AWS has."""
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from signalbox.aws.splitting.forwarders import LambdaForwarders
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.queues import QueueName
+from signalbox.splitting.model.world import Forwarder, ForwardingState
+from tests.fakes.rendezvous import START
+
+ARNS = "arn:aws:sqs:us-east-1:123456789012:"
+ORIGINAL = QueueName("memes")
+
+
+@pytest.fixture
+def forwarders(sqs) -> LambdaForwarders:
+    sqs.create_queue(QueueName=ORIGINAL)
+    functions = boto3.client("lambda")
+    return LambdaForwarders(functions, _function(functions, "split"), ARNS, stage="signalbox", concurrency=20)
+
+
+def _function(functions, name: str) -> str:
+    iam = boto3.client("iam")
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("a.py", "")
+    return functions.create_function(
+        FunctionName=name, Role=role["Arn"], Code={"ZipFile": code.getvalue()}, Runtime="python3.13", Handler="a.a"
+    )["FunctionArn"]
+
+
+def mappings(forwarders: LambdaForwarders) -> list[dict[str, object]]:
+    return forwarders.lambda_.list_event_source_mappings()["EventSourceMappings"]
+
+
+def state(forwarders: LambdaForwarders) -> ForwardingState:
+    return forwarders.observe([ORIGINAL])[ORIGINAL].state
+
+
+class Listing:
+    """A Lambda client that lists what it is told; it counts the changes, and fails them if told to."""
+
+    def __init__(self, *listed: dict[str, object], error: Exception | None = None) -> None:
+        self.listed, self.error = listed, error
+        self.changes: list[tuple[str, dict[str, object]]] = []
+        self.exceptions = boto3.client("lambda").exceptions
+
+    def get_paginator(self, _: str) -> "Listing":
+        return self
+
+    def paginate(self, **_: object) -> list[dict[str, object]]:
+        return [{"EventSourceMappings": list(self.listed)}]
+
+    def __getattr__(self, name: str) -> object:
+        return lambda **arguments: self._change(name, arguments)
+
+    def _change(self, name: str, arguments: dict[str, object]) -> None:
+        self.changes.append((name, arguments))
+        if self.error:
+            raise self.error
+
+
+def mapping(name: str, *, uuid: str = "u1", at: datetime = START) -> dict[str, object]:
+    return {"UUID": uuid, "State": name, "LastModified": at}
+
+
+def error(code: str, *, status: int = 400) -> ClientError:
+    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(told, "TheCall")
+
+
+def test_a_queue_that_nothing_forwards_is_seen_as_such(forwarders: LambdaForwarders) -> None:
+    assert forwarders.observe([ORIGINAL]) == {ORIGINAL: Forwarder()}
+
+
+def test_forwarding_is_a_mapping_that_may_fail_in_part(forwarders: LambdaForwarders) -> None:
+    forwarders.start(ORIGINAL)
+
+    (made,) = mappings(forwarders)
+    assert made["EventSourceArn"] == ARNS + ORIGINAL
+    assert made["FunctionArn"] == forwarders.function_arn
+    assert made["BatchSize"] == 10
+    assert made["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert made["ScalingConfig"] == {"MaximumConcurrency": 20}
+    assert state(forwarders) is ForwardingState.ON
+
+
+def test_a_mapping_says_whose_it_is(aws: None) -> None:
+    listing = Listing()
+
+    LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).start(ORIGINAL)
+
+    ((name, arguments),) = listing.changes
+    assert name == "create_event_source_mapping"
+    assert arguments["Tags"] == {"signalbox:stage": "signalbox", "signalbox:capability": "splitting"}
+
+
+def test_forwarding_is_started_once_stopped_and_started_again(forwarders: LambdaForwarders) -> None:
+    for _ in range(2):
+        forwarders.start(ORIGINAL)
+    (made,) = mappings(forwarders)
+
+    for _ in range(2):
+        forwarders.stop(ORIGINAL)
+    assert state(forwarders) is ForwardingState.OFF
+
+    forwarders.start(ORIGINAL)
+    assert state(forwarders) is ForwardingState.ON
+    assert [one["UUID"] for one in mappings(forwarders)] == [made["UUID"]]
+
+
+def test_forwarding_is_taken_away(forwarders: LambdaForwarders) -> None:
+    forwarders.start(ORIGINAL)
+    forwarders.stop(ORIGINAL)
+
+    for _ in range(2):
+        forwarders.remove(ORIGINAL)
+
+    assert state(forwarders) in (ForwardingState.ABSENT, ForwardingState.STOPPING)
+
+
+def test_the_mapping_of_the_deployed_consumer_is_left_alone(forwarders: LambdaForwarders) -> None:
+    consumer = _function(forwarders.lambda_, "meme-app")
+    forwarders.lambda_.create_event_source_mapping(EventSourceArn=ARNS + ORIGINAL, FunctionName=consumer)
+
+    assert state(forwarders) is ForwardingState.ABSENT
+    forwarders.stop(ORIGINAL)
+    forwarders.remove(ORIGINAL)
+
+    assert [(one["FunctionArn"], one["State"]) for one in mappings(forwarders)] == [(consumer, "Enabled")]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(["Creating"], ForwardingState.STARTING, id="creating"),
+        pytest.param(["Enabling"], ForwardingState.STARTING, id="enabling"),
+        pytest.param(["Updating"], ForwardingState.STARTING, id="updating"),
+        pytest.param(["Enabled"], ForwardingState.ON, id="enabled"),
+        pytest.param(["Disabling"], ForwardingState.STOPPING, id="disabling"),
+        pytest.param(["Disabled"], ForwardingState.OFF, id="disabled"),
+        pytest.param(["Deleting"], ForwardingState.STOPPING, id="deleting"),
+        pytest.param(["Disabled", "Enabled"], ForwardingState.ON, id="two-and-one-is-on"),
+    ],
+)
+def test_each_state_of_a_mapping_has_its_meaning(aws: None, names: list[str], expected: ForwardingState) -> None:
+    forwarders = LambdaForwarders(Listing(*map(mapping, names)), "split", ARNS, stage="signalbox", concurrency=20)
+
+    assert state(forwarders) is expected
+
+
+def test_a_state_is_never_taken_for_older_than_it_is(aws: None) -> None:
+    """The emulator cuts off the fraction of the second."""
+    late = START + timedelta(seconds=5)
+    listing = Listing(mapping("Disabled"), mapping("Disabled", uuid="u2", at=late))
+
+    found = LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).observe([ORIGINAL])[ORIGINAL]
+
+    assert found.since == late + timedelta(seconds=1)
+    assert found.since.tzinfo is UTC
+
+
+def test_two_mappings_that_should_be_one_are_stopped_and_removed_both(aws: None) -> None:
+    """The emulator takes a second one; AWS does not."""
+    listing = Listing(mapping("Enabled"), mapping("Enabled", uuid="u2"), mapping("Deleting", uuid="u3"))
+    forwarders = LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20)
+
+    forwarders.stop(ORIGINAL)
+    forwarders.remove(ORIGINAL)
+
+    assert [(name, arguments["UUID"]) for name, arguments in listing.changes] == [
+        ("update_event_source_mapping", "u1"),
+        ("update_event_source_mapping", "u2"),
+        ("delete_event_source_mapping", "u1"),
+        ("delete_event_source_mapping", "u2"),
+    ]
+
+
+def test_a_mapping_that_is_gone_when_it_is_to_be_removed_is_fine(forwarders: LambdaForwarders) -> None:
+    gone = forwarders.lambda_.exceptions.ResourceNotFoundException({"Error": {"Code": "x"}}, "TheCall")
+    listing = Listing(mapping("Disabled"), error=gone)
+
+    LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).remove(ORIGINAL)
+
+    assert len(listing.changes) == 1
+
+
+def test_a_queue_that_is_gone_is_a_refusal(forwarders: LambdaForwarders) -> None:
+    with pytest.raises(EffectRefused, match=r"ResourceNotFoundException at CreateEventSourceMapping.*'gone'"):
+        forwarders.start(QueueName("gone"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(error("InvalidParameterValueException"), EffectRefused, id="role-may-not-receive"),
+        pytest.param(error("ResourceInUseException"), EffectFailed, id="changing-already"),
+        pytest.param(error("ResourceConflictException", status=409), EffectFailed, id="made-by-somebody-else-just-now"),
+        pytest.param(error("ServiceException", status=500), EffectFailed, id="broken"),
+    ],
+)
+def test_what_may_work_later_is_told_from_what_never_will(
+    forwarders: LambdaForwarders, answer: Exception, expected: type[Exception]
+) -> None:
+    failing = replace(forwarders, lambda_=Listing(error=answer))
+
+    with pytest.raises(expected, match="of event source mapping of queue 'memes'"):
+        failing.start(ORIGINAL)

@@ -1,0 +1,422 @@
+"""Temporary queues on SQS: made like their originals, counted, emptied in order, and what AWS refuses."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from signalbox.aws.splitting.queues import SqsSplitQueues, own_tags
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.messages import Message
+from signalbox.queues import QueueName
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Session, SplitQueue
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import Sample
+from tests.fakes.rendezvous import START
+
+URLS = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+ARNS = "arn:aws:sqs:us-east-1:123456789012:"
+ORIGINAL, TEMPORARY = QueueName("memes"), QueueName("mirrord-tmp-x-memes")
+FIFO, TEMPORARY_FIFO = QueueName("memes.fifo"), QueueName("mirrord-tmp-x-memes.fifo")
+TARGET = Target.parse("lambda/meme-app")
+SPLIT_QUEUE = SplitQueue(QueueId("memes"), ORIGINAL, TEMPORARY, timedelta(seconds=30), tags=(("team", "cats"),))
+SPLIT_FIFO = replace(SPLIT_QUEUE, original=FIFO, deployed=TEMPORARY_FIFO)
+SESSION = Session(
+    session_id=SessionId("me-1"),
+    owner="me@laptop",
+    config="{}",
+    started_at=START,
+    heartbeat_at=START,
+    phase=Phase.STARTING,
+    since=START,
+    queues={ORIGINAL: TEMPORARY},
+)
+
+
+class Answering:
+    """An SQS client of which one call fails with an error, or answers something else."""
+
+    def __init__(self, sqs, call: str, answer: object) -> None:
+        self.sqs, self.call, self.answer = sqs, call, answer
+        self.calls: list[dict[str, object]] = []
+
+    def __getattr__(self, name: str) -> object:
+        return self.respond if name == self.call else getattr(self.sqs, name)
+
+    def respond(self, **arguments: object) -> object:
+        self.calls.append(arguments)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def error(code: str, *, status: int = 400) -> ClientError:
+    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(told, "TheCall")
+
+
+@pytest.fixture
+def queues(sqs) -> SqsSplitQueues:
+    return SqsSplitQueues(sqs, URLS, stage="signalbox")
+
+
+def failing(queues: SqsSplitQueues, call: str, answer: object) -> SqsSplitQueues:
+    return replace(queues, sqs=Answering(queues.sqs, call, answer))
+
+
+def attributes_of(sqs, name: str) -> dict[str, str]:
+    return sqs.get_queue_attributes(QueueUrl=URLS + name, AttributeNames=["All"])["Attributes"]
+
+
+def message(body: str, **system: str) -> Message:
+    return Message.parse({"MessageId": f"id-{body}", "Body": body, "Attributes": system})
+
+
+def test_a_temporary_queue_has_the_settings_of_its_original(queues: SqsSplitQueues, sqs) -> None:
+    settings = {"VisibilityTimeout": "77", "MessageRetentionPeriod": "120", "DelaySeconds": "3"}
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage"}],
+    }
+    policy["Statement"][0]["Resource"] = ARNS + ORIGINAL
+    sqs.create_queue(QueueName=ORIGINAL, Attributes={**settings, "Policy": json.dumps(policy)})
+
+    notes = queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+    made = attributes_of(sqs, TEMPORARY)
+    assert {name: made[name] for name in settings} == settings
+    assert json.loads(made["Policy"])["Statement"][0]["Resource"] == ARNS + TEMPORARY
+    assert notes == ()
+
+
+def test_a_fifo_queues_temporary_queue_is_a_fifo_queue(queues: SqsSplitQueues, sqs) -> None:
+    settings = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    sqs.create_queue(QueueName=FIFO, Attributes=settings)
+
+    queues.create(TEMPORARY_FIFO, SPLIT_FIFO, target=TARGET, session=None)
+
+    made = attributes_of(sqs, TEMPORARY_FIFO)
+    assert {name: made[name] for name in settings} == settings
+
+
+def test_the_tags_say_whose_a_queue_is(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=ORIGINAL, tags={"team": "dogs", "cost": "1"})
+
+    queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
+
+    assert sqs.list_queue_tags(QueueUrl=URLS + TEMPORARY)["Tags"] == {
+        "team": "cats",
+        "cost": "1",
+        "signalbox:stage": "signalbox",
+        "signalbox:capability": "splitting",
+        "signalbox:target": "lambda/meme-app",
+        "signalbox:session": "me-1",
+        "signalbox:owner": "me@laptop",
+    }
+
+
+def test_a_tag_has_only_characters_that_sqs_takes() -> None:
+    odd = replace(SESSION, owner="mé (äh)\n" + "x" * 300)
+
+    tags = own_tags(stage="signalbox", target=TARGET, session=odd)
+
+    assert tags["signalbox:owner"].startswith("mé _äh__xxx")
+    assert len(tags["signalbox:owner"]) == 256
+
+
+def test_the_deployed_consumers_queue_has_no_session(queues: SqsSplitQueues, sqs) -> None:
+    tags = own_tags(stage="signalbox", target=TARGET, session=None)
+
+    assert set(tags) == {"signalbox:stage", "signalbox:capability", "signalbox:target"}
+
+
+@pytest.fixture
+def original_with_redrive(sqs) -> None:
+    sqs.create_queue(QueueName="dead")
+    redrive = json.dumps({"deadLetterTargetArn": ARNS + "dead", "maxReceiveCount": 3})
+    sqs.create_queue(QueueName=ORIGINAL, Attributes={"RedrivePolicy": redrive})
+
+
+def test_dead_letters_go_where_those_of_the_original_go(queues: SqsSplitQueues, original_with_redrive: None) -> None:
+    notes = queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+    redrive = json.loads(attributes_of(queues.sqs, TEMPORARY)["RedrivePolicy"])
+    assert redrive["deadLetterTargetArn"] == ARNS + "dead"
+    assert notes == ()
+
+
+class DeadLettersAnswer(Answering):
+    """An SQS client that describes all queues but the dead-letter queue."""
+
+    def respond(self, **arguments: object) -> object:
+        if str(arguments["QueueUrl"]).endswith("/dead"):
+            return super().respond(**arguments)
+        return self.sqs.get_queue_attributes(**arguments)
+
+
+def test_a_dead_letter_queue_that_takes_only_from_others_is_left_out_and_noted(
+    queues: SqsSplitQueues, original_with_redrive: None
+) -> None:
+    allowed = json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [ARNS + ORIGINAL]})
+    answer = {"Attributes": {"RedriveAllowPolicy": allowed}}  # unknown to moto
+    strict = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", answer))
+
+    (note,) = strict.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+    assert "RedrivePolicy" not in attributes_of(queues.sqs, TEMPORARY)
+    assert "does not take messages from temporary queues (redrivePermission byQueue)" in note
+
+
+def test_a_dead_letter_queue_that_may_not_be_read_is_left_out_and_noted(
+    queues: SqsSplitQueues, original_with_redrive: None
+) -> None:
+    closed = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", error("AccessDenied")))
+
+    (note,) = closed.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+    assert f"whom {ARNS}dead takes messages from cannot be read (AccessDenied)" in note
+
+
+def test_a_dead_letter_queue_is_not_left_out_because_sqs_is_busy(
+    queues: SqsSplitQueues, original_with_redrive: None
+) -> None:
+    busy = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", error("RequestThrottled")))
+
+    with pytest.raises(EffectFailed, match=r"RequestThrottled.*'dead'"):
+        busy.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+
+def test_a_queue_is_made_once_however_often_it_is_asked_for(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=ORIGINAL)
+
+    for _ in range(2):
+        queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
+
+    assert sqs.list_queues(QueueNamePrefix="mirrord-")["QueueUrls"] == [URLS + TEMPORARY]
+
+
+def test_a_queue_made_before_its_original_was_changed_is_the_one(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=ORIGINAL)
+    queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
+    sqs.set_queue_attributes(QueueUrl=URLS + ORIGINAL, Attributes={"VisibilityTimeout": "99"})
+
+    queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
+
+    assert attributes_of(sqs, TEMPORARY)["VisibilityTimeout"] == "30"
+
+
+def test_somebody_elses_queue_of_that_name_is_not_used(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=ORIGINAL)
+    sqs.create_queue(QueueName=TEMPORARY, Attributes={"VisibilityTimeout": "99"})
+
+    with pytest.raises(EffectRefused, match=f"at CreateQueue of queue '{TEMPORARY}'"):
+        queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+
+def test_an_original_that_is_gone_is_a_refusal(queues: SqsSplitQueues) -> None:
+    with pytest.raises(EffectRefused, match="NonExistentQueue at GetQueueAttributes of queue 'memes'"):
+        queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(error("AccessDenied", status=403), EffectRefused, id="denied"),
+        pytest.param(error("InvalidAttributeValue"), EffectRefused, id="invalid"),
+        pytest.param(error("RequestThrottled", status=403), EffectFailed, id="throttled"),
+        pytest.param(error("InternalError", status=500), EffectFailed, id="broken"),
+        pytest.param(error("Slow", status=429), EffectFailed, id="too-many"),
+        pytest.param(EndpointConnectionError(endpoint_url="https://sqs"), EffectFailed, id="no-answer"),
+    ],
+)
+def test_what_may_work_later_is_told_from_what_never_will(
+    queues: SqsSplitQueues, sqs, answer: Exception, expected: type[Exception]
+) -> None:
+    sqs.create_queue(QueueName=ORIGINAL)
+
+    with pytest.raises(expected, match=TEMPORARY):
+        failing(queues, "create_queue", answer).create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
+
+
+def test_deleting_a_queue_that_is_gone_is_fine(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=TEMPORARY)
+
+    queues.delete(TEMPORARY)
+    queues.delete(TEMPORARY)
+
+    assert queues.observe([TEMPORARY], now=START) == {}
+
+
+def test_a_queue_is_seen_with_its_age_and_counters(queues: SqsSplitQueues, sqs) -> None:
+    """SQS tells the second of creation, and a queue must not be taken for older than it is."""
+    before = datetime.now(UTC)
+    sqs.create_queue(QueueName=TEMPORARY)
+    for body in ("a", "b", "c"):
+        sqs.send_message(QueueUrl=URLS + TEMPORARY, MessageBody=body)
+    sqs.send_message(QueueUrl=URLS + TEMPORARY, MessageBody="later", DelaySeconds=100)
+    sqs.receive_message(QueueUrl=URLS + TEMPORARY, VisibilityTimeout=30)
+
+    found = queues.observe([TEMPORARY, QueueName("mirrord-gone")], now=START)
+
+    queue, sample = found[TEMPORARY]
+    assert set(found) == {TEMPORARY}
+    assert sample == Sample(START, waiting=3, in_flight=1)
+    assert before <= queue.created_at <= datetime.now(UTC) + timedelta(seconds=1)
+
+
+def test_a_queue_that_cannot_be_looked_at_is_not_taken_for_gone(queues: SqsSplitQueues) -> None:
+    with pytest.raises(EffectFailed, match=f"AccessDenied at TheCall of queue '{TEMPORARY}': no"):
+        failing(queues, "get_queue_attributes", error("AccessDenied")).observe([TEMPORARY], now=START)
+
+
+def test_messages_are_taken_out_whole(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=TEMPORARY)
+    attributes = {
+        "n": {"DataType": "Number", "StringValue": "1"},
+        "b": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+    }
+    header = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
+    sqs.send_message(
+        QueueUrl=URLS + TEMPORARY, MessageBody="body", MessageAttributes=attributes, MessageSystemAttributes=header
+    )
+
+    ((received, handle),) = queues.receive(TEMPORARY)
+
+    assert received.body == "body"
+    assert received.attributes["n"].text == "1"
+    assert received.attributes["b"].base64 == "AP8="
+    assert received.document["MessageAttributes"]["b"]["BinaryValue"] == "AP8="
+    assert received.system_attributes["AWSTraceHeader"] == "Root=1"
+    assert received.first_received_at is not None
+    assert handle
+
+
+def test_a_queue_is_emptied_by_times_of_its_own(queues: SqsSplitQueues) -> None:
+    """A copied visibility of zero would hand out a message twice; a copied wait of 20 s would fill the function's."""
+    answering = Answering(queues.sqs, "receive_message", {})
+
+    assert replace(queues, sqs=answering).receive(TEMPORARY) == ()
+
+    (call,) = answering.calls
+    assert (call["VisibilityTimeout"], call["WaitTimeSeconds"], call["MaxNumberOfMessages"]) == (60, 1, 10)
+
+
+def test_a_queue_that_is_gone_has_nothing_to_take_out(queues: SqsSplitQueues) -> None:
+    assert queues.receive(TEMPORARY) == ()
+
+
+def test_what_was_taken_out_is_removed_by_tens(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=TEMPORARY)
+    for number in range(12):
+        sqs.send_message(QueueUrl=URLS + TEMPORARY, MessageBody=str(number))
+    handles = [handle for _ in range(2) for _, handle in queues.receive(TEMPORARY)]
+
+    queues.remove(TEMPORARY, handles)
+
+    assert len(handles) == 12
+    assert queues.observe([TEMPORARY], now=START)[TEMPORARY][1].is_zero
+
+
+def test_what_cannot_be_removed_is_an_error_with_its_code(queues: SqsSplitQueues) -> None:
+    """The message comes again, and whoever took it out must not believe that it is done."""
+    answer = {"Failed": [{"Id": "0", "Code": "ReceiptHandleIsInvalid", "SenderFault": True}]}
+
+    with pytest.raises(EffectFailed, match=f"ReceiptHandleIsInvalid at DeleteMessageBatch of queue '{TEMPORARY}'"):
+        failing(queues, "delete_message_batch", answer).remove(TEMPORARY, ["handle"])
+
+
+def test_messages_go_back_in_order(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=FIFO, Attributes={"FifoQueue": "true"})
+    back = [message(body, MessageGroupId="g", MessageDeduplicationId=f"d-{body}") for body in ("1", "2", "3")]
+
+    left = queues.send_back(FIFO, back)
+
+    received = queues.receive(FIFO)
+    assert left == []
+    assert [one.body for one, _ in received] == ["1", "2", "3"]
+    assert {one.group_id for one, _ in received} == {"g"}
+
+
+def test_a_message_goes_back_with_its_trace_header(queues: SqsSplitQueues) -> None:
+    """The emulators lose it in batches, so this looks at what SQS is told."""
+    sending = Answering(queues.sqs, "send_message_batch", {})
+
+    replace(queues, sqs=sending).send_back(ORIGINAL, [message("1", AWSTraceHeader="Root=1")])
+
+    ((entry,),) = [call["Entries"] for call in sending.calls]
+    assert entry["MessageSystemAttributes"] == {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
+
+
+def test_a_fifo_queue_takes_back_what_it_has_seen_a_moment_ago(queues: SqsSplitQueues, sqs) -> None:
+    """SQS swallows a de-duplication id for five minutes, also when its message was deleted since."""
+    sqs.create_queue(QueueName=FIFO, Attributes={"FifoQueue": "true"})
+    sqs.send_message(QueueUrl=URLS + FIFO, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="d")
+    ((taken, handle),) = queues.receive(FIFO)
+    queues.remove(FIFO, [handle])
+
+    for _ in range(2):
+        assert queues.send_back(FIFO, [taken]) == []
+
+    assert [one.body for one, _ in queues.receive(FIFO)] == ["1"]
+
+
+def test_attributes_go_back_as_they_were(queues: SqsSplitQueues, sqs) -> None:
+    for name in (ORIGINAL, TEMPORARY):
+        sqs.create_queue(QueueName=name)
+    sqs.send_message(
+        QueueUrl=URLS + TEMPORARY,
+        MessageBody="x",
+        MessageAttributes={
+            "b": {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"},
+            "n": {"DataType": "Number.int", "StringValue": "1"},
+        },
+    )
+
+    queues.send_back(ORIGINAL, [received for received, _ in queues.receive(TEMPORARY)])
+
+    (found,) = sqs.receive_message(QueueUrl=URLS + ORIGINAL, MessageAttributeNames=["All"])["Messages"]
+    assert found["MessageAttributes"] == {
+        "b": {"DataType": "Binary.png", "BinaryValue": b"\x00\xff"},
+        "n": {"DataType": "Number.int", "StringValue": "1"},
+    }
+
+
+class RefusingBodies:
+    """An SQS client whose SendMessageBatch fails for some bodies."""
+
+    def __init__(self, sqs, *bodies: str) -> None:
+        self.sqs, self.bodies = sqs, bodies
+        self.sent: list[str] = []
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, str]]) -> object:  # noqa: N803
+        failed = [entry["Id"] for entry in Entries if entry["MessageBody"] in self.bodies]
+        self.sent += [entry["MessageBody"] for entry in Entries if entry["Id"] not in failed]
+        return {"Failed": [{"Id": one, "Code": "InternalError", "SenderFault": False} for one in failed]}
+
+
+def test_nothing_of_a_group_goes_back_before_what_is_ahead_of_it(queues: SqsSplitQueues) -> None:
+    back = [
+        message(body, MessageGroupId=body[0], MessageDeduplicationId=body) for body in ("a1", "b1", "a2", "b2", "a3")
+    ]
+    refusing = RefusingBodies(queues.sqs, "a2")
+
+    left = replace(queues, sqs=refusing).send_back(FIFO, back)
+
+    assert [one.body for one in left] == ["a2", "a3"]
+    assert refusing.sent == ["a1", "b1", "b2"]
+
+
+def test_an_original_that_takes_nothing_back_is_an_error_with_its_code(queues: SqsSplitQueues) -> None:
+    with pytest.raises(EffectFailed, match="InternalError at SendMessageBatch of queue 'memes'"):
+        replace(queues, sqs=RefusingBodies(queues.sqs, "1")).send_back(ORIGINAL, [message("1")])
+
+
+def test_a_call_that_fails_whole_is_an_error_with_its_code(queues: SqsSplitQueues) -> None:
+    denied = failing(queues, "send_message_batch", error("KmsAccessDenied"))
+
+    with pytest.raises(EffectFailed, match="KmsAccessDenied at TheCall of queue 'memes'"):
+        denied.send_back(ORIGINAL, [message("1")])

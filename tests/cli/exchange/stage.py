@@ -1,0 +1,74 @@
+"""A pretended stage with exchanges for the commands: it declares what it is asked to, and routes nothing."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.main import app
+from tests.cli.shared.stage import FakeStage, serving
+
+CONTROL = "signalbox-exchange-control"
+DECLARED_AT = "2026-11-21T12:00:00+00:00"
+
+
+@contextmanager
+def exchange_stage() -> Iterator[FakeStage]:
+    """Give a deployed stage with the user alice; the caller pretends AWS."""
+    sqs = boto3.client("sqs")
+    urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in (CONTROL, f"{CONTROL}-alice")]
+    outputs = {"ExchangeControlQueueUrl": urls[0], "ExchangePrefix": "", "ExchangeTable": "Exchanges"}
+    with serving(outputs, urls) as stage:
+        stage.replies |= {
+            "declare_exchange": _exchange,
+            "declare_queue": _queue,
+            "consuming": lambda command: {"queue": command["queue"], "prefetch": 25, "expires_seconds": None},
+            "whoami": lambda _: {"exchange_prefix": ""},
+            "bind": lambda command: {**_binding(command), "bound": True},
+            "unbind": lambda command: {**_binding(command), "unbound": command["pattern"] == "a.#"},
+        }
+        yield stage
+
+
+def signalbox(*arguments: str, **options: Any) -> Result:
+    """Run a command against the pretended stage."""
+    return CliRunner().invoke(app, [*arguments, "--aws"], catch_exceptions=False, **options)
+
+
+def queue(name: str) -> str:
+    """Make a queue of SQS and return its URL."""
+    return boto3.client("sqs").create_queue(QueueName=name)["QueueUrl"]
+
+
+def _exchange(command: Mapping[str, Any]) -> dict[str, object]:
+    name = command["exchange"]
+    return {
+        "exchange": name,
+        "ordered": name.endswith(".fifo"),
+        "alternate": command.get("alternate"),
+        "created_by": None,
+        "created_at": DECLARED_AT,
+        "sqs_name": name,
+        "url": f"https://sqs/1/{name}",
+        "connected": name != "xs_new",
+    }
+
+
+def _queue(command: Mapping[str, Any]) -> dict[str, object]:
+    return {
+        "queue": command["queue"],
+        "sqs_name": command["queue"].replace(".", "_"),
+        "url": "https://sqs/1/q",
+        "owner": "alice",
+        "expires_seconds": command.get("expires_seconds"),
+        "message_ttl_seconds": command.get("message_ttl_seconds"),
+        "prefetch": command.get("prefetch", 25),
+        "maximum_receives": command.get("maximum_receives", 5),
+        "consumed_at": None,
+    }
+
+
+def _binding(command: Mapping[str, Any]) -> dict[str, object]:
+    return {name: command[name] for name in ("exchange", "queue", "destination", "pattern") if name in command}

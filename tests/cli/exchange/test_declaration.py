@@ -1,0 +1,270 @@
+"""`signalbox exchange`, `queue`, `bind`, `unbind` and `bindings` against a stage."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.errors import RejectedError
+from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.model.patterns import InvalidPattern
+from signalbox.queues import InvalidQueueName
+from signalbox.sarracenia.rights.names import InvalidExchangeName
+from tests.cli.exchange.stage import CONTROL, DECLARED_AT, exchange_stage, signalbox
+from tests.cli.shared.stage import FakeStage
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
+    with exchange_stage() as stage:
+        yield stage
+
+
+def said(stage: FakeStage) -> list[dict[str, object]]:
+    hidden = ("id", "reply_queue_url")
+    return [{name: value for name, value in one.items() if name not in hidden} for one in stage.asked]
+
+
+def cells(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_an_exchange_is_declared_and_told(stage):
+    result = signalbox("exchange", "declare", "xpublic", "--alternate", "xrest")
+
+    assert said(stage) == [{"command": "declare_exchange", "exchange": "xpublic", "alternate": "xrest"}]
+    assert ["exchange", "xpublic"] in cells(result.stdout)
+    assert ["ordered", "no"] in cells(result.stdout)
+    assert ["created", "by", "-"] in cells(result.stdout)
+    assert result.stderr == ""
+
+
+def test_an_alternate_may_be_taken_away(stage):
+    signalbox("exchange", "declare", "xpublic", "--alternate", "")
+
+    assert said(stage)[0]["alternate"] == ""
+
+
+def test_an_exchange_that_is_not_connected_yet_says_so(stage):
+    assert "not connected to the router yet" in signalbox("exchange", "declare", "xs_new").stderr
+
+
+def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
+    told = json.loads(signalbox("exchange", "declare", "xs_a.fifo", "--json").stdout)
+
+    assert (told["ordered"], told["connected"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("deleted", "shown", "progress"),
+    [
+        ({"deleted": False, "unbound": [], "lost": 0, "dead_letters": None}, "xpublic  was not there\n", ""),
+        (
+            {"deleted": True, "unbound": [{}], "lost": 1, "dead_letters": None},
+            "xpublic  deleted\n",
+            "· 1 binding went with it\n· about 1 message went with it\n",
+        ),
+        (
+            {
+                "deleted": True,
+                "unbound": [{}, {}],
+                "lost": 7,
+                "dead_letters": {"sqs_name": "xpublic-dlq", "waiting": 2},
+            },
+            "xpublic  deleted\n",
+            (
+                "· 2 bindings went with it\n· about 7 messages went with it\n"
+                "· its dead-letter queue 'xpublic-dlq' stays, since it holds about 2\n"
+            ),
+        ),
+    ],
+    ids=["not there", "one of each", "several"],
+)
+def test_a_deletion_tells_what_went_and_what_stays(stage, deleted, shown, progress):
+    stage.replies["delete_exchange"] = lambda _: deleted
+
+    result = signalbox("exchange", "delete", "xpublic", "--force")
+
+    assert said(stage) == [{"command": "delete_exchange", "exchange": "xpublic", "force": True}]
+    assert (result.stdout, result.stderr) == (shown, progress)
+    assert json.loads(signalbox("exchange", "delete", "xpublic", "--json").stdout) == deleted
+
+
+def test_exchanges_are_listed(stage):
+    one = {
+        "exchange": "xs_alice.fifo",
+        "ordered": True,
+        "alternate": None,
+        "created_by": "alice",
+        "created_at": DECLARED_AT,
+        "sqs_name": "xs_alice.fifo",
+    }
+    stage.replies["exchanges"] = lambda _: [one, {**one, "exchange": "xpublic", "ordered": False, "created_by": None}]
+
+    rows = cells(signalbox("exchange", "list").stdout)
+
+    assert any(row[:3] == ["xs_alice.fifo", "ordered", "alice"] for row in rows)
+    assert any(row[:3] == ["xpublic", "standard", "administrators"] for row in rows)
+    assert json.loads(signalbox("exchange", "list", "--json").stdout)[0] == one
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "text"),
+    [
+        ("exchanges", ("exchange", "list"), "no exchanges\n"),
+        ("queues", ("queue", "list"), "no queues\n"),
+        ("bindings", ("bindings",), "no bindings\n"),
+    ],
+    ids=["exchanges", "queues", "bindings"],
+)
+def test_nothing_is_told_of_nothing(stage, command, arguments, text):
+    stage.replies[command] = lambda _: []
+
+    assert signalbox(*arguments).stdout == text
+    assert json.loads(signalbox(*arguments, "--json").stdout) == []
+
+
+def test_a_queue_is_declared_with_times_as_people_write_them(stage):
+    options = ("--expires", "5m", "--message-ttl", "never", "--prefetch", "3", "--maximum-receives", "9")
+
+    signalbox("queue", "declare", "q_alice", *options)
+
+    settings = {"expires_seconds": 300, "message_ttl_seconds": 0, "prefetch": 3, "maximum_receives": 9}
+    assert said(stage) == [{"command": "declare_queue", "queue": "q_alice", **settings}]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("2h", 7200), ("1d", 86400), ("1w", 604_800), ("0", 0)]
+)
+def test_a_time_is_a_number_with_or_without_a_unit(stage, text, seconds):
+    signalbox("queue", "declare", "q_alice", "--expires", text)
+
+    assert said(stage)[0]["expires_seconds"] == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "5 m", "1.5h", "-1", "soon"])
+def test_another_time_is_refused_with_what_is_expected(stage, text):
+    with pytest.raises(RejectedError, match=rf"^--expires: expected .* never, not '{text}'$"):
+        signalbox("queue", "declare", "q_alice", "--expires", text)
+
+
+def test_a_queue_whose_name_sqs_does_not_take_is_shown_with_both(stage):
+    result = signalbox("queue", "declare", "q_alice.in")
+
+    assert ["queue", "q_alice.in"] in cells(result.stdout)
+    assert ["sqs", "name", "q_alice_in"] in cells(result.stdout)
+    assert result.stderr == "· SQS does not take the name 'q_alice.in': the queue is 'q_alice_in' there\n"
+
+
+def test_a_queue_is_deleted(stage):
+    stage.replies["delete_queue"] = lambda _: {"deleted": True, "unbound": [], "lost": 0, "dead_letters": None}
+
+    assert signalbox("queue", "delete", "q_alice", "--if-empty").stdout == "q_alice  deleted\n"
+    assert said(stage) == [{"command": "delete_queue", "queue": "q_alice", "if_empty": True}]
+    assert json.loads(signalbox("queue", "delete", "q_alice", "--json").stdout)["deleted"] is True
+
+
+def test_queues_are_listed_with_their_names_in_sqs(stage):
+    stage.replies["queues"] = lambda _: [
+        stage.replies["declare_queue"]({"queue": "q_alice.in", "expires_seconds": 3600}),
+        stage.replies["declare_queue"]({"queue": "q_bob"}) | {"owner": None, "consumed_at": DECLARED_AT},
+    ]
+
+    rows = cells(signalbox("queue", "list").stdout)
+
+    assert ["q_alice.in", "q_alice_in", "alice", "1h", "never", "25", "5", "none"] in rows
+    assert any(row[:3] == ["q_bob", "q_bob", "administrators"] for row in rows)
+    assert json.loads(signalbox("queue", "list", "--json").stdout)[1]["queue"] == "q_bob"
+
+
+def test_a_binding_of_old_times_can_be_taken_away(stage):
+    signalbox("unbind", "xpublic", "q_alice", "#.a.#.b.#")
+
+    assert [one["pattern"] for one in said(stage)] == ["#.a.#.b.#"]
+
+
+def test_several_patterns_are_bound_at_once(stage):
+    result = signalbox("bind", "xpublic", "q_alice", "a.#", "")
+
+    fields = {"command": "bind", "exchange": "xpublic", "queue": "q_alice"}
+    assert said(stage) == [{**fields, "pattern": "a.#"}, {**fields, "pattern": ""}]
+    assert result.stdout == "xpublic → q_alice  a.#\nxpublic → q_alice  '' (the empty routing key)\n"
+
+
+def test_an_exchange_may_be_bound_to_another(stage):
+    (bound,) = json.loads(signalbox("bind", "xpublic", "xs_alice", "#", "--json").stdout)
+
+    assert bound == {"exchange": "xpublic", "destination": "xs_alice", "pattern": "#", "bound": True}
+
+
+def test_a_binding_that_was_not_there_is_told(stage):
+    result = signalbox("unbind", "xpublic", "q_alice", "a.#", "b")
+
+    assert result.stdout == "xpublic → q_alice  a.#  unbound\nxpublic → q_alice  b  was not bound\n"
+    assert [one["unbound"] for one in json.loads(signalbox("unbind", "xpublic", "q_a", "b", "--json").stdout)] == [
+        False
+    ]
+
+
+def test_bindings_are_listed(stage):
+    found = [
+        {"exchange": "xpublic", "queue": "q_alice", "pattern": "a.#"},
+        {"exchange": "xpublic", "destination": "xs_alice", "pattern": ""},
+    ]
+    stage.replies["bindings"] = lambda _: found
+
+    rows = cells(signalbox("bindings", "xpublic").stdout)
+
+    assert ["xpublic", "q_alice", "a.#"] in rows
+    assert ["xpublic", "xs_alice", "''", "(the", "empty", "routing", "key)"] in rows
+    assert said(stage)[0]["exchange"] == "xpublic"
+    assert json.loads(signalbox("bindings", "--json").stdout) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (("bind", "q_alice", "xpublic", "#"), RejectedError, "so give 'xpublic' before it"),
+        (("unbind", "q_alice", "q_bob", "#"), RejectedError, "an exchange, which comes first, to a queue$"),
+        (("bind", "xpublic", "alice", "#"), InvalidQueueName, "queue 'alice': expected 'q_'"),
+        (("bind", "xpublic", "q_alice", "#.#.#"), InvalidPattern, "3 times"),
+        (("exchange", "declare", "weather"), InvalidExchangeName, "exchange 'weather': expected 'x'"),
+        (("queue", "declare", "weather"), InvalidQueueName, "queue 'weather': expected 'q_'"),
+    ],
+    ids=["turned around", "two queues", "no name", "pattern", "exchange", "queue"],
+)
+def test_what_cannot_be_is_told_before_anybody_is_asked(stage, arguments, error, text):
+    with pytest.raises(error, match=text):
+        signalbox(*arguments)
+    assert stage.asked == []
+
+
+def test_a_user_in_aws_asks_in_a_queue_of_her_own(stage):
+    stage.replies["bindings"] = lambda _: []
+
+    signalbox("bindings", "--user", "alice")
+
+    assert stage.asked_in == [f"{CONTROL}-alice"] * 2
+    assert [one["command"] for one in stage.asked] == ["whoami", "bindings"]
+
+
+def test_a_user_who_is_not_there_is_told_so(stage):
+    with pytest.raises(NotThere, match="stage 'signalbox' has no user 'bob'"):
+        signalbox("bindings", "--user", "bob")
+
+
+def test_a_user_of_the_local_stage_needs_a_key_that_is_there(stage, tmp_path):
+    deployment = Deployment(stage.outputs, "us-east-1", "", folder=tmp_path)
+
+    with pytest.raises(
+        RejectedError, match=r"no key of user 'bob' \(.*/users/bob.json\): .*`signalbox user rotate bob`"
+    ):
+        client_of(deployment, user="bob")
+
+
+def test_keys_of_users_in_aws_are_kept_by_whoever_has_them(stage):
+    with pytest.raises(RejectedError, match="for the local stage only"):
+        client_of(Deployment(stage.outputs, "us-east-1", ""), user="bob")

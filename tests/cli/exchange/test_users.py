@@ -1,0 +1,192 @@
+"""`signalbox user` against a stage whose AWS is in this process."""
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared import deployment
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.errors import RejectedError
+from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.rights.names import InvalidUserName
+from tests.adapters.shared.queues import ARNS, KEY, URLS, function
+from tests.cli.exchange.stage import CONTROL, signalbox
+from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
+
+KEYS = ("access_key_id", "secret_access_key")
+
+
+@pytest.fixture
+def here(exchange_table, monkeypatch, tmp_path) -> Iterator[Path]:  # noqa: F811
+    """The folder of a stage that is a local one, but for its AWS."""
+    boto3.client("sqs").create_queue(QueueName=CONTROL, Attributes={"KmsMasterKeyId": KEY})
+    boto3.client("lambda").create_event_source_mapping(
+        EventSourceArn=ARNS + CONTROL,
+        FunctionName=function("control"),
+        BatchSize=1,
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+        ScalingConfig={"MaximumConcurrency": 7},
+        Enabled=False,  # nobody obeys
+    )
+    outputs = {"ExchangeControlQueueUrl": URLS + CONTROL, "ExchangePrefix": "", "ExchangeTable": exchange_table.name}
+    stage = Deployment(outputs, "us-east-1", "", folder=tmp_path)
+    monkeypatch.setattr(deployment, "find_deployment", lambda **_: stage)
+    return tmp_path
+
+
+def added(*options: str, name: str = "alice", role: str = "source") -> dict[str, Any]:
+    return json.loads(signalbox("user", "add", name, "--role", role, "--json", *options).stdout)
+
+
+def listed() -> list[dict[str, Any]]:
+    return json.loads(signalbox("user", "list", "--json").stdout)
+
+
+def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
+    result = signalbox("user", "add", "alice", "--role", "source", "--json")
+
+    told = json.loads(result.stdout)
+    assert (told["user"], told["role"], told["ownership"]) == ("alice", "source", "strict")
+    broker = Broker.parse(told["credentials_conf"])
+    assert (broker.user, broker.host, broker.stage) == ("alice", "sqs.us-east-1.amazonaws.com", "signalbox")
+    assert (broker.access_key_id, broker.secret_access_key) == tuple(told[name] for name in KEYS)
+    assert told["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
+    assert result.stderr == f"· the secret is not shown again; commands find it in {here}/users/alice.json\n"
+
+
+def test_for_people_it_is_told_line_by_line(here):
+    lines = signalbox("user", "add", "alice", "--role", "source").stdout.splitlines()
+
+    assert [line.split("  ")[0] for line in lines] == [
+        *("user", "role", "ownership", "access key id", "secret access key", "broker", "credentials conf")
+    ]
+
+
+def test_the_key_is_kept_where_its_owner_alone_can_read_it(here):
+    told = added()
+    kept = here / "users" / "alice.json"
+
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    assert json.loads(kept.read_text()) == {"user": "alice", **{name: told[name] for name in KEYS}}
+
+
+def test_with_a_key_that_is_kept_one_acts_as_its_user(here):
+    told = added()
+
+    client = client_of(deployment.find_deployment(), user="alice")
+
+    signer = client.sqs._request_signer._credentials  # type: ignore[attr-defined]
+    assert (client.user, signer.access_key) == ("alice", told["access_key_id"])
+    assert client.names.stage == "signalbox"
+
+
+def test_in_aws_a_key_is_kept_by_whoever_gets_it(here, monkeypatch):
+    stage = deployment.find_deployment()
+    monkeypatch.setattr(
+        deployment, "find_deployment", lambda **_: Deployment(stage.outputs, stage.region, stage.rendezvous_url)
+    )
+
+    result = signalbox("user", "add", "alice", "--role", "source")
+
+    assert result.stderr == "· the secret is not shown again\n"
+    assert list(here.iterdir()) == []
+
+
+def test_users_are_listed_with_what_they_are(here):
+    added()
+    added("--loose", name="bob", role="subscriber")
+
+    assert [(one["user"], one["role"], one["ownership"]) for one in listed()] == [
+        ("alice", "source", "strict"),
+        ("bob", "subscriber", "loose"),
+    ]
+    rows = [line.split() for line in signalbox("user", "list").stdout.splitlines()]
+    assert ["bob", "subscriber", "loose"] in [row[:3] for row in rows]
+
+
+def test_nobody_is_told_of_nobody(here):
+    assert signalbox("user", "list").stdout == "no users but the administrators\n"
+    assert listed() == []
+
+
+def test_a_user_who_is_there_gets_another_role_and_keeps_the_key(here):
+    added()
+    before = listed()[0]["created_at"]
+
+    result = signalbox("user", "add", "alice", "--role", "feeder", "--json")
+
+    assert json.loads(result.stdout) == {"user": "alice", "role": "feeder", "ownership": "strict"}
+    assert "user 'alice' was there (source, strict) and keeps the key" in result.stderr
+    assert [(one["role"], one["created_at"]) for one in listed()] == [("feeder", before)]
+
+
+def test_what_a_command_that_was_killed_began_the_same_command_ends(here):
+    added()
+    iam = boto3.client("iam")
+    (key,) = iam.list_access_keys(UserName="signalbox_alice")["AccessKeyMetadata"]
+    iam.delete_access_key(UserName="signalbox_alice", AccessKeyId=key["AccessKeyId"])
+
+    told = added()
+
+    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == told["access_key_id"]
+    assert [one["user"] for one in listed()] == ["alice"]
+
+
+def test_a_rotation_makes_another_key_and_keeps_it(here):
+    first = added()
+
+    result = signalbox("user", "rotate", "alice", "--json")
+
+    second = json.loads(result.stdout)
+    assert (second["user"], second["role"]) == ("alice", "source")
+    assert second["access_key_id"] != first["access_key_id"]
+    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == second["access_key_id"]
+    assert "the key before this one works until the next rotation" in result.stderr
+
+
+def test_nobody_has_no_key_to_rotate(here):
+    with pytest.raises(RejectedError, match="no user 'bob': `signalbox user add bob --role ROLE` makes one"):
+        signalbox("user", "rotate", "bob")
+
+
+def test_a_user_who_is_removed_leaves_nothing_behind(here):
+    added()
+
+    assert signalbox("user", "remove", "alice").stdout == "alice  removed\n"
+    assert json.loads(signalbox("user", "remove", "alice", "--json").stdout) == {"user": "alice", "removed": False}
+    assert signalbox("user", "remove", "alice").stdout == "alice  was not there\n"
+    assert listed() == []
+    assert list((here / "users").iterdir()) == []
+    assert boto3.client("iam").list_users()["Users"] == []
+
+
+def test_a_user_who_is_removed_joins_no_more(here):
+    added()
+
+    signalbox("user", "remove", "alice")
+
+    (asked,) = boto3.client("sqs").receive_message(QueueUrl=URLS + CONTROL)["Messages"]
+    told = json.loads(asked["Body"])
+    assert (told["command"], told["user"], "reply_queue_url" in told) == ("forget_secret", "alice", False)
+
+
+@pytest.mark.parametrize("command", [("add", "--role", "source"), ("rotate",), ("remove",)], ids=lambda c: c[0])
+def test_a_name_that_cannot_be_is_refused(here, command):
+    name, *options = command
+
+    with pytest.raises(InvalidUserName, match="'a_b'"):
+        signalbox("user", name, "a_b", *options)
+
+
+def test_a_role_must_be_one_of_four(here):
+    result = signalbox("user", "add", "alice", "--role", "king")
+
+    assert result.exit_code == 2
+    assert "subscriber" in result.stderr

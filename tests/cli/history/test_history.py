@@ -1,0 +1,211 @@
+"""Commands over history, against a pretended stage in AWS: Athena, Glue and S3 in this process."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import boto3
+import pytest
+import requests
+from typer.testing import CliRunner, Result
+
+from signalbox.aws.history.replay_records import S3Records
+from signalbox.cli.main import app
+from signalbox.errors import RejectedError, SignalboxError
+from signalbox.exchange.model.patterns import InvalidPattern
+from signalbox.history.jobs import FILES, REPORTS
+from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId, Sent
+from tests.cli.shared.stage import serving
+from tests.fakes.aws import aws
+
+__all__ = ["aws"]
+ANSWER = [["kind", "kind"], ["offer", None], ["answer", "a,b"]]
+RESULTS = "http://motoapi.amazonaws.com/moto-api/static/athena/query-results"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+JOBS = ("compact_history", "export_logs", "replay", *(report.script for report in REPORTS.values()))
+
+
+@pytest.fixture
+def stage(aws: None) -> Iterator[None]:
+    boto3.client("s3").create_bucket(Bucket="lake")
+    for script in JOBS:
+        command = {"Name": "glueetl", "ScriptLocation": f"s3://lake/{script}.py"}
+        boto3.client("glue").create_job(Name=f"signalbox-{script.replace('_', '-')}", Role="job", Command=command)
+    outputs = {
+        "HistoryBucket": "lake",
+        "HistoryDatabase": "signalbox_history",
+        "ExchangeControlQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/signalbox-exchange-control",
+    }
+    with serving(outputs, []):
+        yield
+
+
+def signalbox(*arguments: str) -> Result:
+    return CliRunner().invoke(app, [*arguments, "--aws"], catch_exceptions=False)
+
+
+def started(script: str) -> list[dict[str, str]]:
+    """Return what the runs of a job were told."""
+    runs = boto3.client("glue").get_job_runs(JobName=f"signalbox-{script.replace('_', '-')}")["JobRuns"]
+    return [run.get("Arguments", {}) for run in runs]
+
+
+@pytest.fixture
+def answering(stage: None) -> None:
+    """Athena answers the next query with `ANSWER`."""
+    rows = [{"Data": [{} if text is None else {"VarCharValue": text} for text in row]} for row in ANSWER]
+    results = {"account_id": "123456789012", "region": "us-east-1", "results": [{"rows": rows, "column_info": []}]}
+    requests.post(RESULTS, json=results, timeout=5)
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("option", "printed"),
+    [("--csv", 'kind,kind\noffer,\nanswer,"a,b"\n'), ("--json", '[\n  {\n    "kind": null')],
+)
+def test_a_query_is_answered_in_the_form_that_is_asked_for(option, printed):
+    assert signalbox("history", "query", "SELECT kind FROM events", option).stdout.startswith(printed)
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_query_is_answered_as_a_table():
+    shown = signalbox("history", "query", "(SELECT 1)").stdout
+
+    assert "offer" in shown
+    assert "a,b" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["DROP TABLE events"], "SELECT, WITH"),
+        ([" "], "SELECT, WITH"),
+        (["SELECT 1", "--csv", "--json"], "one of the two"),
+    ],
+)
+def test_what_is_no_query_is_refused_before_anybody_is_asked(arguments, problem):
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("history", "query", *arguments)
+
+
+def put_report(name: str, day: str) -> None:
+    for kind in FILES:
+        body = json.dumps({"day": day}) if kind == "json" else f"{kind} of {day}"
+        boto3.client("s3").put_object(Bucket="lake", Key=REPORTS[name].key(kind, day), Body=body)
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_report_is_made_by_its_job_printed_and_kept(tmp_path):
+    for day in ("2026-11-19", "2026-11-20"):
+        put_report("topics", day)
+
+    told = signalbox(
+        "report", "topics", "--from", "2026-11-19", "--to", "2026-11-20", "--fresh", "--folder", str(tmp_path)
+    )
+
+    window = {"--from": "2026-11-19", "--to": "2026-11-21"}
+    assert (started("compact_history"), started("topic_report")) == ([window], [window])
+    assert told.stdout == "text of 2026-11-19\ntext of 2026-11-20\n"
+    assert (tmp_path / "topics" / "2026-11-20.svg").read_text() == "picture of 2026-11-20"
+
+
+@pytest.mark.usefixtures("stage")
+def test_in_aws_schedules_have_put_events_into_tables_already(tmp_path):
+    put_report("order", "2026-11-20")
+
+    told = signalbox("report", "order", "--from", "2026-11-20", "--json", "--folder", str(tmp_path))
+
+    assert json.loads(told.stdout) == [{"day": "2026-11-20"}]
+    assert started("compact_history") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["weather"], "there is: rendezvous, splitting"),
+        (["topics", "--from", "2026-11-20", "--to", "2026-11-19"], "--to 2026-11-19 is before"),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused(arguments, problem):
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("report", *arguments)
+
+
+def put_replay(name: str, *, topics: dict[str, int]) -> Progress:
+    """Keep what the job would have kept."""
+    planned = Progress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)
+    S3Records(boto3.client("s3"), "lake", "replays/").save(planned)
+    plan = {"messages": 2, "size_bytes": 20, "rate": 1, "seconds": 2, "topics": topics, "left_out": {"large": 1}}
+    boto3.client("s3").put_object(Bucket="lake", Key=f"replays/{name}.plan.json", Body=json.dumps(plan))
+    return planned
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_replay_that_nobody_confirms_is_counted_and_not_sent():
+    put_replay("r", topics={"a.b": 2})
+
+    told = signalbox("replay", "--exchange", "x.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r")
+
+    assert started("export_logs") == [{"--exchange": "x.fifo", "--topics": "a.*"}]
+    assert [run["--dry_run"] for run in started("replay")] == ["yes"]
+    assert "2 messages, 20 bytes, at 1 a second: 2 s at least" in told.stderr
+    assert "2  a.b" in told.stderr
+    assert "1  left out: large" in told.stderr
+    assert "--resume r" in told.stderr
+    assert "planned" in told.stdout
+
+
+@pytest.mark.usefixtures("stage")
+def test_dead_letters_are_sent_at_once_if_that_is_said():
+    put_replay("r", topics={})
+
+    signalbox("replay", "--dead-letters", "q_a", "--into", "q_a", "--id", "r", "--yes")
+
+    wanted = {"--replay_id": "r", "--rate": "100", "--dead_letters": "q_a", "--into": "q_a", "--dry_run": "no"}
+    assert (started("replay"), started("export_logs")) == ([wanted], [])
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_replay_goes_on_by_its_id_alone_and_tells_what_was_not_sent():
+    planned = put_replay("r", topics={})
+    records = S3Records(boto3.client("s3"), "lake", "replays/")
+    records.load(ReplayId("r"))
+    sent = Sent(refused={"1": "too long"}, doubtful=["2"])
+    records.save(planned.claimed(["1", "2"], at=NOON).settled(sent).finished())
+
+    told = signalbox("replay", "--resume", "r")
+
+    assert started("replay") == [{"--replay_id": "r", "--rate": "100"}]
+    assert "refused: 1: too long" in told.stderr
+    assert "in doubt, perhaps sent: 2" in told.stderr
+
+
+@pytest.mark.usefixtures("stage")
+def test_programs_get_the_record_of_a_replay():
+    planned = put_replay("r", topics={})
+
+    told = signalbox("replay", "--resume", "r", "--json")
+
+    assert json.loads(told.stdout) == planned.to_document()
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_replay_that_was_never_asked_for_is_told():
+    with pytest.raises(RejectedError, match="no replay 'r'"):
+        signalbox("replay", "--resume", "r")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--into", "q_a"], RejectedError),
+        (["--exchange", "x", "--dead-letters", "q_a", "--into", "q_a"], RejectedError),
+        (["--exchange", "x"], RejectedError),
+        (["--resume", "r", "--into", "q_a"], RejectedError),
+        (["--exchange", "x", "--into", "q_a", "--id", "a/b"], InvalidReplay),
+        (["--exchange", "x", "--into", "q_a", "--topics", "#.#.#"], InvalidPattern),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_anything_is_started(arguments, error: type[SignalboxError]):
+    with pytest.raises(error):
+        signalbox("replay", *arguments)

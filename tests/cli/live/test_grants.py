@@ -1,0 +1,112 @@
+"""`signalbox grant`, `signalbox user secret` and live exchanges, against a stage."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from signalbox.errors import RejectedError
+from signalbox.live.wamp.authentication import Credentials
+from tests.cli.exchange.stage import exchange_stage, signalbox
+from tests.cli.exchange.test_declaration import said
+from tests.cli.shared.stage import FakeStage
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+REALM = "xs_alice.fifo"
+LOGS = {"user": "bob", "exchange": REALM, "right": "read", "match": "prefix", "uri": "logs."}
+
+
+@pytest.fixture
+def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
+    with exchange_stage() as stage:
+        known: list[str] = []
+
+        def granted(command):
+            is_new = command["uri"] not in known
+            known.append(command["uri"])
+            return {**_grant(command), "granted": is_new}
+
+        stage.replies |= {
+            "grant": granted,
+            "ungrant": lambda command: {**_grant(command), "ungranted": command["uri"] == "logs."},
+            "grants": lambda command: [] if "user" in command else [LOGS],
+            "secret": lambda command: {
+                "user": command["user"],
+                "methods": ["ticket", *["wampcra"] * ("key" in command)],
+            },
+        }
+        yield stage
+
+
+def _grant(command):
+    return {name: command[name] for name in LOGS}
+
+
+def test_a_right_is_given(stage):
+    result = signalbox("grant", "add", "bob", REALM, "logs.", "--match", "prefix", "--json")
+
+    assert said(stage) == [{"command": "grant", **LOGS}]
+    assert json.loads(result.stdout) == {**LOGS, "granted": True}
+
+
+def test_for_people_it_is_one_line(stage):
+    first, second = (signalbox("grant", "add", "bob", REALM, "logs.a", "--right", "write") for _ in range(2))
+
+    assert first.stdout == second.stdout == "bob may write xs_alice.fifo  exact 'logs.a'\n"
+    assert (first.stderr, second.stderr) == ("", "· it was there already\n")
+
+
+def test_a_right_is_taken_away(stage):
+    gone = signalbox("grant", "remove", "bob", REALM, "logs.", "--match", "prefix", "--user", "alice")
+    never = signalbox("grant", "remove", "bob", REALM, "other")
+
+    assert gone.stdout == "bob may no more read xs_alice.fifo  prefix 'logs.'\n"
+    assert never.stderr == "· it was not there\n"
+    assert stage.asked_in[0].endswith("-alice")
+
+
+def test_rights_are_listed(stage):
+    assert json.loads(signalbox("grant", "list", "--json").stdout) == [LOGS]
+    assert list(LOGS.values()) in [line.split() for line in signalbox("grant", "list").stdout.splitlines()]
+    assert signalbox("grant", "list", "--of", "bob", "--exchange", REALM).stdout == "no grants\n"
+    assert said(stage)[-1] == {"command": "grants", "user": "bob", "exchange": REALM}
+
+
+@pytest.mark.parametrize("wampcra", [False, True])
+def test_a_secret_is_drawn_here_and_only_what_it_is_compared_with_is_sent(stage, wampcra):
+    result = signalbox("user", "secret", "bob", "--json", *["--wampcra"] * wampcra)
+
+    told, (asked,) = json.loads(result.stdout), said(stage)
+    kept = Credentials(asked["salt"], asked["verifier"], asked["iterations"], asked.get("key"))
+    assert kept.is_ticket(told["secret"])
+    assert told["secret"] not in json.dumps(asked)
+    assert ("key" in asked, "wampcra" in told["methods"]) == (wampcra, wampcra)
+    assert "not shown again" in result.stderr
+
+
+def test_for_people_a_secret_is_told_line_by_line(stage):
+    lines = signalbox("user", "secret", "bob").stdout.splitlines()
+
+    assert [line.split()[0] for line in lines] == ["user", "secret", "methods"]
+
+
+def test_an_exchange_is_declared_live_with_what_is_said_of_it(stage):
+    signalbox("exchange", "declare", REALM, "--live", "--order-by", "exchange", "--anonymous", "bob", "--keep", "10")
+    signalbox("exchange", "declare", REALM, "--keep-for", "never", "--rule", "logs.=100,1h", "--rule", "=,5m")
+    signalbox("exchange", "declare", REALM, "--not-live")
+
+    assert [{name: one[name] for name in one if name not in ("command", "exchange")} for one in said(stage)] == [
+        {"live": True, "order_by": "exchange", "anonymous": "bob", "retention": {"count": 10}},
+        {
+            "retention": {"age_seconds": 0},
+            "rules": {"logs.": {"count": 100, "age_seconds": 3600}, "": {"age_seconds": 300}},
+        },
+        {"live": False},
+    ]
+
+
+@pytest.mark.parametrize("rule", ["logs.", "logs.=many", "logs.=1,soon"])
+def test_a_rule_that_is_none_is_refused(stage, rule):
+    with pytest.raises(RejectedError, match="--rule"):
+        signalbox("exchange", "declare", REALM, "--rule", rule)
+    assert stage.asked == []

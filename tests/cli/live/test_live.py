@@ -1,0 +1,317 @@
+"""`signalbox tail` and `watch` against a router in memory."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.live.commands import changes, fields
+from signalbox.cli.main import app
+from signalbox.clients.live.session import ConnectionLost, JoinRefused, RequestRefused
+from signalbox.errors import RejectedError
+from signalbox.live.wamp.messages import Payload
+from tests.fakes.live_router import REALM, TICKET, Router, running
+
+DEADLINE_SECONDS = 20
+LOCAL = {
+    "outputs": {},
+    "region": "us-east-1",
+    "rendezvous_url": "http://127.0.0.1:1/",
+    "endpoint_url": "http://127.0.0.1:1",
+    "admin_credentials": {},
+    "realm": REALM,
+    "live_users": [{"name": "alice", "ticket": TICKET, "role": "subscriber"}],
+}
+
+
+@pytest.fixture
+def router(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Router]:
+    """A router of the stage in the folder where commands run."""
+    with running() as router:
+        write_local(tmp_path, websocket_url=router.url)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv("SIGNALBOX_TICKET", raising=False)
+        yield router
+
+
+def write_local(folder: Path, **changed: object) -> None:
+    (folder / ".signalbox").mkdir(exist_ok=True)
+    (folder / ".signalbox" / "local.json").write_text(json.dumps({**LOCAL, **changed}))
+
+
+def signalbox(*words: str) -> Result:
+    return CliRunner().invoke(app, words)
+
+
+def told(result: Result) -> list[dict[str, object]]:
+    assert result.exception is None, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def when(condition: Callable[[], bool], act: Callable[[], object]) -> threading.Thread:
+    """Do something as soon as something is so."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+# --- tail
+
+
+def test_the_past_is_printed_oldest_first(router):
+    for number in range(12):
+        router.publish("trial.log", f"line {number}\n")
+
+    result = signalbox("tail", "trial.log", "--no-follow")
+
+    assert result.exit_code == 0
+    assert [line.split("  ")[1:] for line in result.stdout.splitlines()] == [
+        [f"trial.log #{number + 1}", f"line {number}"] for number in range(2, 12)
+    ]
+
+
+def test_programs_get_all_that_is_told_of_an_event(router):
+    logged = router.publish("trial.log", 1, "two", level="info")
+
+    (one,) = told(signalbox("tail", "trial.log", "--no-follow", "--json"))
+
+    assert datetime.fromisoformat(str(one.pop("at"))) == logged.at.replace(
+        microsecond=logged.at.microsecond // 1000 * 1000
+    )
+    assert one == {
+        "topic": "trial.log",
+        "sequence": 1,
+        "publication": logged.publication,
+        "args": [1, "two"],
+        "kwargs": {"level": "info"},
+        "headers": {},
+        "retained": False,
+        "omitted_bytes": None,
+    }
+
+
+def test_people_read_arguments_and_names(router):
+    router.publish("trial.log", 1, {"a": "ü"}, level="info")
+
+    assert signalbox("tail", "trial.log", "--no-follow").stdout.endswith('  1 {"a": "ü"} level=info\n')
+
+
+def test_so_many_or_none_of_the_past(router):
+    for number in range(4):
+        router.publish("trial.log", number)
+
+    last = told(signalbox("tail", "trial.log", "--last", "2", "--no-follow", "--json"))
+    none = told(signalbox("tail", "trial.log", "--last", "0", "--no-follow", "--json"))
+
+    assert ([one["args"] for one in last], none) == ([[2], [3]], [])
+
+
+@pytest.mark.parametrize(("since", "count"), [("1h", 1), ("2001-01-01T00:00:00Z", 1), ("2999-01-01T00:00:00Z", 0)])
+def test_what_was_published_since(router, since, count):
+    router.publish("trial.log", 1)
+
+    assert len(told(signalbox("tail", "trial.log", "--since", since, "--no-follow", "--json"))) == count
+
+
+@pytest.mark.parametrize(
+    ("topic", "match", "topics"),
+    [
+        ("trial.a", "exact", ["trial.a"]),
+        ("trial.", "prefix", ["trial.a", "trial.b.c"]),
+        ("trial.", "wildcard", ["trial.a"]),
+    ],
+)
+def test_topics_are_matched_as_wamp_does(router, topic, match, topics):
+    router.publish("trial.a", 1)
+    router.publish("trial.b.c", 1)
+
+    found = told(signalbox("tail", topic, "--match", match, "--no-follow", "--json"))
+
+    assert [one["topic"] for one in found] == topics
+
+
+def test_a_lost_connection_is_told_and_nothing_is_left_out(router):
+    router.publish("trial.log", 0)
+
+    def cut() -> None:
+        router.cut()
+        router.publish("trial.log", 1)
+        router.publish("trial.log", 2)
+
+    thread = when(lambda: router.subscriptions() == 1, cut)
+    result = signalbox("tail", "trial.log", "--max", "3", "--json")
+    thread.join()
+
+    assert [one["args"] for one in told(result)] == [[0], [1], [2]]
+    assert "the connection was lost, and is there again" in result.stderr
+
+
+def test_what_is_kept_no_longer_is_counted(router):
+    router.publish("trial.log", 0)
+
+    def lose() -> None:
+        with router.paused():
+            router.cut()
+            for number in range(1, 4):
+                router.publish("trial.log", number)
+            router.forget("trial.log", 3)
+
+    thread = when(lambda: router.subscriptions() == 1, lose)
+    result = signalbox("tail", "trial.log", "--max", "2")
+    thread.join()
+
+    assert "2 before #4 of trial.log are kept no longer, or not for this user" in result.stderr
+
+
+def test_a_signal_ends_it_in_an_orderly_way(router):
+    thread = when(lambda: router.subscriptions() == 1, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    result = signalbox("tail", "trial.log")
+    thread.join()
+
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_too_large_an_event_comes_without_its_payload(router):
+    router.publish("trial.log", "x" * 200_000)
+
+    assert "bytes, too large for a connection)" in signalbox("tail", "trial.log", "--no-follow").stdout
+
+
+# --- watch
+
+
+def test_a_record_is_its_latest_state_and_then_its_changes(router):
+    router.publish("trial.record", {"state": "Queued", "cost": 0}, retain=True)
+    router.publish("trial.record", {"state": "Running", "cost": 0, "node": "n1"}, retain=True)
+
+    thread = when(
+        lambda: router.subscriptions() == 1, lambda: router.publish("trial.record", {"state": "Complete", "cost": 2})
+    )
+    result = signalbox("watch", "trial.record", "--max", "2")
+    thread.join()
+
+    lines = [line if line.startswith("  ") else line.split("  ")[1] for line in result.stdout.splitlines()]
+    assert lines == [
+        *("trial.record #2", "  state: Running", "  cost: 0", "  node: n1"),
+        *("trial.record #3", "  state: Running → Complete", "  cost: 0 → 2", "  node: n1 → -"),
+    ]
+
+
+def test_programs_watch_a_record_too(router):
+    router.publish("trial.record", state="Queued", retain=True)
+
+    (one,) = told(signalbox("watch", "trial.record", "--max", "1", "--json"))
+
+    assert (one["kwargs"], one["retained"]) == ({"state": "Queued"}, True)
+
+
+@pytest.mark.parametrize(
+    ("payload", "state"),
+    [
+        (Payload(({"a": 1},), {"b": 2}), {"a": 1, "b": 2}),
+        (Payload((5,)), {"value": 5}),
+        (Payload((5, 6)), {"value": [5, 6]}),
+        (Payload(), {}),
+    ],
+)
+def test_whatever_is_published_is_a_state(payload, state):
+    assert fields(payload) == state
+
+
+def test_a_field_that_is_as_it_was_is_no_change():
+    assert list(changes({"a": 1}, {"a": 1})) == []
+
+
+# --- who, and where
+
+
+def test_a_ticket_may_come_from_the_environment(router, monkeypatch):
+    router.rights["bob"] = router.rights["alice"]
+    router.publish("trial.log", 1)
+    monkeypatch.setenv("SIGNALBOX_TICKET", TICKET)
+
+    assert len(told(signalbox("tail", "trial.log", "--user", "bob", "--no-follow", "--json"))) == 1
+
+
+def test_a_ticket_may_be_typed_in(router, monkeypatch):
+    router.rights["bob"] = router.rights["alice"]
+    monkeypatch.setattr("signalbox.cli.live.stage.is_terminal", lambda: True)
+
+    result = CliRunner().invoke(app, ["tail", "trial.log", "--user", "bob", "--no-follow"], input=f"{TICKET}\n")
+
+    assert result.exit_code == 0
+    assert TICKET not in result.output
+
+
+def test_without_a_ticket_it_is_said_how_to_get_one(router):
+    result = signalbox("tail", "trial.log", "--user", "bob")
+
+    assert isinstance(result.exception, RejectedError)
+    assert "`signalbox user secret bob` makes one" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "text"),
+    [
+        (["tail", "other.log"], RequestRefused, "may not subscribe"),
+        (["tail", "trial.log", "--exchange", "no.fifo"], JoinRefused, "there is no such realm"),
+        (["tail", "trial.log", "--last", "1", "--since", "5m"], RejectedError, "do not go together"),
+        (["tail", "trial.log", "--since", "yesterday"], RejectedError, "--since"),
+        (["tail", "a b"], RejectedError, "white space"),
+    ],
+)
+def test_what_cannot_be_is_told(router, words, error, text):
+    result = signalbox(*words)
+
+    assert isinstance(result.exception, error)
+    assert text in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "text"),
+    [
+        ({"websocket_url": ""}, RejectedError, "the stage has no live"),
+        ({"realm": "", "live_users": []}, RejectedError, "--exchange and --user must be given"),
+        ({"websocket_url": "ws://127.0.0.1:1/"}, ConnectionLost, "no connection to the live router"),
+        ({"websocket_url": "http://127.0.0.1:1/"}, RejectedError, "is no URL of a WebSocket"),
+    ],
+)
+def test_a_stage_that_cannot_be_joined_is_told(router, tmp_path, changed, error, text):
+    write_local(tmp_path, **{"websocket_url": router.url, **changed})
+
+    result = signalbox("tail", "trial.log")
+
+    assert isinstance(result.exception, error)
+    assert text in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told", "error"),
+    [
+        ((400, "why"), "400: why", RejectedError),
+        ((429, "a storm"), "429: a storm", ConnectionLost),
+        ((429, ""), "429: Too Many Requests", ConnectionLost),  # API Gateway need not pass a text on
+        ((503, "why"), "503: why", ConnectionLost),
+    ],
+)
+def test_a_connection_that_is_refused_is_told_with_its_reason(router, tmp_path, refusal, told, error):
+    router.refuse_with = refusal
+
+    result = signalbox("tail", "trial.log")
+
+    assert isinstance(result.exception, error)
+    assert f"answers {told}" in str(result.exception)

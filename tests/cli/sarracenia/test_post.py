@@ -1,0 +1,253 @@
+"""`signalbox post`: announces files as sr3_post does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.main import app
+from signalbox.cli.sarracenia.post import size_bytes
+from signalbox.cli.sarracenia.poster import Run
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.sarracenia.formats.posts import Posting
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.cli.sarracenia.stage import FilesStage, files_stage
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+from tests.unit.sarracenia.cases.generate import plant, without_time
+from tests.unit.sarracenia.formats.test_posts import CASES, comparable, in_order, read_case
+
+
+@pytest.fixture
+def stage(aws: None) -> Iterator[FilesStage]:  # noqa: F811
+    with files_stage() as stage:
+        yield stage
+
+
+@pytest.fixture
+def tree(tmp_path) -> Path:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "f.txt").write_text("hello")
+    return tmp_path
+
+
+def post(tree: Path, *options: str) -> Result:
+    command = ["post", str(tree / "a"), "-r", "--exchange", "xs_alice", "--base-url", "https://e/"]
+    return CliRunner().invoke(app, [*command, "--base-dir", str(tree), *options], catch_exceptions=False)
+
+
+def lines(result: Result) -> list[dict]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("case", [path for path in CASES if path.stem != "one_directory"], ids=lambda path: path.stem)
+def test_a_dry_run_prints_what_sr3_post_sends(case, tmp_path):
+    plant(tmp_path)
+    told = read_case(case, tmp_path)
+    command = ["post", str(tmp_path / "data"), "--recursive", "--exchange", "xs_alice", "--dry-run", "--json"]
+
+    result = CliRunner().invoke(app, [*command, *options_of(told["posting"])], catch_exceptions=False)
+
+    assert in_order(comparable(document_of(line)) for line in lines(result)) == in_order(
+        map(comparable, told["messages"])
+    )
+
+
+def options_of(told: dict) -> Iterator[str]:
+    for name, value in told.items():
+        if name == "content_limit_bytes":
+            yield from ("--inline", "--inline-limit", str(value))
+        elif value is not None:
+            option = {"form": "format", "block_bytes": "block-size", "method": "identity", "base_directory": "base-dir"}
+            yield from (f"--{option.get(name, name.replace('_', '-'))}", str(value))
+
+
+def document_of(line: dict) -> dict:
+    if line["body"].startswith("{"):
+        line["body"] = json.loads(line["body"])
+    return without_time(line)
+
+
+def test_a_dry_run_for_people_is_a_line_a_message(tree):
+    result = post(tree, "--dry-run", "--format", "v02")
+
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["xs_alice", "v02.post"],
+        ["xs_alice", "v02.post.a"],
+        ["xs_alice", "v02.post.a.b"],
+    ]
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_directory_to_which_a_url_of_files_leads_is_not_announced(slash, tree):
+    command = ["post", str(tree), "--exchange", "xs_alice", "--base-url", f"file:{tree}{slash}", "-r", "--dry-run"]
+
+    result = CliRunner().invoke(app, [*command, "--json"], catch_exceptions=False)
+
+    assert [json.loads(one["body"])["relPath"] for one in lines(result)] == ["a", "a/b", "a/b/f.txt"]
+
+
+def test_a_name_that_is_no_utf_8_is_printed_all_the_same(tree):
+    Path(os.fsdecode(bytes(tree / "a") + b"/\xe9")).write_text("x")
+
+    result = post(tree, "--dry-run", "--format", "v02")
+
+    assert result.stdout.splitlines()[2].endswith(r"a/\udce9")
+
+
+@pytest.mark.parametrize(
+    ("options", "source"),
+    [
+        ([], "alice"),
+        (["--exchange", "xs_bob_images.fifo"], "bob"),
+        (["--exchange", "xpublic"], None),
+        (["--user", "carol"], "carol"),
+        (["--user", "carol", "--source", "dave"], "dave"),
+    ],
+)
+def test_the_source_is_the_users_or_the_exchanges(options, source, tree):
+    told = lines(post(tree, "--dry-run", "--json", *options))
+
+    assert {json.loads(one["body"]).get("source") for one in told} == {source}
+
+
+def test_files_are_published_to_the_exchange(tree, stage):
+    expected = lines(post(tree, "--dry-run", "--json"))
+    url = stage.queue_url("xs_alice")
+
+    result = post(tree, "--aws", "--json")
+
+    published = stage.published("xs_alice")
+    assert url
+    assert result.exit_code == 0
+    assert in_order(map(document_of, published)) == in_order(map(document_of, expected))
+    assert all(one.pop("message_id") for one in lines(result))
+
+
+def test_v02_is_published_with_its_headers(tree, stage):
+    stage.queue_url("xs_alice")
+
+    result = post(tree, "--aws", "--format", "v02", "--identity", "md5")
+
+    headers = {one["body"].split("/")[-1]: one["headers"] for one in stage.published("xs_alice")}
+    assert headers["f.txt"]["sum"] == "d,5d41402abc4b2a76b9719d911017c592"
+    assert result.stdout == ""
+
+
+def test_an_exchange_that_is_not_there_is_named(tree, stage):
+    with pytest.raises(RejectedError, match="xs_alice"):
+        post(tree, "--aws")
+
+
+def test_what_cannot_be_announced_is_told_and_the_rest_is_announced(tree, stage):
+    stage.queue_url("xs_alice")
+    deep = tree / "a" / ("é" * 100) / ("é" * 40)
+    deep.mkdir(parents=True)
+    (deep / "f").write_text("x")
+
+    result = post(tree, "--aws", "--json")
+
+    assert result.exit_code == 1
+    assert "has 287 bytes; at most 255 fit" in result.stderr
+    assert len(stage.published("xs_alice")) == len(lines(result)) == 5
+
+
+def test_what_sqs_does_not_take_is_told_and_the_rest_is_announced(tree, stage):
+    stage.queue_url("xs_alice")
+    (tree / "a" / "\x01").write_text("x")
+
+    result = post(tree, "--aws", "--format", "v02")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: xs_alice  v02.post.a  ")
+    assert len(stage.published("xs_alice")) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--block-size", "0"], "--block-size: expected a number of bytes"),
+        (["--identity", "crc"], "identity method 'crc'"),
+        (["--inline", "--format", "v02"], "no content travels in v02"),
+        (["--exchange", "alice"], "exchange 'alice'"),
+        (["--base-url", "e"], "base URL 'e'"),
+    ],
+)
+def test_what_was_asked_for_wrongly_is_refused_at_once(options, problem, tree):
+    with pytest.raises(RejectedError, match=problem):
+        post(tree, "--dry-run", *options)
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("10k", 10_240), ("10M", 10_485_760), ("1g", 1024**3)])
+def test_sizes_have_units(text, number):
+    assert size_bytes(text, "--size") == number
+
+
+@pytest.mark.parametrize("text", ["", "M", "-1", "1.5M", "10T", "0k", "²"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(RejectedError, match="--size: expected"):
+        size_bytes(text, "--size")
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_changes_are_announced_until_a_signal_comes(existing, tree):
+    program = "from signalbox.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "post", str(tree / "a"), "-r", "--exchange", "xs_alice"]
+    command += ["--base-url", "https://e/", "--base-dir", str(tree), "--watch", "--every", "0", "--dry-run", "--json"]
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [*command, *(["--existing"] if existing else [])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watching:
+        assert "looks for changes" in watching.stderr.readline()
+        there = [json.loads(watching.stdout.readline()) for _ in range(3 if existing else 0)]
+        (tree / "a" / "new").write_text("x")
+        new = json.loads(json.loads(watching.stdout.readline())["body"])
+        (tree / "a" / "new").unlink()
+        gone = json.loads(json.loads(watching.stdout.readline())["body"])
+        watching.send_signal(signal.SIGTERM)
+        _, told = watching.communicate(timeout=30)
+
+    assert [json.loads(one["body"])["relPath"] for one in there] == (["a", "a/b", "a/b/f.txt"] if existing else [])
+    assert (new["relPath"], new["size"]) == ("a/new", 1)
+    assert (gone["relPath"], gone["fileOp"]) == ("a/new", {"remove": ""})
+    assert watching.returncode == 0
+    assert "messages announced" in told
+
+
+@dataclass
+class Unreliable:
+    """Takes nothing at first, then everything, and then asks the command to end."""
+
+    failures: int
+    prints: bool = True
+    taken: list[str] = field(default_factory=list)
+
+    def take(self, posts):
+        for post in posts:
+            if self.failures:
+                self.failures -= 1
+                raise UnavailableError("no way")
+            self.taken.append(json.loads(post.body)["relPath"])
+            yield None
+        if len(self.taken) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_changes_that_cannot_be_announced_now_are_announced_later(tree, capsys):
+    posting = Posting(ExchangeName("xs_alice"), "https://e/", base_directory=str(tree))
+    run = Run(posting, (str(tree / "a"),), recursive=True, watches=True, existing=True, seconds_between=0)
+    posts = Unreliable(failures=2)
+
+    run.carry_out(posts)
+
+    assert posts.taken == ["a", "a/b", "a/b/f.txt"]
+    assert capsys.readouterr().err.splitlines() == [
+        "· looks for changes every 0 s",
+        *["· cannot announce now, and tries again: no way"] * 2,
+        "· 3 messages announced",
+    ]

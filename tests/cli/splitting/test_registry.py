@@ -1,0 +1,117 @@
+"""`signalbox split registry`, against a pretended stage."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from signalbox.control.protocol import CommandRejected, CommandUnavailable
+from signalbox.errors import RejectedError
+from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, reply_queues, split
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+REGISTRY = """
+apiVersion: queues.mirrord.metalbear.co/v1alpha
+kind: MirrordWorkloadQueueRegistry
+metadata:
+  name: meme-app
+  creationTimestamp: 2026-11-20T10:00:00Z
+spec:
+  queues:
+    memes:
+      queueType: SQS
+      nameSource:
+        envVar: MEME_QUEUE
+  consumer:
+    name: meme-app
+    workloadType: Lambda
+---
+"""
+
+
+@pytest.fixture
+def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
+    with fake_stage() as stage:
+        yield stage
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "registry.yaml"
+    path.write_text(REGISTRY)
+    return path
+
+
+def test_a_file_is_applied_document_by_document(stage, file):
+    stage.replies["apply"] = lambda _: {"targets": ["lambda/meme-app"]}
+
+    result = split("registry", "apply", "-f", str(file))
+
+    assert result.output.startswith("lambda/meme-app  applied")
+    (document,) = stage.asked[0]["documents"]
+    assert document["spec"]["consumer"] == {"name": "meme-app", "workloadType": "Lambda"}
+    assert reply_queues() == []
+
+
+def test_programs_get_the_stages_own_result(stage, file):
+    stage.replies["apply"] = lambda _: {"targets": ["lambda/meme-app"]}
+
+    result = split("registry", "apply", "-f", "-", "--json", input=file.read_text())
+
+    assert json.loads(result.stdout) == {"targets": ["lambda/meme-app"]}
+
+
+def test_what_is_wrong_with_a_file_is_told_before_anything_is_sent(stage, file):
+    file.write_text(REGISTRY.replace("workloadType: Lambda", "workloadType: Deployment"))
+
+    with pytest.raises(RejectedError, match="runs on Kubernetes, which is not supported"):
+        split("registry", "apply", "-f", str(file))
+    assert stage.asked == []
+
+
+@pytest.mark.parametrize("text", ["{", "? [a]\n: b", "&a [*a]"], ids=["no YAML", "key that is a list", "endless"])
+def test_what_could_not_be_json_is_refused(stage, file, text):
+    file.write_text(text)
+
+    with pytest.raises(RejectedError, match="is not YAML that could be JSON"):
+        split("registry", "apply", "-f", str(file))
+
+
+@pytest.mark.parametrize(("code", "error"), [("rejected", CommandRejected), ("unavailable", CommandUnavailable)])
+def test_the_stages_refusal_is_told_in_its_words(stage, file, code, error):
+    def refuse(_: object) -> object:
+        raise Refusal("the table is full", code)
+
+    stage.replies["apply"] = refuse
+
+    with pytest.raises(error, match="the table is full"):
+        split("registry", "apply", "-f", str(file))
+    assert reply_queues() == []
+
+
+def test_what_is_discovered_is_a_registry_file(stage, tmp_path, file):
+    stage.replies["discover"] = lambda _: {"documents": [{"kind": "MirrordWorkloadQueueRegistry", "spec": {}}]}
+    path = tmp_path / "found.yaml"
+
+    shown = split("registry", "discover", "--target", "lambda/meme-app")
+    split("registry", "discover", "--target", "lambda/meme-app", "-o", str(path))
+
+    assert stage.asked[0]["target"] == "lambda/meme-app"
+    assert shown.stdout == path.read_text() == "kind: MirrordWorkloadQueueRegistry\nspec: {}\n"
+    assert json.loads(split("registry", "discover", "--target", "lambda/x", "--json").stdout)[0]["spec"] == {}
+
+
+def test_a_file_that_cannot_be_written_is_told(stage, tmp_path):
+    stage.replies["discover"] = lambda _: {"documents": []}
+
+    with pytest.raises(RejectedError, match="cannot write"):
+        split("registry", "discover", "--target", "lambda/meme-app", "-o", str(tmp_path))
+
+
+def test_registries_are_listed(stage):
+    found = [{"target": "lambda/meme-app", "applied_at": "2026-11-20T10:00:00+00:00", "documents": [{"kind": "K"}]}]
+    stage.replies["registries"] = lambda _: found
+
+    assert "lambda/meme-app" in split("registry", "list").stdout
+    assert json.loads(split("registry", "list", "--json").stdout) == found

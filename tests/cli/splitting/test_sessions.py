@@ -1,0 +1,268 @@
+"""`signalbox split start`, `run`, `tail` and `stop`, against a pretended stage."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from signalbox.clients.splitting.sessions import SessionNotReady
+from signalbox.control.protocol import CommandRejected
+from signalbox.errors import RejectedError
+from signalbox.splitting.model.session_config import InvalidSessionConfig
+from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, reply_queues, split
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+CONFIG = {"feature": {"split_queues": {"memes": {"queue_type": "SQS", "message_filter": {"tenant": "^ann$"}}}}}
+TARGET = ("--target", "lambda/meme-app")
+
+
+def session(phase: str, **more: Any) -> dict[str, Any]:
+    queue = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
+    environment = {"MEME_QUEUE": "mirrord-1", "WORDS": "two words"}
+    return {
+        "session": "ann-1",
+        "target": "lambda/meme-app",
+        "phase": phase,
+        "queues": [queue],
+        "environment": environment,
+        "notes": ["memes: its dead-letter queue does not allow more sources"],
+        **more,
+    }
+
+
+@pytest.fixture
+def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
+    with fake_stage() as stage:
+        stage.replies |= {
+            "start": lambda _: session("starting"),
+            "heartbeat": lambda _: session("ready"),
+            "stop": lambda _: session("ending"),
+        }
+        yield stage
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "mirrord.json"
+    path.write_text(json.dumps(CONFIG))
+    return str(path)
+
+
+def refusing(text: str, code: str = "rejected") -> Callable[[object], object]:
+    def refuse(_: object) -> object:
+        raise Refusal(text, code)
+
+    return refuse
+
+
+def python(code: str) -> tuple[str, ...]:
+    return ("--", sys.executable, "-c", code)
+
+
+def test_a_session_is_started_and_left_alone(stage, config):
+    result = split("start", *TARGET, "--config", config, "--session", "ann-1", "--owner", "ann", "--no-hold")
+
+    assert result.stdout == "MEME_QUEUE=mirrord-1\nWORDS='two words'\n"
+    assert "· session 'ann-1' is starting\n· session 'ann-1' is ready\n" in result.stderr
+    assert "· memes: its dead-letter queue does not allow more sources\n" in result.stderr
+    asked = stage.asked[0]
+    assert (asked["target"], asked["session"], asked["owner"]) == ("lambda/meme-app", "ann-1", "ann")
+    assert asked["config"] == CONFIG
+    assert stage.commands == ["start", "heartbeat"]
+    assert reply_queues() == []
+
+
+def test_without_names_a_session_is_called_after_its_user(stage, config):
+    split("start", *TARGET, "--config", config, "--no-hold", "--json")
+    split("start", *TARGET, "--config", config, "--no-hold", "--json")
+
+    starts = [one for one in stage.asked if one["command"] == "start"]
+    assert starts[0]["session"] != starts[1]["session"]
+    assert "@" in starts[0]["owner"]
+
+
+def test_programs_get_the_session_as_the_stage_tells_it(stage, config):
+    result = split("start", *TARGET, "--config", config, "--no-hold", "--json")
+
+    assert json.loads(result.stdout) == session("ready")
+
+
+def test_a_wrong_file_is_told_before_anything_is_asked_for(stage, tmp_path):
+    path = tmp_path / "mirrord.json"
+    path.write_text('{"feature": {"split_queues": {"memes": {"queue_type": "SQS", "message_filter": {"a": "("}}}}}')
+
+    with pytest.raises(InvalidSessionConfig, match="not a regular expression"):
+        split("start", *TARGET, "--config", str(path))
+    assert stage.asked == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_held_session_ends_when_it_is_interrupted(stage, config, number):
+    def interrupt(_: object) -> object:
+        threading.Timer(0.5, os.kill, (os.getpid(), number)).start()
+        return session("ready")
+
+    stage.replies["start"] = interrupt
+
+    result = split("start", *TARGET, "--config", config)
+
+    assert result.exit_code == 0
+    assert stage.commands == ["start", "stop"]
+    assert reply_queues() == []
+
+
+def test_interrupted_on_its_way_a_session_is_ended_too(stage, config):
+    def interrupt(_: object) -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        return session("starting")
+
+    stage.replies["heartbeat"] = interrupt
+
+    result = split("start", *TARGET, "--config", config)
+
+    assert result.exit_code == 130
+    assert stage.commands[-1] == "stop"
+
+
+def test_a_session_that_is_not_ready_in_time_is_ended(stage, config):
+    stage.replies["heartbeat"] = lambda _: session("starting")
+
+    with pytest.raises(SessionNotReady):
+        split("start", *TARGET, "--config", config, "--timeout", "1")
+    assert stage.commands[-1] == "stop"
+
+
+def test_somebody_elses_session_of_the_same_name_is_not_ended(stage, config):
+    stage.replies["start"] = refusing("session 'ann-1' is there already, of bob")
+
+    with pytest.raises(CommandRejected, match="of bob"):
+        split("run", *TARGET, "--config", config, "--session", "ann-1", *python("pass"))
+    assert stage.commands == ["start"]
+
+
+def test_a_command_runs_with_the_sessions_queues_and_its_status_is_ours(stage, config, tmp_path):
+    code = f"import os; open({str(tmp_path / 'seen')!r}, 'w').write(os.environ['MEME_QUEUE']); raise SystemExit(7)"
+
+    result = split("run", *TARGET, "--config", config, *python(code))
+
+    assert result.exit_code == 7
+    assert (tmp_path / "seen").read_text() == "mirrord-1"
+    assert stage.commands[-1] == "stop"
+    assert "what it left is returned meanwhile" in result.stderr
+
+
+def test_a_command_that_cannot_run_leaves_no_session(stage, config):
+    with pytest.raises(RejectedError, match="cannot run 'no-such-program'"):
+        split("run", *TARGET, "--config", config, "--", "no-such-program")
+    assert stage.commands[-1] == "stop"
+
+
+def test_a_killed_command_has_the_status_that_shells_give_it(stage, config):
+    result = split("run", *TARGET, "--config", config, *python("import os; os.kill(os.getpid(), 9)"))
+
+    assert result.exit_code == 137
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_go_on_to_the_command(stage, config, number):
+    code = (
+        "import os, signal, time\n"
+        f"signal.signal({int(number)}, lambda *_: exit(42))\n"
+        f"os.kill(os.getppid(), {int(number)})\n"
+        "time.sleep(30)\n"
+    )
+
+    result = split("run", *TARGET, "--config", config, *python(code))
+
+    assert result.exit_code == 42
+    assert stage.commands[-1] == "stop"
+
+
+def test_a_stage_that_cannot_be_told_of_the_end_finds_out_by_itself(stage, config):
+    stage.replies["stop"] = refusing("throttled", "unavailable")
+
+    result = split("run", *TARGET, "--config", config, *python("pass"))
+
+    assert result.exit_code == 0
+    assert "ends without signs of life in a minute: throttled" in result.stderr
+
+
+def test_a_session_is_stopped_by_name(stage):
+    assert split("stop", "ann-1", *TARGET).stdout == "ann-1  ending\n"
+    assert json.loads(split("stop", "ann-1", *TARGET, "--json").stdout) == session("ending")
+
+
+def test_stopping_can_wait_until_all_is_gone(stage):
+    phases = iter(["ending", "gone"])
+    stage.replies["heartbeat"] = lambda _: {"session": "ann-1", "phase": next(phases)}
+
+    assert split("stop", "ann-1", *TARGET, "--wait").stdout == "ann-1  gone\n"
+    assert stage.commands == ["stop", "heartbeat", "heartbeat"]
+
+
+@pytest.fixture
+def copies(stage) -> str:
+    url = boto3.client("sqs").create_queue(QueueName="mirrord-1")["QueueUrl"]
+    stage.replies["start"] = lambda _: session(
+        "ready", queues=[{"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": url}]
+    )
+    attributes = {
+        "tenant": {"DataType": "String", "StringValue": "ann"},
+        "raw": {"DataType": "Binary", "BinaryValue": b"\xff"},
+    }
+    boto3.client("sqs").send_message(QueueUrl=url, MessageBody="hello", MessageAttributes=attributes)
+    boto3.client("sqs").send_message(QueueUrl=url, MessageBody="again")
+    return url
+
+
+def test_tail_prints_copies_and_deletes_them(stage, copies):
+    result = split("tail", *TARGET, "--count", "2")
+
+    assert "tenant=ann" in result.stdout
+    assert [line for line in result.stdout.splitlines() if line.startswith("  ")] == ["  hello", "  again"]
+    entry = {"queue_type": "SQS", "queue_mode": "mirror", "jq_filter": "true"}
+    assert stage.asked[0]["config"] == {"feature": {"split_queues": {"*": entry}}}
+    assert stage.commands == ["start", "stop"]
+    counted = boto3.client("sqs").get_queue_attributes(QueueUrl=copies, AttributeNames=["All"])["Attributes"]
+    assert (counted["ApproximateNumberOfMessages"], counted["ApproximateNumberOfMessagesNotVisible"]) == ("0", "0")
+
+
+def test_tail_for_programs_is_one_message_a_line(copies):
+    lines = split("tail", *TARGET, "--json", "--count", "2").stdout.splitlines()
+
+    first = json.loads(lines[0])
+    assert (first["queue_id"], first["message"]["Body"]) == ("memes", "hello")
+    assert first["message"]["MessageAttributes"]["raw"]["BinaryValue"] == "/w=="
+    assert "ReceiptHandle" not in first["message"]
+
+
+def test_tail_asks_for_what_its_filters_say(stage, copies):
+    options = ["--queue", "memes", "--filter", "tenant=^a=", "--jq", ".Body | length > 3"]
+
+    split("tail", *TARGET, *options, "--count", "1")
+
+    assert stage.asked[0]["config"]["feature"]["split_queues"]["memes"] == {
+        "queue_type": "SQS",
+        "queue_mode": "mirror",
+        "message_filter": {"tenant": "^a="},
+        "jq_filter": ".Body | length > 3",
+    }
+
+
+def test_tail_takes_a_file_and_takes_nothing_away(stage, copies, config):
+    split("tail", *TARGET, "--config", config, "--count", "1")
+
+    entry = stage.asked[0]["config"]["feature"]["split_queues"]["memes"]
+    assert (entry["queue_mode"], entry["message_filter"]) == ("mirror", {"tenant": "^ann$"})
+
+
+def test_a_filter_of_tail_without_a_name_is_refused(stage):
+    with pytest.raises(RejectedError, match="is not NAME=REGEX"):
+        split("tail", *TARGET, "--filter", "ann")

@@ -1,0 +1,162 @@
+"""`signalbox split list`, `status`, `explain` against live sessions, `audit` and `policy`."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+
+from signalbox.errors import RejectedError
+from signalbox.splitting.model.target import InvalidTarget
+from tests.cli.shared.stage import FakeStage, fake_stage, split
+from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+QUEUE = {"queue_id": "memes", "original": "meme-queue", "waiting": 3, "in_flight": None}
+
+
+def _before(**ago: float) -> str:
+    return (datetime.now(UTC) - timedelta(**ago)).isoformat()
+
+
+def split_document() -> dict[str, object]:
+    session = {
+        "session": "ann-1",
+        "target": "lambda/meme-app",
+        "owner": "ann@desk",
+        "phase": "ending",
+        "reason": "no sign of life",
+        "started_at": _before(hours=5, minutes=1),
+        "heartbeat_at": _before(seconds=70),
+        "queues": [{**QUEUE, "temporary": "mirrord-1"}, {**QUEUE, "queue_id": "other", "temporary": "mirrord-2"}],
+    }
+    return {
+        "target": "lambda/meme-app",
+        "stage": "split",
+        "since": _before(days=2.5),
+        "target_reads": "deployed",
+        "queues": [{**QUEUE, "deployed": "mirrord-0", "forwarding": "on"}],
+        "sessions": [session],
+        "notes": ["AccessDenied for meme-queue"],
+    }
+
+
+@pytest.fixture
+def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
+    with fake_stage() as stage:
+        stage.replies["status"] = lambda _: {"splits": [split_document()]}
+        yield stage
+
+
+def cells(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_sessions_are_listed_with_what_waits_for_them(stage):
+    rows = cells(split("list").stdout)
+
+    assert ["ann-1", "lambda/meme-app", "ann@desk", "ending", "5", "h", "70", "s", "memes", "3"] in rows
+    assert ["other", "3"] in rows
+    assert stage.asked[0].keys() == {"command", "id", "reply_queue_url"}
+
+
+def test_one_targets_sessions_are_asked_for(stage):
+    listed = json.loads(split("list", "--target", "Lambda/meme-app", "--json").stdout)
+
+    assert [one["session"] for one in listed] == ["ann-1"]
+    assert stage.asked[0]["target"] == "lambda/meme-app"
+
+
+def test_a_target_that_there_cannot_be_is_not_asked_for(stage):
+    with pytest.raises(InvalidTarget):
+        split("list", "--target", "meme-app")
+    assert stage.asked == []
+
+
+def test_status_tells_from_where_the_target_reads(stage):
+    text = split("status").stdout
+
+    assert "lambda/meme-app: split for 2 d, reads deployed" in text
+    assert ["memes", "meme-queue", "mirrord-0", "on", "3"] in cells(text)
+    assert "  ann-1 of ann@desk is ending: no sign of life\n  AccessDenied for meme-queue\n" in text
+
+
+def test_status_for_programs_is_the_stages_own(stage):
+    (told,) = json.loads(split("status", "--json").stdout)["splits"]
+
+    assert told["queues"] == split_document()["queues"]
+
+
+def test_status_tells_what_cannot_be_read(stage):
+    unreadable = {"target": "lambda/other", "reason": "version 2"}
+    stage.replies["status"] = lambda _: {"splits": [], "unreadable": [unreadable]}
+
+    assert split("status").stdout == "lambda/other: unknown, for its record cannot be read: version 2\n"
+    assert json.loads(split("status", "--json").stdout) == {"splits": [], "unreadable": [unreadable]}
+
+
+def test_nothing_is_told_of_nothing(stage):
+    stage.replies["status"] = lambda _: {"splits": []}
+
+    assert split("list").stdout == "no sessions\n"
+    assert split("status").stdout == "no queue is split\n"
+    assert json.loads(split("list", "--json").stdout) == []
+
+
+def test_live_sessions_explain_who_gets_a_message(stage, tmp_path):
+    verdict = {"session": "ann-1", "mode": "steal", "matches": True, "outcome": "match", "reason": "tenant matches"}
+    decision = {"message": 0, "owner": "ann-1", "copies": [], "verdicts": [verdict]}
+    stage.replies["explain"] = lambda _: {"decisions": [decision]}
+    (tmp_path / "messages.json").write_text('{"Messages": [{"Body": "hello"}]}')
+    arguments = ("--target", "lambda/meme-app", "--queue", "memes", "--messages", str(tmp_path / "messages.json"))
+
+    shown = split("explain", *arguments).stdout
+
+    assert "ann-1 (steal): tenant matches" in shown
+    assert json.loads(split("explain", *arguments, "--json").stdout) == decision
+    assert (stage.asked[0]["queue_id"], stage.asked[0]["messages"]) == ("memes", [{"Body": "hello"}])
+
+
+@pytest.mark.parametrize("options", [(), ("--target", "lambda/meme-app", "--sessions", "-")], ids=["neither", "both"])
+def test_sessions_are_either_in_a_file_or_alive(stage, options):
+    with pytest.raises(RejectedError, match="either --sessions"):
+        split("explain", "--queue", "memes", "--messages", "-", *options)
+
+
+def test_an_audit_tells_who_got_a_message_and_each_fact_once(stage):
+    answer_with(EVENTS)
+
+    text = split("audit", "1").stdout
+
+    assert text.count("mirrord-1") == 1
+    assert "ann-1" in text
+    assert "tenant matches" in text
+    assert "no session matches" in text
+
+
+def test_an_audit_for_programs_has_all_that_is_written(stage):
+    answer_with(EVENTS)
+
+    first, second = json.loads(split("audit", "1", "--json").stdout)
+
+    assert first["labels"]["owner"] == "ann@desk"
+    assert (first["attempt"], first["latency_ms"]) == ("1", None)
+    assert second["outcome"] == "deployed"
+
+
+def test_of_an_unknown_message_nothing_is_told(stage):
+    answer_with([])
+
+    result = split("audit", "1")
+
+    assert result.stdout == ""
+    assert "nothing is written of '1' since" in result.stderr
+
+
+def test_a_stage_from_before_splitting_is_told_to_be_deployed_again(aws):  # noqa: F811
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"RendezvousUrl": {"Value": "x"}}}
+    boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
+
+    with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': bring it up to date"):
+        split("list")

@@ -1,0 +1,103 @@
+"""AWS in this process (moto), with the tables as the stacks make them: fixtures for the suites that import them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.model import StructureShape
+from moto import mock_aws
+from moto.core.serialize import JSONSerializer
+
+from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
+from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
+from signalbox.aws.splitting.splits import BY_KIND_INDEX
+
+REGION = "us-east-1"
+TEXT, NUMBER = "S", "N"
+
+
+def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
+    """Return a `serialize` of moto's structures that does not look for the nine kinds which a value of DynamoDB is not.
+
+    Where coverage is counted, a test over many items spends a third of its time on that.
+    """
+
+    def serialized(self: JSONSerializer, into: dict[str, Any], value: object, shape: StructureShape, key: str) -> None:
+        if shape.name != "AttributeValue" or not isinstance(value, dict) or len(value) != 1 or not key:
+            serialize(self, into, value, shape, key)
+            return
+        ((kind, content),) = value.items()
+        told: dict[str, Any] = {}
+        self._serialize(told, content, shape.members[kind], kind)
+        self._default_serialize(into, told, shape, key)
+
+    return serialized
+
+
+JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serialize_type_structure)  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def rendezvous_table(aws: None):
+    index = (OPEN_OFFERS_INDEX, {"pool": TEXT, "available_at": NUMBER}, LISTED)
+    return _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=index)
+
+
+@pytest.fixture
+def lease_table(aws: None):
+    index = (BY_EXPIRY_INDEX, {"capability": TEXT, "due_at": NUMBER}, ("queue_url",))
+    return _table("Leases", {"queue_name": TEXT}, index=index)
+
+
+@pytest.fixture
+def split_table(aws: None):
+    return _table_of_kinds("Splits")
+
+
+@pytest.fixture
+def exchange_table(aws: None):
+    return _table_of_kinds("Exchanges")
+
+
+@pytest.fixture
+def live_table(aws: None):
+    return _table("Live", {"pk": TEXT, "sk": TEXT})
+
+
+@pytest.fixture
+def sqs(aws: None):
+    return boto3.client("sqs")
+
+
+def _table_of_kinds(name: str):
+    return _table(name, {"pk": TEXT, "sk": TEXT}, index=(BY_KIND_INDEX, {"kind": TEXT, "pk": TEXT}, None))
+
+
+def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], tuple[str, ...] | None] | None = None):
+    index_name, index_key, listed = index or ("", {}, None)
+    projection = (
+        {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(listed)} if listed else {"ProjectionType": "ALL"}
+    )
+    beside = {"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": projection}
+    return boto3.resource("dynamodb").create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in (key | index_key).items()],
+        KeySchema=_schema(key),
+        **({"GlobalSecondaryIndexes": [beside]} if index else {}),
+    )
+
+
+def _schema(key: dict[str, str]) -> list[dict[str, str]]:
+    return [{"AttributeName": n, "KeyType": kind} for n, kind in zip(key, ("HASH", "RANGE"), strict=False)]

@@ -1,0 +1,291 @@
+"""The ports of `signalbox.exchange.model.ports` in memory, with the conditions of each write.
+
+The suites in tests/adapters/exchange/ (test_exchanges.py, test_bindings.py) hold those of the store and the AWS
+adapters to the same behaviour.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.model.records import (
+    BindOutcome,
+    Bound,
+    DeclaredQueue,
+    Exchange,
+    Kind,
+    MadeQueue,
+    Minute,
+    Place,
+    QueueActivity,
+    QueueSize,
+    User,
+    WantedQueue,
+)
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName, QueueUrl
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+class MemoryTime:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.moment = START
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def pass_by(self, time: timedelta) -> None:
+        self.moment += time
+
+
+@dataclass
+class MemoryExchanges:
+    records: dict[str, Exchange] = field(default_factory=dict)
+
+    def find(self, name: ExchangeName) -> Exchange | None:
+        return self.records.get(name)
+
+    def every(self) -> Sequence[Exchange]:
+        return sorted(self.records.values(), key=lambda exchange: exchange.name)
+
+    def create(self, exchange: Exchange) -> bool:
+        return self.records.setdefault(exchange.name, exchange) is exchange
+
+    def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
+        if not self._is_as_read(replacing):
+            return None
+        saved = self.records[exchange.name] = replace(exchange, version=replacing.version + 1)
+        return saved
+
+    def forget(self, exchange: Exchange) -> bool:
+        if not self._is_as_read(exchange):
+            return False
+        del self.records[exchange.name]
+        return True
+
+    def bump(self, name: str) -> None:
+        """Give a record its next version, if it is there."""
+        if name in self.records:
+            self.records[name] = replace(self.records[name], version=self.records[name].version + 1)
+
+    def _is_as_read(self, exchange: Exchange) -> bool:
+        found = self.records.get(exchange.name)
+        return found is not None and found.version == exchange.version
+
+
+@dataclass
+class MemoryQueues:
+    records: dict[str, DeclaredQueue] = field(default_factory=dict)
+
+    def find(self, name: DeclaredName) -> DeclaredQueue | None:
+        return self.records.get(name)
+
+    def every(self) -> Sequence[DeclaredQueue]:
+        return sorted(self.records.values(), key=lambda queue: queue.name)
+
+    def create(self, queue: DeclaredQueue) -> bool:
+        return self.records.setdefault(queue.name, queue) is queue
+
+    def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
+        if not self._is_as_read(replacing):
+            return None
+        saved = self.records[queue.name] = replace(queue, version=replacing.version + 1)
+        return saved
+
+    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+        found = self.records.get(name)
+        if found is None or found.is_leaving:
+            return None
+        return self.save(replace(found, consumed_at=now), replacing=found)
+
+    def forget(self, queue: DeclaredQueue) -> bool:
+        if not self._is_as_read(queue):
+            return False
+        del self.records[queue.name]
+        return True
+
+    def _is_as_read(self, queue: DeclaredQueue) -> bool:
+        found = self.records.get(queue.name)
+        return found is not None and found.version == queue.version
+
+
+@dataclass
+class MemoryBindings:
+    exchanges: MemoryExchanges
+    queues: MemoryQueues
+    bound: dict[Bound, None] = field(default_factory=dict)
+
+    def bind(self, bound: Bound) -> BindOutcome:
+        if not self._is_there(Place(Kind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
+            return BindOutcome.NOT_BOUND
+        if bound in self.bound:
+            return BindOutcome.THERE_ALREADY
+        self.bound[bound] = None
+        self._bump(bound)
+        return BindOutcome.MADE
+
+    def unbind(self, bound: Bound) -> bool:
+        if bound not in self.bound:
+            return False
+        del self.bound[bound]
+        self._bump(bound)
+        return True
+
+    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+        return [bound for bound in self.bound if bound.exchange == exchange]
+
+    def to(self, target: Place) -> Sequence[Bound]:
+        return [bound for bound in self.bound if bound.target == target]
+
+    def _is_there(self, place: Place) -> bool:
+        found = (self.exchanges if place.kind is Kind.EXCHANGE else self.queues).records.get(place.name)
+        return found is not None and not found.is_leaving
+
+    def _bump(self, bound: Bound) -> None:
+        self.exchanges.bump(bound.exchange)
+        if bound.target.kind is Kind.EXCHANGE:
+            self.exchanges.bump(bound.target.name)
+
+
+@dataclass
+class MemoryUsers:
+    users: dict[UserName, User] = field(default_factory=dict)
+
+    def find(self, name: UserName) -> User | None:
+        return self.users.get(name)
+
+    def every(self) -> Sequence[User]:
+        return sorted(self.users.values(), key=lambda user: user.name)
+
+    def of_sender(self, user_id: str) -> UserName | None:
+        return next((user.name for user in self.users.values() if user.user_id == user_id), None)
+
+    def put(self, user: User) -> None:
+        self.users[user.name] = user
+
+    def remove(self, name: UserName) -> None:
+        self.users.pop(name, None)
+
+
+@dataclass
+class MemoryCounters:
+    minutes: dict[Place, list[Minute]] = field(default_factory=dict)
+
+    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
+        begins_at = moment.replace(second=0, microsecond=0)
+        return [minute for minute in self.minutes.get(place, []) if minute.begins_at >= begins_at]
+
+
+@dataclass
+class MemoryExchangeQueues:
+    """Queues in SQS, by name, and how much each holds; `refused` are names that cannot be made, and why."""
+
+    queues: dict[QueueName, WantedQueue] = field(default_factory=dict)
+    held: dict[QueueName, QueueSize] = field(default_factory=dict)
+    refused: dict[QueueName, str] = field(default_factory=dict)
+
+    def make(self, queue: WantedQueue) -> MadeQueue:
+        if queue.name in self.refused:
+            raise EffectRefused(self.refused[queue.name])
+        dead = dead_letter_name(queue.name)
+        self.queues[dead] = replace(queue, name=dead)
+        self.queues[queue.name] = queue
+        return MadeQueue(queue.name, QueueUrl(f"https://sqs/1/{queue.name}"))
+
+    def delete(self, name: QueueName) -> None:
+        self.queues.pop(name, None)
+        self.held.pop(name, None)
+
+    def sizes(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueSize]:
+        return {name: self.held.get(name, QueueSize(0)) for name in names if name in self.queues}
+
+
+@dataclass
+class MemoryMappings:
+    """Mappings of queues that are there; `is_slow` keeps new ones from working at once."""
+
+    queues: MemoryExchangeQueues
+    connected: set[QueueName] = field(default_factory=set)
+    is_slow: bool = False
+
+    def connect(self, name: QueueName) -> bool:
+        if name not in self.queues.queues:
+            raise EffectFailed(f"there is no queue {name!r}")
+        self.connected.add(name)
+        return not self.is_slow
+
+    def disconnect(self, name: QueueName) -> None:
+        self.connected.discard(name)
+
+
+@dataclass
+class MemoryMetrics:
+    """What SQS measured; `asked` are the queues that it was asked of."""
+
+    activities: dict[QueueName, QueueActivity] = field(default_factory=dict)
+    asked: list[QueueName] = field(default_factory=list)
+
+    def activity(self, name: QueueName, *, since: datetime) -> QueueActivity:
+        self.asked.append(name)
+        found = self.activities.get(name, QueueActivity())
+        is_lately = found.received_at is not None and found.received_at >= since
+        return found if is_lately else replace(found, received_at=None)
+
+
+@dataclass
+class MemorySender:
+    """Keeps what was sent, by queue; `not_taken` are bodies that no queue takes."""
+
+    sent: dict[QueueName, list[Message]] = field(default_factory=dict)
+    not_taken: set[str] = field(default_factory=set)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def send(self, queue: QueueName, message: Message) -> MessageId:
+        self.sent.setdefault(queue, []).append(message)
+        return MessageId(f"message-{next(self.numbers)}")
+
+    def deliver(self, queue: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
+        failed = [message for message in messages if message.body in self.not_taken]
+        self.sent.setdefault(queue, []).extend(message for message in messages if message not in failed)
+        return failed
+
+
+class Killed(Exception):
+    """Raised in the place of a function that is killed."""
+
+
+@dataclass
+class Killing:
+    """A port in whose place a function is killed before its call of that number, counted over all ports."""
+
+    port: object
+    countdown: "Countdown"
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        found: Callable[..., object] = getattr(self.port, name)
+
+        def call(*arguments: object, **named: object) -> object:
+            self.countdown.go_on()
+            return found(*arguments, **named)
+
+        return call
+
+
+@dataclass
+class Countdown:
+    """How many calls are made before a function is killed."""
+
+    left: int
+
+    def go_on(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed

@@ -1,0 +1,326 @@
+"""The ports of `signalbox.live.session.ports` and `signalbox.live.outbox.ports` in memory: a world for tests of live.
+
+The suites in tests/adapters/test_live_*.py hold these and the AWS adapters to the same behaviour.
+"""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from signalbox.errors import EffectFailed
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.history.event import HistoryEvent
+from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.selection import is_logged
+from signalbox.live.outbox.items import ItemId, OutboxItem
+from signalbox.live.outbox.ports import PostResult, Subscriber
+from signalbox.live.procedures.overview import Glances, Picture, PictureName, Topic
+from signalbox.live.session.inbox import frame_body, told_body
+from signalbox.live.session.ports import Attached, Member, SessionPorts, Standing, Store, Stored
+from signalbox.live.session.records import session_document, session_of
+from signalbox.live.session.state import Account, ConnectionId, Elapsed, Killed, Lost, RightsChanged, Session
+from signalbox.live.wamp.audience import EVERYBODY, Listener
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.messages import SessionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.exchange import MemoryExchanges, MemorySender, MemoryUsers
+
+START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
+REALM = ExchangeName("xs_trial.fifo")
+PEPPER = "pepper"
+OVERDUE = timedelta(hours=2, minutes=5)
+
+
+@dataclass
+class MemorySessions:
+    records: dict[ConnectionId, Stored] = field(default_factory=dict)
+    closed: set[ConnectionId] = field(default_factory=set)
+
+    def open(self, session: Session) -> bool:
+        if session.connection in self.records:
+            return False
+        self.records[session.connection] = Stored(session, 1)
+        return True
+
+    def find(self, connection: ConnectionId) -> Stored | None:
+        return self.records.get(connection)
+
+    def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
+        return [self.records[one].session for one in connections if one in self.records]
+
+    def save(self, session: Session, *, replacing: Stored) -> Stored | None:
+        found = self.records.get(session.connection)
+        if found is None or found.version != replacing.version:
+            return None
+        # What is stored is a document: nothing may get lost on its way.
+        saved = self.records[session.connection] = Stored(session_of(session_document(session)), replacing.version + 1)
+        return saved
+
+    def close(self, session: Session) -> None:
+        self.closed.add(session.connection)
+
+    def overdue(self, *, now: datetime) -> Iterable[ConnectionId]:
+        for connection, stored in self.records.items():
+            if connection not in self.closed and now - stored.session.opened_at > OVERDUE:
+                yield connection
+
+
+@dataclass
+class MemoryRoster:
+    members: dict[ExchangeName, dict[SessionId, Member]] = field(default_factory=lambda: defaultdict(dict))
+
+    def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
+        self.members[realm].setdefault(member.listener.session, member)
+
+    def leave(self, realm: ExchangeName, listener: Listener) -> None:
+        self.members[realm].pop(listener.session, None)
+
+    def find(self, realm: ExchangeName, session: SessionId) -> Member | None:
+        return self.members[realm].get(session)
+
+    def every(self, realm: ExchangeName) -> Sequence[Member]:
+        return [member for _, member in sorted(self.members[realm].items())]
+
+    def of_user(self, realm: ExchangeName, user: UserName) -> Sequence[ConnectionId]:
+        return [member.connection for member in self.every(realm) if member.listener.authid == user]
+
+
+@dataclass
+class MemoryAccounts:
+    """`Accounts` over the exchanges and users in memory, with grants and secrets beside them."""
+
+    exchanges: MemoryExchanges
+    users: MemoryUsers
+    grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
+    secrets: dict[UserName, Credentials] = field(default_factory=dict)
+    failures: Counter[UserName] = field(default_factory=Counter)
+
+    def standing(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> Standing:
+        exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
+        live = None if exchange is None or exchange.is_leaving else exchange.live
+        failures = 0 if user is None else self.failures[user]
+        return Standing(live, None if found is None else self._account(realm, found), failures)
+
+    def note_failure(self, user: UserName, *, now: datetime) -> None:
+        self.failures[user] += 1
+
+    def _account(self, realm: ExchangeName, user: User) -> Account:
+        grants = self.grants[realm, user.name]
+        rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
+        credentials = self.secrets.get(user.name) or Credentials.pretended(user.name, pepper=PEPPER)
+        return Account(user.name, user.role, credentials, rights)
+
+
+@dataclass
+class MemoryInbox:
+    """The bodies in each connection's inbox."""
+
+    bodies: dict[ConnectionId, list[str]] = field(default_factory=lambda: defaultdict(list))
+    requests: set[str] = field(default_factory=set)
+
+    def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
+        self._put(connection, frame_body(text), request)
+
+    def tell(self, connection: ConnectionId, told: Lost | Elapsed | Killed | RightsChanged, *, request: str) -> None:
+        self._put(connection, told_body(told), request)
+
+    def _put(self, connection: ConnectionId, body: str, request: str) -> None:
+        if request not in self.requests:
+            self.requests.add(request)
+            self.bodies[connection].append(body)
+
+
+@dataclass
+class MemoryTimers:
+    started: list[ConnectionId] = field(default_factory=list)
+
+    def start(self, connection: ConnectionId) -> None:
+        self.started.append(connection)
+
+
+@dataclass
+class MemoryThrottle:
+    seconds: Counter[datetime] = field(default_factory=Counter)
+
+    def count(self, *, now: datetime) -> int:
+        second = now.replace(microsecond=0)
+        self.seconds[second] += 1
+        return self.seconds[second]
+
+
+@dataclass
+class MemorySubscribers:
+    """`Subscribers` and `Watchers`."""
+
+    rows: dict[ExchangeName, dict[tuple[TopicPattern, ConnectionId], tuple[Subscriber, datetime]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+
+    def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
+        self.rows[realm].setdefault((subscriber.pattern, subscriber.connection), (subscriber, at))
+
+    def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
+        for pattern in patterns:
+            self.rows[realm].pop((pattern, connection), None)
+
+    def of_topic(self, realm: ExchangeName, topic: RoutingKey) -> list[Subscriber]:
+        return [one for (pattern, _), (one, _) in self.rows[realm].items() if pattern.matches(topic)]
+
+    def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
+        return [topic for topic in topics if self.of_topic(realm, topic)]
+
+    def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
+        rows = [row for (one, _), row in self.rows[realm].items() if one == pattern]
+        return [Attached(subscriber.listener.session, at) for subscriber, at in rows]
+
+
+@dataclass
+class MemoryTopicLog:
+    """Keeps everything; `append` is what routers do."""
+
+    logged: dict[ExchangeName, dict[RoutingKey, list[LoggedEvent]]] = field(default_factory=lambda: defaultdict(dict))
+
+    def append(self, realm: ExchangeName, *events: LoggedEvent) -> None:
+        for event in events:
+            self.logged[realm].setdefault(event.topic, []).append(event)
+
+    def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
+        return [event for event in self.logged[realm].get(topic, ()) if is_logged(event)]
+
+    def back_to(
+        self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
+    ) -> list[LoggedEvent]:
+        everything = self.logged[realm].get(topic, ())
+        return [one for one in everything if is_logged(one) or (sequence and (one.sequence or 0) >= sequence)]
+
+    def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
+        return [topic for topic in self.logged[realm] if pattern.matches(topic)]
+
+    def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
+        found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}
+        for topic in self.topics(realm, pattern):
+            for event in self.logged[realm][topic]:
+                if event.is_retained:
+                    found[topic, event.audience == EVERYBODY] = event
+        return list(found.values())
+
+
+@dataclass
+class MemoryOutboxes:
+    """The items in each connection's outbox; one that was there already is not put again."""
+
+    items: dict[ConnectionId, list[OutboxItem]] = field(default_factory=lambda: defaultdict(list))
+    known: set[tuple[ConnectionId, ItemId]] = field(default_factory=set)
+
+    def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
+        for item in items:
+            if (connection, item.item_id) not in self.known:
+                self.known.add((connection, item.item_id))
+                self.items[connection].append(item)
+
+
+@dataclass
+class MemoryConnections:
+    """What was posted to each connection; `results` are what comes of the next posts, and then all are posted."""
+
+    posted: dict[ConnectionId, list[str]] = field(default_factory=lambda: defaultdict(list))
+    closed: set[ConnectionId] = field(default_factory=set)
+    results: list[PostResult] = field(default_factory=list)
+
+    def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool = False) -> PostResult:
+        if connection in self.closed:
+            return PostResult.GONE
+        result = self.results.pop(0) if self.results else PostResult.POSTED
+        if result is PostResult.POSTED:
+            self.posted[connection].append(text)
+        return result
+
+    def close(self, connection: ConnectionId) -> None:
+        self.closed.add(connection)
+
+
+@dataclass
+class MemoryGlances:
+    """`Topics` and `Pictures`; without `is_up` there are none to be had."""
+
+    is_up: bool = True
+
+    def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
+        return [Topic(RoutingKey(f"{prefix}a"))]
+
+    def every(self) -> Sequence[Picture]:
+        if not self.is_up:
+            raise EffectFailed("no pictures right now")
+        return []
+
+    def find(self, name: PictureName) -> str | None:
+        return None
+
+
+@dataclass
+class MemoryLive:
+    """A realm with users: `admin`, `source` and `subscriber`, each with the secret that is its name and `-secret`."""
+
+    moment: datetime = START
+    exchanges: MemoryExchanges = field(default_factory=MemoryExchanges)
+    users: MemoryUsers = field(default_factory=MemoryUsers)
+    sessions: MemorySessions = field(default_factory=MemorySessions)
+    roster: MemoryRoster = field(default_factory=MemoryRoster)
+    inbox: MemoryInbox = field(default_factory=MemoryInbox)
+    timers: MemoryTimers = field(default_factory=MemoryTimers)
+    throttle: MemoryThrottle = field(default_factory=MemoryThrottle)
+    subscribers: MemorySubscribers = field(default_factory=MemorySubscribers)
+    log: MemoryTopicLog = field(default_factory=MemoryTopicLog)
+    outboxes: MemoryOutboxes = field(default_factory=MemoryOutboxes)
+    connections: MemoryConnections = field(default_factory=MemoryConnections)
+    sender: MemorySender = field(default_factory=MemorySender)
+    glances: MemoryGlances = field(default_factory=MemoryGlances)
+    recorded: list[HistoryEvent] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1_000))
+    accounts: MemoryAccounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.accounts = MemoryAccounts(self.exchanges, self.users)
+        self.declare(LiveSettings())
+        for role in (Role.ADMIN, Role.SOURCE, Role.SUBSCRIBER):
+            self.add_user(role.value, role)
+            if role is not Role.ADMIN:
+                self.grant(role.value, Right.READ, Right.WRITE)
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def ports(self) -> SessionPorts:
+        return SessionPorts(
+            store=Store(self.sessions, self.roster, self.accounts, self.subscribers, self.subscribers, self.log),
+            inbox=self.inbox,
+            outboxes=self.outboxes,
+            timers=self.timers,
+            sender=self.sender,
+            glances=Glances(self.glances, {"told": lambda now: "much"}, self.glances),
+            names=StageNames("signalbox", "stage-"),
+            pepper=PEPPER,
+            now=self.now,
+            random_id=lambda: next(self.numbers),
+            nonce=lambda: f"nonce-{next(self.numbers)}",
+            record=self.recorded.extend,
+        )
+
+    def declare(self, live: LiveSettings | None, realm: ExchangeName = REALM) -> None:
+        self.exchanges.records[realm] = Exchange(realm, None, START, live=live)
+
+    def add_user(self, name: str, role: Role) -> None:
+        user = UserName(name)
+        self.users.put(User(user, role, Ownership.STRICT, START, f"AIDA{name}"))
+        self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True, iterations=1)
+
+    def grant(self, name: str, *rights: Right, pattern: str = "trial", match: str = "prefix") -> None:
+        grants = [Grant(right, TopicPattern.parse(pattern, Match(match))) for right in rights]
+        self.accounts.grants[REALM, UserName(name)] += grants

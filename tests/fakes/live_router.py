@@ -1,0 +1,286 @@
+"""A live router in memory behind real WebSockets: our session machine without a stage, for tests of clients."""
+
+import base64
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.sync.server import Server, ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.log.events import LoggedEvent, event_for, postable
+from signalbox.live.log.get_events import past_events
+from signalbox.live.log.history_request import InvalidQuery, Query
+from signalbox.live.log.selection import is_logged, past, retained, selected
+from signalbox.live.session.effects import Answer, Attach, Close, Distribute, Post
+from signalbox.live.session.machine import receive
+from signalbox.live.session.state import (
+    Account,
+    Circumstances,
+    ConnectionId,
+    Heard,
+    Killed,
+    Lost,
+    Realm,
+    RightsChanged,
+    Session,
+    opened,
+)
+from signalbox.live.wamp import codec, error_uris
+from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.messages import (
+    EMPTY,
+    Error,
+    Hello,
+    Message,
+    Payload,
+    PublicationId,
+    Published,
+    RequestId,
+    Result,
+    SessionId,
+)
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Right, Role
+
+REALM = ExchangeName("trial.fifo")
+TICKET = "a-ticket"
+CALL = 48
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """A connection and its session."""
+
+    connection: ServerConnection
+    session: Session
+
+    def post(self, message: Message) -> None:
+        with suppress(ConnectionClosed):
+            self.connection.send(codec.written(message))
+
+    def cut(self) -> None:
+        """End the connection as a network does: without a word."""
+        with suppress(OSError):
+            self.connection.socket.shutdown(socket.SHUT_RDWR)
+
+
+@dataclass(slots=True)
+class Router:
+    """One realm, with users who may do what they want below some prefixes; everybody's ticket is `TICKET`."""
+
+    rights: dict[str, tuple[Grant, ...]]
+    log: list[LoggedEvent] = field(default_factory=list)
+    url: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    refuse_with: tuple[int, str] | None = None
+    procedures: dict[str, Callable[[Payload], Payload]] = field(default_factory=dict)
+    _peers: list[Peer] = field(default_factory=list)
+    _numbers: dict[RoutingKey, int] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def publish(self, topic: str, *arguments: object, retain: bool = False, **keywords: object) -> LoggedEvent:
+        """Publish from elsewhere, as by SQS."""
+        payload = Payload(arguments, keywords)
+        return self._distribute(
+            Distribute(_id(PublicationId), RoutingKey(topic), payload, EVERYBODY, None, retain, None)
+        )
+
+    def subscriptions(self) -> int:
+        """Count what is subscribed to."""
+        with self._lock:
+            return sum(len(peer.session.subscriptions) for peer in self._peers)
+
+    def paused(self) -> threading.RLock:
+        """Let nobody be heard meanwhile."""
+        return self._lock
+
+    def welcome(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Refuse a connection, if that is wanted."""
+        del request
+        return connection.respond(*self.refuse_with) if self.refuse_with else None
+
+    def cut(self) -> None:
+        """Cut all connections."""
+        with self._lock:
+            for peer in self._peers:
+                peer.cut()
+
+    def kill(self) -> None:
+        """End all sessions, as an administrator does."""
+        self._tell(Killed("wamp.close.killed", "enough"))
+
+    def withdraw(self, user: str) -> None:
+        """Take a user's rights away."""
+        self.rights[user] = ()
+        self._tell(RightsChanged())
+
+    def forget(self, topic: str, count: int) -> None:
+        """Let the log lose a topic's oldest events."""
+        with self._lock:
+            gone = [event for event in self.log if event.topic == topic][:count]
+            self.log = [event for event in self.log if event not in gone]
+
+    def serve(self, connection: ServerConnection) -> None:
+        agent = connection.request.headers.get("User-Agent", "") if connection.request else ""
+        peer = Peer(connection, opened(ConnectionId(secrets.token_hex(8)), now=datetime.now(UTC), user_agent=agent))
+        with self._lock:
+            self._peers.append(peer)
+        try:
+            for text in connection:
+                self._hear(peer, codec.heard(str(text)), len(text))
+        except (ConnectionClosed, OSError):
+            pass
+        finally:
+            with self._lock:
+                self._peers.remove(peer)
+            self._hear(peer, Lost())
+
+    def _tell(self, heard: Heard) -> None:
+        with self._lock:
+            for peer in list(self._peers):
+                self._hear(peer, heard)
+
+    def _hear(self, peer: Peer, heard: Heard, size: int = 0) -> None:
+        with self._lock:
+            outcome = receive(peer.session, heard, self._circumstances(peer.session, heard, size))
+            peer.session = outcome.session
+            for effect in outcome.effects:
+                self._carry_out(peer, effect)
+
+    def _circumstances(self, session: Session, heard: Heard, size: int) -> Circumstances:
+        name = session.identity.authid if session.identity else ""
+        if isinstance(heard, Hello):
+            name = str(heard.details.get("authid"))
+        realm = Realm(REALM, "pepper") if REALM in (session.realm, getattr(heard, "realm", None)) else None
+        return Circumstances(
+            now=datetime.now(UTC),
+            session=_id(SessionId),
+            publication=_id(PublicationId),
+            nonce=secrets.token_hex(),
+            realm=realm,
+            account=self._account(name),
+            size_bytes=size,
+        )
+
+    def _account(self, name: str) -> Account | None:
+        if name not in self.rights:
+            return None
+        rights = Rights(frozenset(), self.rights[name], is_admin=False)
+        return Account(UserName(name), Role(self.roles.get(name, Role.SUBSCRIBER)), CREDENTIALS, rights)
+
+    def _carry_out(self, peer: Peer, effect: object) -> None:
+        if isinstance(effect, Post):
+            peer.post(effect.message)
+        elif isinstance(effect, Attach):
+            self._attach(peer, effect)
+        elif isinstance(effect, Distribute):
+            logged = self._distribute(effect)
+            if effect.request is not None:
+                peer.post(Published(effect.request, logged.publication))
+        elif isinstance(effect, Answer):
+            peer.post(self._answer(peer, effect))
+        elif isinstance(effect, Close):
+            threading.Thread(target=peer.connection.close, daemon=True).start()
+
+    def _attach(self, peer: Peer, attach: Attach) -> None:
+        listener, pattern = peer.session.listener, attach.pattern
+        events = [event for event in self.log if pattern.matches(event.topic)]
+        if listener is not None and attach.get_retained:
+            for event in retained(events, listener):
+                peer.post(postable(event_for(pattern, event, is_retained=True)))
+        if listener is not None and attach.history is not None:
+            for event in past(events, attach.history, listener).events:
+                peer.post(postable(event_for(pattern, event)))
+
+    def _distribute(self, effect: Distribute) -> LoggedEvent:
+        with self._lock:
+            self._numbers[effect.topic] = self._numbers.get(effect.topic, 0) + 1
+            logged = LoggedEvent(
+                effect.publication,
+                effect.topic,
+                datetime.now(UTC),
+                effect.payload,
+                self._numbers[effect.topic],
+                effect.audience,
+                effect.disclosed,
+                effect.is_retained,
+            )
+            if is_logged(logged):
+                self.log.append(logged)
+            for peer in self._peers:
+                self._deliver(peer, logged)
+            return logged
+
+    def _deliver(self, peer: Peer, logged: LoggedEvent) -> None:
+        listener = peer.session.listener
+        if listener is None or not logged.audience.admits(listener):
+            return
+        for pattern in peer.session.subscriptions.values():
+            if pattern.matches(logged.topic):
+                peer.post(postable(event_for(pattern, logged)))
+
+    def _answer(self, peer: Peer, answer: Answer) -> Message:
+        listener = peer.session.listener
+        if answer.procedure in self.procedures:
+            return Result(answer.request, {}, self.procedures[answer.procedure](answer.payload))
+        if answer.procedure == "wamp.subscription.lookup":
+            return Result(answer.request, {}, Payload((1,)))
+        if answer.procedure != "wamp.subscription.get_events" or listener is None:
+            return Error(CALL, answer.request, {}, error_uris.NO_SUCH_PROCEDURE, EMPTY)
+        try:
+            query = Query.parse(answer.payload)
+        except InvalidQuery as problem:
+            return Error(CALL, answer.request, {}, error_uris.INVALID_ARGUMENT, Payload((str(problem),)))
+        pattern = peer.session.subscriptions.get(query.subscription)
+        if pattern is None:
+            return Error(CALL, answer.request, {}, error_uris.NO_SUCH_SUBSCRIPTION, EMPTY)
+        events = [event for event in self.log if pattern.matches(event.topic)]
+        return Result(RequestId(answer.request), {}, past_events(selected(events, query, listener), pattern))
+
+
+def _id(kind: Any) -> Any:
+    return kind(secrets.randbelow(codec.MAXIMUM_ID) + 1)
+
+
+def grants(*prefixes: str) -> tuple[Grant, ...]:
+    """Everything below some prefixes."""
+    return tuple(Grant(right, TopicPattern.parse(prefix, Match.PREFIX)) for prefix in prefixes for right in Right)
+
+
+CREDENTIALS = Credentials.of(TICKET, salt=base64.b64encode(b"salt").decode(), with_key=True)
+
+
+@contextmanager
+def running(rights: Mapping[str, tuple[Grant, ...]] | None = None) -> Iterator[Router]:
+    """Run a router on loopback."""
+    router = Router(dict(rights or {"alice": grants("trial.")}))
+    server: Server = serve(
+        router.serve,
+        "127.0.0.1",
+        0,
+        subprotocols=[Subprotocol(codec.SUBPROTOCOL)],
+        process_request=router.welcome,
+        compression=None,
+        close_timeout=1,
+    )
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    router.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
+    try:
+        yield router
+    finally:
+        router.cut()
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,255 @@
+"""The ports of `signalbox.rendezvous.ports` in memory: the rules of the core as the conditions of each write.
+
+The suite in tests/adapters/shared/test_contract.py holds these and the AWS adapters to the same behaviour.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+from signalbox.history.event import HistoryEvent
+from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue
+from signalbox.rendezvous.rules.held_polls import HeldPoll
+from signalbox.rendezvous.rules.states import (
+    OPEN_STATES,
+    TRANSITIONS,
+    Claim,
+    Claimant,
+    ClientId,
+    Pool,
+    ProxySessionId,
+    Rendezvous,
+    State,
+    is_answerable,
+    is_claimable,
+    waiting_pool,
+)
+from signalbox.rendezvous.wire.nat import Nat
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+class MemoryClock:
+    """A clock that stands still but for `sleep`; what is due while it sleeps happens at its time."""
+
+    def __init__(self) -> None:
+        self.moment = START
+        self.due: list[tuple[datetime, Callable[[], None]]] = []
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def at(self, seconds: float, action: Callable[[], None]) -> None:
+        self.due.append((START + timedelta(seconds=seconds), action))
+
+    def sleep(self, seconds: float) -> None:
+        end = self.moment + timedelta(seconds=seconds)
+        for moment, action in sorted((d for d in self.due if d[0] <= end), key=lambda d: d[0]):
+            self.due.remove((moment, action))
+            self.moment = max(self.moment, moment)
+            action()
+        self.moment = max(self.moment, end)
+
+
+@dataclass
+class MemoryOffers:
+    records: dict[ClientId, Rendezvous] = field(default_factory=dict)
+    matches: dict[ProxySessionId, ClientId] = field(default_factory=dict)
+
+    def find(self, client_id: ClientId) -> Rendezvous | None:
+        return self.records.get(client_id)
+
+    def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
+        if self.records.get(record.client_id) != replacing:
+            return False
+        assert record.state in TRANSITIONS[None]
+        self.records[record.client_id] = record
+        return True
+
+    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
+        chosen = set(pools)
+        found = [
+            r
+            for r in self.records.values()
+            if r.state in OPEN_STATES and waiting_pool(r.nat) in chosen and r.available_at <= now
+        ]
+        return sorted(found, key=lambda r: r.created_at)
+
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+        record = self.records.get(client_id)
+        if record is None or not is_claimable(record, sid=proxy.sid, now=now):
+            return Claim(None, is_stored=record is not None)
+        self.matches[proxy.sid] = client_id
+        match = self._move(
+            record,
+            State.MATCHED,
+            sid=proxy.sid,
+            proxy_type=proxy.proxy_type,
+            available_at=until,
+            matches=record.matches + 1,
+        )
+        return Claim(match, is_stored=True)
+
+    def matched_by(self, sid: ProxySessionId) -> ClientId | None:
+        return self.matches.get(sid)
+
+    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+        record = self.records.get(client_id)
+        if record is None or not is_answerable(record, sid=sid, now=now):
+            return None
+        return self._move(record, State.ANSWERED, reply=reply, session_description="")
+
+    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+        record = self.records.get(client_id)
+        if record is None or record.state not in OPEN_STATES:
+            return None
+        return self._move(record, state, reply=reply, session_description="")
+
+    def renew(self, client_id: ClientId, *, receipt_handle: str) -> None:
+        record = self.records.get(client_id)
+        if record is not None and record.state in OPEN_STATES:
+            self.records[client_id] = replace(record, receipt_handle=receipt_handle)
+
+    def _move(self, record: Rendezvous, state: State, **changes: object) -> Rendezvous:
+        assert state in TRANSITIONS[record.state], (record.state, state)
+        self.records[record.client_id] = replace(record, state=state, **changes)
+        return self.records[record.client_id]
+
+
+@dataclass
+class MemoryHeldPolls:
+    slots: dict[int, HeldPoll] = field(default_factory=dict)
+
+    def take(self, poll: HeldPoll, *, now: datetime) -> bool:
+        holder = self.slots.get(poll.slot)
+        if holder is not None and holder.until > now and holder.sid != poll.sid:
+            return False
+        self.slots[poll.slot] = replace(poll, offer=None)
+        return True
+
+    def look(self, poll: HeldPoll) -> ClientId | None:
+        holder = self.slots.get(poll.slot)
+        return holder.offer if holder is not None and holder.sid == poll.sid else None
+
+    def lend(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+        holder = self.slots.get(poll.slot)
+        if holder is None or holder.sid != poll.sid or holder.offer is not None:
+            return False
+        self.slots[poll.slot] = replace(holder, offer=client_id)
+        return True
+
+    def leave(self, poll: HeldPoll) -> ClientId | None:
+        holder = self.slots.get(poll.slot)
+        if holder is None or holder.sid != poll.sid:
+            return None
+        del self.slots[poll.slot]
+        return holder.offer
+
+    def held(self, *, now: datetime) -> list[HeldPoll]:
+        return [poll for poll in self.slots.values() if poll.until > now]
+
+
+@dataclass
+class MemoryPresence:
+    polls: dict[Nat, datetime] = field(default_factory=dict)
+
+    def note(self, nat: Nat, *, now: datetime) -> None:
+        self.polls[nat] = now
+
+    def last_polls(self) -> Mapping[Nat, datetime]:
+        return self.polls
+
+
+@dataclass
+class MemoryClientQueues:
+    replies: dict[QueueUrl, list[str]] = field(default_factory=dict)
+    due: dict[QueueUrl, datetime] = field(default_factory=dict)
+
+    def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
+        url = QueueUrl(f"https://queues.example/{client_id}")
+        self.replies.setdefault(url, [])
+        self.due[url] = due_at
+        return url
+
+    def send(self, queue_url: QueueUrl, reply: str) -> None:
+        self.replies[queue_url].append(reply)
+
+    def is_empty(self, queue_url: QueueUrl) -> bool:
+        return self.replies.get(queue_url) == []
+
+
+@dataclass
+class MemoryBrokerQueue:
+    deleted: list[str] = field(default_factory=list)
+
+    def delete(self, receipt_handle: str) -> None:
+        self.deleted.append(receipt_handle)
+
+
+@dataclass
+class MemoryLeases:
+    leases: dict[QueueName, Lease] = field(default_factory=dict)
+
+    def put(self, lease: Lease) -> None:
+        self.leases[lease.queue_name] = lease
+
+    def due(self, capability: str, *, now: datetime) -> list[Lease]:
+        found = [lease for lease in self.leases.values() if lease.capability == capability and lease.due_at <= now]
+        return sorted(found, key=lambda lease: lease.due_at)
+
+    def end(self, lease: Lease) -> None:
+        if self.leases.get(lease.queue_name) == lease:
+            del self.leases[lease.queue_name]
+
+    def is_leased(self, queue_name: str) -> bool:
+        return queue_name in self.leases
+
+
+@dataclass
+class MemoryTemporaryQueues:
+    queues: dict[QueueUrl, StrayQueue] = field(default_factory=dict)
+    deleted: list[QueueUrl] = field(default_factory=list)
+
+    def delete(self, queue_url: QueueUrl) -> None:
+        self.deleted.append(queue_url)
+
+    def with_prefix(self, prefix: str) -> Iterator[StrayQueue]:
+        yield from (queue for queue in self.queues.values() if queue.queue_name.startswith(prefix))
+
+
+@dataclass
+class MemoryStatistics:
+    counted: dict[date, dict[str, int]] = field(default_factory=dict)
+    seen: set[tuple[date, str]] = field(default_factory=set)
+
+    def add(self, day: date, counters: Mapping[str, int]) -> None:
+        of_day = self.counted.setdefault(day, {})
+        for name, count in counters.items():
+            of_day[name] = of_day.get(name, 0) + count
+
+    def first_seen(self, day: date, key: str) -> bool:
+        is_new = (day, key) not in self.seen
+        self.seen.add((day, key))
+        return is_new
+
+    def key(self, day: date) -> bytes:
+        return day.isoformat().encode()
+
+    def counters(self, day: date) -> Mapping[str, int]:
+        return self.counted.get(day, {})
+
+
+@dataclass
+class MemoryHistory:
+    events: list[HistoryEvent] = field(default_factory=list)
+
+    def write(self, events: Sequence[HistoryEvent]) -> None:
+        self.events += events
+
+
+@dataclass
+class MemoryTelemetry:
+    counted: list[HistoryEvent] = field(default_factory=list)
+
+    def count(self, events: Sequence[HistoryEvent]) -> None:
+        self.counted += events

@@ -1,0 +1,390 @@
+"""The ports of `signalbox.splitting.model.ports` in memory, with the conditions of each write.
+
+The suite in tests/adapters/splitting/test_splits.py holds the store and the AWS adapters to the same behaviour.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+
+from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.messages import Message
+from signalbox.queues import QueueName
+from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
+from signalbox.splitting.consumers.registry import Registry
+from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE, StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+class MemoryTime:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.moment = START
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+@dataclass
+class MemorySplits:
+    """`beside` are the dictionaries by target that are forgotten with a split; `unreadable` are listed only."""
+
+    records: dict[Target, StoredSplit] = field(default_factory=dict)
+    queues: dict[QueueName, Target] = field(default_factory=dict)
+    beside: list[dict[Target, object]] = field(default_factory=list)
+    unreadable: list[UnreadableSplit] = field(default_factory=list)
+
+    def find(self, target: Target) -> StoredSplit | None:
+        return self.records.get(target)
+
+    def of_queue(self, original: QueueName) -> StoredSplit | None:
+        target = self.queues.get(original)
+        return self.records.get(target) if target else None
+
+    def every(self) -> list[StoredSplit | UnreadableSplit]:
+        return [*sorted(self.records.values(), key=lambda stored: str(stored.split.target)), *self.unreadable]
+
+    def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
+        originals = [queue.original for queue in split.queues]
+        if split.target in self.records or any(original in self.queues for original in originals):
+            return None
+        self.queues |= dict.fromkeys(originals, split.target)
+        return self._put(StoredSplit(split, 1, list(documents)))
+
+    def save(self, split: Split, *, replacing: StoredSplit) -> StoredSplit | None:
+        if not self._is_as_read(replacing):
+            return None
+        return self._put(replace(replacing, split=split, version=replacing.version + 1))
+
+    def forget(self, stored: StoredSplit) -> bool:
+        if not self._is_as_read(stored):
+            return False
+        target = stored.split.target
+        del self.records[target]
+        self.queues = {original: owner for original, owner in self.queues.items() if owner != target}
+        for kept in self.beside:
+            kept.pop(target, None)
+        return True
+
+    def _is_as_read(self, stored: StoredSplit) -> bool:
+        found = self.records.get(stored.split.target)
+        return found is not None and found.version == stored.version
+
+    def _put(self, stored: StoredSplit) -> StoredSplit:
+        self.records[stored.split.target] = stored
+        return stored
+
+
+@dataclass
+class MemoryLocks:
+    held: dict[Target, tuple[str, datetime]] = field(default_factory=dict)
+
+    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+        found = self.held.get(target)
+        if found is not None and found[0] != holder and found[1] > now:
+            return False
+        self.held[target] = (holder, until)
+        return True
+
+    def leave(self, target: Target, *, holder: str) -> None:
+        if self.held.get(target, ("",))[0] == holder:
+            del self.held[target]
+
+
+@dataclass
+class MemoryRegistries:
+    registries: dict[Target, StoredRegistry] = field(default_factory=dict)
+
+    def find(self, target: Target) -> StoredRegistry | None:
+        return self.registries.get(target)
+
+    def every(self) -> list[StoredRegistry]:
+        return sorted(self.registries.values(), key=lambda stored: str(stored.target))
+
+    def put(self, registry: StoredRegistry) -> None:
+        self.registries[registry.target] = registry
+
+
+@dataclass
+class MemorySamples:
+    """Forgets nothing; give `samples` to `MemorySplits.beside` to have it forgotten with the split."""
+
+    samples: dict[Target, dict[QueueName, tuple[Sample, ...]]] = field(default_factory=dict)
+
+    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+        known = self.samples.setdefault(target, {})
+        for name, sample in samples.items():
+            known[name] = (*known.get(name, ()), sample)
+
+    def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
+        return dict(self.samples.get(target, {}))
+
+
+@dataclass
+class MemoryNotes:
+    notes: dict[Target, dict[str, str]] = field(default_factory=dict)
+
+    def of(self, target: Target) -> Mapping[str, str]:
+        return dict(self.notes.get(target, {}))
+
+    def put(self, target: Target, name: str, text: str) -> None:
+        self.notes.setdefault(target, {}).setdefault(name, text)
+
+    def remove(self, target: Target, names: Sequence[str]) -> None:
+        for name in names:
+            self.notes.get(target, {}).pop(name, None)
+
+
+@dataclass
+class MemoryLedger:
+    calls: dict[tuple[QueueName, str], datetime] = field(default_factory=dict)
+    begun: list[tuple[QueueName, str]] = field(default_factory=list)
+
+    def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
+        self.calls[original, call_id] = now
+        self.begun.append((original, call_id))
+
+    def finish(self, original: QueueName, call_id: str) -> None:
+        self.calls.pop((original, call_id), None)
+
+    def unfinished(self, original: QueueName, *, since: datetime) -> int:
+        return sum(name == original and began >= since for (name, _), began in self.calls.items())
+
+
+@dataclass
+class MemoryQueueSender:
+    """Keeps what was sent, by queue. `failing` names queues that take nothing now, `refusing` those that never do.
+
+    `refused_bodies` are bodies that SQS takes nowhere, with its reason.
+    """
+
+    sent: dict[QueueName, list[Message]] = field(default_factory=dict)
+    calls: list[Batch] = field(default_factory=list)
+    failing: set[QueueName] = field(default_factory=set)
+    refusing: dict[QueueName, str] = field(default_factory=dict)
+    refused_bodies: dict[str, str] = field(default_factory=dict)
+
+    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+        self.calls.append(batch)
+        failed = []
+        for delivery in batch.deliveries:
+            reason = self.refusing.get(batch.destination) or self.refused_bodies.get(delivery.message.body)
+            if reason or batch.destination in self.failing:
+                failed.append((delivery, reason))
+                continue
+            self.sent.setdefault(batch.destination, []).append(delivery.message)
+        return failed
+
+    def bodies(self, name: QueueName) -> list[str]:
+        """Return the bodies of what was sent to a queue, in order."""
+        return [message.body for message in self.sent.get(name, [])]
+
+
+@dataclass
+class MemoryDeadLetters:
+    """Keeps dead letters with their original queue and reason."""
+
+    messages: list[tuple[Message, str, str]] = field(default_factory=list)
+
+    def dead_letter(self, message: Message, *, reason: str, attributes: Mapping[str, str] | None = None) -> None:
+        self.messages.append((message, (attributes or {})[ORIGINAL_QUEUE], reason))
+
+
+@dataclass
+class MemoryQueue:
+    """A temporary queue: what waits, and what was received and not removed, by receipt handle."""
+
+    created_at: datetime = START
+    original: QueueName | None = None
+    session: SessionId | None = None
+    waiting: list[Message] = field(default_factory=list)
+    in_flight: dict[str, Message] = field(default_factory=dict)
+
+
+@dataclass
+class MemorySplitQueues:
+    """Temporary queues, and the originals that messages are returned into (`returned`).
+
+    `refused` and `failing` say by the queue's name why its creation fails, for good or now; `not_taken` are bodies
+    that `send_back` cannot send; `notes` are what creating a queue notes.
+    """
+
+    time: MemoryTime = field(default_factory=MemoryTime)
+    queues: dict[QueueName, MemoryQueue] = field(default_factory=dict)
+    deleted: list[QueueName] = field(default_factory=list)
+    returned: dict[QueueName, list[Message]] = field(default_factory=dict)
+    refused: dict[QueueName, str] = field(default_factory=dict)
+    failing: dict[QueueName, str] = field(default_factory=dict)
+    not_taken: set[str] = field(default_factory=set)
+    notes: Sequence[str] = ()
+    handles: Iterator[int] = field(default_factory=itertools.count)
+
+    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
+        if name in self.refused:
+            raise EffectRefused(self.refused[name])
+        if name in self.failing:
+            raise EffectFailed(self.failing[name])
+        self.queues.setdefault(
+            name, MemoryQueue(self.time.now(), queue.original, session.session_id if session else None)
+        )
+        return self.notes
+
+    def delete(self, name: QueueName) -> None:
+        if self.queues.pop(name, None) is not None:
+            self.deleted.append(name)
+
+    def observe(
+        self, names: Iterable[QueueName], *, now: datetime
+    ) -> Mapping[QueueName, tuple[TemporaryQueue, Sample]]:
+        found = {name: self.queues[name] for name in names if name in self.queues}
+        return {
+            name: (TemporaryQueue(queue.created_at), Sample(now, len(queue.waiting), len(queue.in_flight)))
+            for name, queue in found.items()
+        }
+
+    def receive(self, name: QueueName) -> Sequence[tuple[Message, str]]:
+        queue = self.queues[name]
+        taken, queue.waiting = queue.waiting[:MAXIMUM_ENTRIES], queue.waiting[MAXIMUM_ENTRIES:]
+        received = [(message, f"handle-{next(self.handles)}") for message in taken]
+        queue.in_flight |= {handle: message for message, handle in received}
+        return received
+
+    def remove(self, name: QueueName, receipt_handles: Sequence[str]) -> None:
+        for handle in receipt_handles:
+            self.queues[name].in_flight.pop(handle, None)
+
+    def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
+        failed = [message for message in messages if message.body in self.not_taken]
+        self.returned.setdefault(original, []).extend(message for message in messages if message not in failed)
+        return failed
+
+    def come_back(self, name: QueueName) -> None:
+        """Let what was received and not removed be visible again, in front of the others."""
+        queue = self.queues[name]
+        queue.waiting = [*queue.in_flight.values(), *queue.waiting]
+        queue.in_flight = {}
+
+
+@dataclass
+class MemoryForwarders:
+    """Forwarders that change at once, or stay on the way until `settle` when `is_slow`."""
+
+    time: MemoryTime = field(default_factory=MemoryTime)
+    states: dict[QueueName, Forwarder] = field(default_factory=dict)
+    refused: dict[QueueName, str] = field(default_factory=dict)
+    failing: dict[QueueName, str] = field(default_factory=dict)
+    is_slow: bool = False
+
+    def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
+        return {original: self.states.get(original, Forwarder()) for original in originals}
+
+    def start(self, original: QueueName) -> None:
+        if original in self.refused:
+            raise EffectRefused(self.refused[original])
+        if original in self.failing:
+            raise EffectFailed(self.failing[original])
+        self._become(original, ForwardingState.STARTING if self.is_slow else ForwardingState.ON)
+
+    def stop(self, original: QueueName) -> None:
+        self._become(original, ForwardingState.STOPPING if self.is_slow else ForwardingState.OFF)
+
+    def remove(self, original: QueueName) -> None:
+        self.states.pop(original, None)
+
+    def settle(self) -> None:
+        """Let all that is starting be on, and all that is stopping off."""
+        for original, forwarder in list(self.states.items()):
+            if forwarder.state is ForwardingState.STARTING:
+                self._become(original, ForwardingState.ON)
+            elif forwarder.state is ForwardingState.STOPPING:
+                self._become(original, ForwardingState.OFF)
+
+    def _become(self, original: QueueName, state: ForwardingState) -> None:
+        self.states[original] = Forwarder(state, self.time.now())
+
+
+@dataclass
+class MemoryTargets:
+    """Targets that switch at once, or stay on the way until `settle` when `is_slow`.
+
+    `found` are the queues of a target that there is; `switches` has each call's name and target.
+    """
+
+    found: dict[Target, Sequence[FoundQueue]] = field(default_factory=dict)
+    states: dict[Target, TargetState] = field(default_factory=dict)
+    variables: dict[Target, Mapping[str, QueueName]] = field(default_factory=dict)
+    switches: list[tuple[str, Target]] = field(default_factory=list)
+    refused: dict[Target, str] = field(default_factory=dict)
+    failing: dict[Target, str] = field(default_factory=dict)
+    is_slow: bool = False
+    due: dict[Target, TargetState] = field(default_factory=dict)
+
+    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+        if registry.target not in self.found:
+            raise EffectRefused(f"there is no target {registry.target}")
+        return self.found[registry.target]
+
+    def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
+        known = self.variables.get(registry.target, {})
+        return {variable: str(names.get(original, original)) for variable, original in known.items()}
+
+    def observe(self, split: Split, registry: Registry) -> TargetState:
+        if split.target not in self.found:
+            return TargetState.GONE
+        return self.states.get(split.target, TargetState.ORIGINAL)
+
+    def switch(self, split: Split, registry: Registry) -> None:
+        self._switch("switch", split.target, TargetState.TEMPORARY)
+
+    def switch_back(self, split: Split, registry: Registry) -> None:
+        self._switch("switch_back", split.target, TargetState.ORIGINAL)
+
+    def settle(self) -> None:
+        """Let the targets that are on the way arrive."""
+        self.states |= self.due
+        self.due = {}
+
+    def _switch(self, name: str, target: Target, state: TargetState) -> None:
+        if target in self.refused:
+            raise EffectRefused(self.refused[target])
+        if target in self.failing:
+            raise EffectFailed(self.failing[target])
+        self.switches.append((name, target))
+        if self.is_slow:
+            self.due[target] = state
+            self.states[target] = TargetState.CHANGING
+            return
+        self.states[target] = state
+
+
+@dataclass
+class MemoryAudits:
+    """History by message id; what happened before the day in question is not told."""
+
+    events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+
+    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        return [event for event in self.events.get(message_id, []) if event["occurred_at"] >= since.isoformat()]
+
+
+@dataclass
+class MemoryStore:
+    """All that the table keeps: a split's notes and samples are forgotten with it."""
+
+    splits: MemorySplits = field(default_factory=MemorySplits)
+    locks: MemoryLocks = field(default_factory=MemoryLocks)
+    registries: MemoryRegistries = field(default_factory=MemoryRegistries)
+    samples: MemorySamples = field(default_factory=MemorySamples)
+    notes: MemoryNotes = field(default_factory=MemoryNotes)
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+
+    def __post_init__(self) -> None:
+        self.splits.beside = [self.samples.samples, self.notes.notes]

@@ -1,0 +1,117 @@
+"""The job that makes raw history into the table of events, whatever the order and number of its runs."""
+
+from collections.abc import Callable
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import DataFrame
+
+from glue_jobs.compact_history import main
+from glue_jobs.shared.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
+
+
+@pytest.fixture
+def raw(history: Callable[..., DataFrame], at, tmp_path):
+    """Raw history of three days, with copies across midnight, late events, and one that has neither id nor topic."""
+    folders = {
+        f"dt={FIRST}/hour=23": [
+            {"event_id": "a", "occurred_at": at(f"{FIRST} 23:10:00"), "topic": "t", "sequence": 2},
+            {"event_id": "b", "occurred_at": at(f"{FIRST} 23:59:59.999"), "outcome": "first"},
+            {"event_id": None, "occurred_at": at(f"{FIRST} 23:00:00"), "labels": {"nat": "unknown"}},
+        ],
+        f"dt={SECOND}/hour=00": [
+            {"event_id": "b", "occurred_at": at(f"{SECOND} 00:00:01"), "outcome": "again"},
+            {"event_id": "c", "occurred_at": at(f"{SECOND} 00:10:00"), "outcome": "x"},
+            {"event_id": "c", "occurred_at": at(f"{SECOND} 00:10:00"), "outcome": "y"},
+        ],
+        f"dt={SECOND}/hour=23": [{"event_id": "d", "occurred_at": at(f"{SECOND} 23:00:00")}],
+        f"dt={THIRD}/hour=02": [
+            {"event_id": "late", "occurred_at": at(f"{SECOND} 12:00:00"), "topic": "t", "sequence": 1},
+            {"event_id": "very late", "occurred_at": at(f"{FIRST} 12:00:00")},
+            {"event_id": "timeless", "occurred_at": None},
+        ],
+    }
+    for folder, rows in folders.items():
+        history(*rows).write.parquet(str(tmp_path / "raw" / folder))
+    return tmp_path / "raw"
+
+
+def compact(lake: Lake, raw, *words: str) -> DataFrame:
+    main(["compact_history.py", "--history_path", str(raw), "--database", lake.database, "--maintain", "no", *words])
+    return events(lake)
+
+
+def events(lake: Lake) -> DataFrame:
+    return lake.spark.table(lake.name("events")).orderBy("occurred_at", "event_id")
+
+
+def test_each_event_is_in_its_own_day_once_and_the_earliest_copy_of_it(lake, raw):
+    found = compact(lake, raw, "--day", THIRD, "--days", "3").select("event_id", "occurred_at").collect()
+
+    kept = {row.event_id: f"{row.occurred_at:%d %H}" for row in found if len(row.event_id) < 10}
+    assert kept == {"a": "20 23", "b": "20 23", "c": "21 00", "d": "21 23", "late": "21 12", "very late": "20 12"}
+    assert len(found) == 7  # with the one whose id is made of all that it says
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [("--day", FIRST), ("--day", SECOND), ("--day", THIRD)],
+        [("--day", THIRD), ("--day", FIRST), ("--day", SECOND), ("--day", FIRST)],
+        [("--from", FIRST, "--to", f"{SECOND}T03:00"), ("--from", f"{SECOND}T03:00", "--to", f"{THIRD}T03:00")],
+        [
+            ("--to", f"{THIRD}T03:10", "--hours", "3"),
+            ("--day", SECOND, "--days", "2"),
+            ("--day", SECOND, "--days", "2"),
+        ],
+    ],
+    ids=["day-by-day", "backfill-backwards", "by-hours", "mixed"],
+)
+def test_the_table_is_the_same_whichever_way_the_windows_were_compacted(lake, raw, runs):
+    at_once = compact(Lake(lake.spark, f"{lake.database}_at_once"), raw, "--day", THIRD, "--days", "3")
+
+    for words in runs:
+        compact(lake, raw, *words)
+
+    assert_df_equality(events(lake), at_once)
+
+
+def test_a_rerun_loses_no_event_whose_raw_file_has_expired(lake, raw, tmp_path):
+    before = compact(lake, raw, "--day", SECOND, "--days", "2").collect()
+
+    assert compact(lake, tmp_path / "expired", "--day", SECOND, "--days", "2").collect() == before
+
+
+def test_old_days_are_forgotten_when_the_job_is_told_how_long_to_keep_them(lake, raw):
+    compact(lake, raw, "--day", SECOND, "--days", "2")
+
+    kept = compact(lake, raw, "--day", SECOND, "--retention_days", "1")
+
+    assert {row.event_id for row in kept.collect()} == {"c", "d", "late"}
+
+
+def test_raw_files_of_json_lines_are_read_when_told_so(lake, tmp_path):
+    hour = tmp_path / f"dt={FIRST}" / "hour=10"
+    hour.mkdir(parents=True)
+    (hour / "part.json").write_text('{"event_id":"a","occurred_at":"2026-11-20 10:00:00.123","labels":{"nat":"x"}}\n')
+
+    (row,) = compact(lake, tmp_path, "--day", FIRST, "--raw_format", "json").collect()
+
+    assert (row.event_id, row.labels) == ("a", {"nat": "x"})
+    assert f"{row.occurred_at:%S.%f}" == "00.123000"
+
+
+def test_maintenance_puts_small_files_together_and_leaves_the_rows_as_they_were(lake, raw, history, at):
+    for number in range(5):
+        row = {"event_id": f"e{number}", "occurred_at": at(f"{SECOND} 05:00:00"), "topic": "t", "sequence": number}
+        lake.merge_late(history(row))
+    before = events(lake).collect()
+
+    main(["", "--history_path", f"{raw}/none", "--database", lake.database, "--to", THIRD, "--hours", "1"])
+
+    assert events(lake).collect() == before
+    assert lake.spark.table(f"{lake.name('events')}.files").count() == 1

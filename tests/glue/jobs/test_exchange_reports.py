@@ -1,0 +1,158 @@
+"""The Glue jobs that report the exchange as they run: command line in, tables, texts, pictures and JSON out."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from glue_jobs import cost_report, delivery_report, order_audit, topic_report
+from glue_jobs.shared.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+DAY = "2026-11-21"
+TOPICS = """\
+topic-report-end 2026-11-22 00:00:00 (86400 s)
+publications=4 copies=4 retried=1 dead=1 dropped=1 alternate=0 logged=0 bytes_in=400 bytes_out=400
+fan-out 1.00 copies of a publication
+rate 0.000 publications a second; 0.001 in the busiest hour, 10:00
+
+exchanges (1)
+  x.fifo publications=4 copies=4 retried=1 dead=1 dropped=1 alternate=0 logged=0 bytes_in=400 bytes_out=400
+
+topics by publications (2)
+  x.fifo wx publications=3 copies=4 bytes_in=300 bytes_out=400
+  x.fifo "" publications=1 copies=0 bytes_in=100 bytes_out=0
+
+publishers by publications (1)
+  alice publications=3 bytes_in=300
+
+topics that nobody wanted (1)
+  x.fifo "" dropped=1 alternate=0
+"""
+DELIVERIES = """\
+delivery-report-end 2026-11-22 00:00:00 (86400 s)
+exchange delivered=4 again=0 retried=1 dead=1 bytes=400
+exchange p50_ms=25 p95_ms=39 p99_ms=40 max_ms=40
+
+busiest ways (2)
+  exchange x.fifo → q_a delivered=3 retried=0 dead=0 p50_ms=20 p95_ms=29 p99_ms=30 max_ms=30
+  exchange x.fifo → q_b delivered=1 retried=1 dead=1 p50_ms=40 p95_ms=40 p99_ms=40 max_ms=40
+
+dead letters by reason (1)
+  1 exchange: too large
+"""
+ORDER = """\
+order-audit-end 2026-11-22 00:00:00 (86400 s)
+looked at 4 copies of numbered messages, in 2 queues' views of their topics
+gap=0 duplicate=0 reordered=1
+
+reordered (1)
+  x.fifo wx → q_a: 2; a3 at 2026-11-21 10:00:03.000, a2 at 2026-11-21 10:00:30.000
+"""
+REPORTS = {
+    "topic_report": (topic_report, "topic_hourly", TOPICS),
+    "delivery_report": (delivery_report, "delivery_hourly", DELIVERIES),
+    "order_audit": (order_audit, "order_audit", ORDER),
+    "cost_report": (cost_report, "cost_daily", None),
+}
+
+
+@pytest.fixture
+def run(lake: Lake, tmp_path: Path) -> Callable[..., Path]:
+    def made(job: ModuleType, *words: str) -> Path:
+        name = job.__name__.rpartition(".")[2]
+        job.main([name, "--database", lake.database, "--report_path", f"{tmp_path / name}", *words])
+        return tmp_path / name
+
+    return made
+
+
+@pytest.fixture
+def day(remembered: Callable[..., None], at) -> None:
+    """Three messages of one topic, of which one came late, one waits and one died in another queue; and one dropped."""
+
+    def event(event_id: str, sequence: int, second: int, **columns: object) -> dict[str, object]:
+        own = {"event_id": event_id, "occurred_at": at(f"{DAY} 10:00:{second:02}"), "capability": "exchange"}
+        of_copy = {"kind": "routed", "outcome": "delivered", "source": "x.fifo", "topic": "wx", "destination": "q_a"}
+        of_message = {
+            "sequence": sequence,
+            "message_id": f"m{sequence}",
+            "size_bytes": 100,
+            "latency_ms": 10 * sequence,
+        }
+        return own | of_copy | of_message | {"labels": {"publisher": "alice"}} | columns
+
+    to_b = {"destination": "q_b"}
+    remembered(
+        event("a1", 1, 1),
+        event("a2", 2, 30),
+        event("a3", 3, 3),
+        event("b1", 1, 1, **to_b, latency_ms=40),
+        event("b2", 2, 2, **to_b, outcome="retried"),
+        event("b3", 3, 3, **to_b, kind="dead_letter", outcome="dead", reason="too large"),
+        event("n", 1, 4, kind="unrouted", outcome="dropped", topic="", destination=None, message_id="n", labels={}),
+    )
+
+
+@pytest.mark.usefixtures("day")
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_tells_the_same_twice_in_its_table_its_text_its_picture_and_its_json(lake, run, name):
+    job, table, text = REPORTS[name]
+    both = [_seen(lake, table, run(job, "--day", "2026-11-22", "--days", "2")) for _ in range(2)]
+
+    assert both[0] == both[1]
+    _, files = both[0]
+    assert len(files) == 6
+    if text is not None:
+        assert files[f"text/day={DAY}.txt"] == text
+    assert files[f"picture/day={DAY}.svg"].startswith("<svg ")
+    assert json.loads(files[f"json/day={DAY}.json"])["rows"]
+
+
+def _seen(lake: Lake, table: str, report: Path) -> tuple[Sequence[object], dict[str, str]]:
+    rows = lake.spark.table(lake.name(table)).collect()
+    return sorted(map(str, rows)), {f"{path.relative_to(report)}": path.read_text() for path in report.glob("*/day=*")}
+
+
+@pytest.mark.usefixtures("day")
+def test_costs_are_told_with_the_day_of_their_prices(run):
+    text = (run(cost_report, "--day", DAY) / "text" / f"day={DAY}.txt").read_text()
+
+    assert "list prices of us-east-1 as we know them, written down on 20" in text
+    assert "\n  copy, 4 times with 400 bytes: 2 to 12 SQS standard request, 0.000001 to 0.000005 USD\n" in text
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_day_of_nothing_has_a_report_too(lake, run, name):
+    job, _, _ = REPORTS[name]
+
+    report = run(job, "--day", DAY)
+
+    assert (report / "picture" / f"day={DAY}.svg").exists()
+    text = (report / "text" / f"day={DAY}.txt").read_text()
+    nothing = {"topic_report": "nothing was published", "delivery_report": "nothing was delivered, and nothing died"}
+    nothing |= {"order_audit": "nothing is missing, nothing came twice, and nothing came out of order"}
+    assert nothing.get(name, "total 0.000000 to 0.000000 USD") in text
+
+
+def test_days_that_were_not_audited_are_audited_with_the_next_ones(lake, run, remembered, at):
+    """What came in them is not missing."""
+
+    def event(sequence: int, moment: str) -> dict[str, object]:
+        of_copy = {"kind": "routed", "outcome": "delivered", "source": "x.fifo", "topic": "wx", "destination": "q_a"}
+        own = {"event_id": f"a{sequence}", "occurred_at": at(moment), "capability": "exchange", "sequence": sequence}
+        return own | of_copy
+
+    remembered(event(1, "2026-11-18 10:00:00"), event(2, "2026-11-20 10:00:00"), event(4, "2026-11-21 10:00:00"))
+    run(order_audit, "--day", "2026-11-18")
+
+    run(order_audit, "--day", "2026-11-21")
+
+    audit = lake.spark.table(lake.name("order_audit"))
+    days = [f"{row.day:%d}" for row in audit.where("finding = 'audited'").orderBy("day").collect()]
+    gaps = [(f"{row.day:%d}", row.first_sequence, row.number) for row in audit.where("finding = 'gap'").collect()]
+    assert days == ["18", "19", "20", "21"]
+    assert gaps == [("21", 3, 1)]

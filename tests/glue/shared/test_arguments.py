@@ -1,0 +1,74 @@
+"""The span of time that a job is told to work on."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from glue_jobs.shared import arguments
+from glue_jobs.shared.arguments import Window
+
+SCHEDULED = "2026-11-21T10:03:27Z"
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "start", "end"),
+    [
+        ({"day": "2026-11-20"}, "2026-11-20", "2026-11-21"),
+        ({"day": "2026-11-20", "days": "3"}, "2026-11-18", "2026-11-21"),
+        ({"day": SCHEDULED}, "2026-11-20", "2026-11-21"),
+        ({"day": "2026-11-21T00:30:00+02:00"}, "2026-11-19", "2026-11-20"),
+        ({"from": "2026-11-20", "to": "2026-11-21T06:30"}, "2026-11-20", "2026-11-21 06:30"),
+        ({"to": SCHEDULED, "hours": "2"}, "2026-11-21 08:00", "2026-11-21 10:00"),
+        ({"from": "2026-11-20T07:00+01:00", "hours": "1"}, "2026-11-20 06:00", "2026-11-20 07:00"),
+    ],
+    ids=str,
+)
+def test_a_window_is_told_by_days_or_by_two_of_start_end_and_hours(given, start, end):
+    assert Window.parse(given) == Window(at(start), at(end))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "the window is told by nothing; give --day"),
+        ({"day": "2026-11-20", "to": "2026-11-21"}, "the window is told by --day, --to; give"),
+        ({"days": "2"}, "the window is told by --days; give"),
+        ({"day": "2026-11-20", "days": "0"}, "--days is 0; it must be at least 1"),
+        ({"from": "2026-11-21", "to": "2026-11-21"}, "is empty; it must end after it starts"),
+    ],
+    ids=str,
+)
+def test_what_tells_no_window_is_refused_with_the_remedy(given, message):
+    with pytest.raises(ValueError, match=message):
+        Window.parse(given)
+
+
+def test_a_window_touches_the_days_from_its_start_to_before_its_end():
+    window = Window(at("2026-11-20 22:00"), at("2026-11-22"))
+
+    assert window.days == (date(2026, 11, 20), date(2026, 11, 21))
+    assert not window.is_whole_days
+    assert window.whole_days() == Window(at("2026-11-20"), at("2026-11-22"))
+    assert window.whole_days().is_whole_days
+    assert window.widened(before=timedelta(hours=22), after=timedelta(0)) == window.whole_days()
+
+
+@pytest.fixture(params=["on Glue", "elsewhere"])
+def command_line(request, monkeypatch):
+    """Read with Glue's own reader and, where that is not installed, with Python's."""
+    if request.param == "elsewhere":
+        monkeypatch.setitem(__import__("sys").modules, "awsglue.utils", None)
+    else:
+        pytest.importorskip("awsglue.utils")
+
+
+def test_arguments_are_read_among_those_of_glue_itself(command_line):
+    argv = ["job.py", "--JOB_NAME", "j", "--database", "d", "--days=2", "--other", "x"]
+
+    given = arguments.resolved(argv, ["database"], optional=["day", "days"])
+
+    assert given == {"database": "d", "days": "2"}

@@ -1,0 +1,117 @@
+"""Reading raw hours, and tables that a second run leaves as the first did."""
+
+import dataclasses
+from datetime import date
+
+import pytest
+from pyspark.sql import Row
+
+from glue_jobs.shared.arguments import Window
+from glue_jobs.shared.lake import read_raw
+from glue_jobs.transforms import tables
+from tests.glue.frames import frame
+
+pytestmark = pytest.mark.spark
+
+DAY = Window.parse({"day": "2026-11-21"})
+
+
+def ids(frame) -> list[str]:
+    return sorted(row.event_id for row in frame.select("event_id").collect())
+
+
+def test_raw_events_are_read_by_the_hour_of_their_arrival(spark, history, tmp_path):
+    for folder in ("dt=2026-11-20/hour=23", "dt=2026-11-21/hour=00", "dt=2026-11-21/hour=01", "dt=2026-11-21/hour=02"):
+        history({"event_id": folder}).write.parquet(str(tmp_path / folder))
+
+    read = read_raw(spark, f"{tmp_path}/", Window.parse({"to": "2026-11-21T02:07", "hours": "2"}))
+
+    assert ids(read) == ["dt=2026-11-21/hour=00", "dt=2026-11-21/hour=01"]
+
+
+def test_hours_without_a_file_are_read_as_no_events(spark, tmp_path):
+    assert read_raw(spark, str(tmp_path), DAY).collect() == []
+
+
+def test_a_day_is_replaced_and_the_days_beside_it_stay(lake, history, at):
+    other = {"event_id": "other", "occurred_at": at("2026-11-22 00:00:00")}
+    lake.replace("events", history(other), Window.parse({"day": "2026-11-22"}))
+    lake.replace("events", history({"event_id": "old", "occurred_at": at("2026-11-21 10:00:00")}), DAY)
+    new = history({"event_id": "new", "occurred_at": at("2026-11-21 23:59:59.999")}, other | {"event_id": "no"})
+
+    for _ in range(2):
+        lake.replace("events", new, DAY)
+
+    assert ids(lake.spark.table(lake.name("events"))) == ["new", "other"]
+    assert ids(lake.events(DAY)) == ["new"]
+
+
+def test_a_day_that_has_no_rows_any_more_is_emptied(lake, history, at):
+    lake.replace("events", history({"event_id": "old", "occurred_at": at("2026-11-21 10:00:00")}), DAY)
+
+    lake.replace("events", history(), DAY)
+
+    assert lake.events(DAY).count() == 0
+
+
+def test_a_table_of_days_is_replaced_by_days(lake, spark):
+    report = frame(spark, [(date(2026, 11, 21), "m", None, 9, 16)], tables.RENDEZVOUS_DAILY.schema)
+
+    for _ in range(2):
+        lake.replace("rendezvous_daily", report, DAY)
+
+    assert lake.rows("rendezvous_daily", DAY).collect() == [
+        Row(day=date(2026, 11, 21), metric="m", label=None, exact=9, shown=16)
+    ]
+
+
+def test_a_part_of_a_day_is_not_replaced(lake, history):
+    with pytest.raises(ValueError, match="events is replaced by whole days, not from 2026-11-21 08:00"):
+        lake.replace("events", history(), Window.parse({"to": "2026-11-21T10:00", "hours": "2"}))
+
+
+def test_late_events_are_added_once_to_the_days_of_their_own(lake, history, at):
+    known = {"event_id": "known", "occurred_at": at("2026-11-21 10:00:00"), "labels": {"nat": "unknown"}}
+    lake.replace("events", history(known), DAY)
+    late = history({"event_id": "late", "occurred_at": at("2026-11-19 10:00:00"), "labels": {}}, known)
+
+    for _ in range(2):
+        lake.merge_late(late)
+
+    assert ids(lake.spark.table(lake.name("events"))) == ["known", "late"]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["the-earlier-first", "the-earlier-last"])
+def test_the_earlier_of_two_copies_stays_whichever_came_first(lake, history, at, turned):
+    copies = [
+        {"event_id": "a", "occurred_at": at("2026-11-20 23:59:59"), "outcome": "first"},
+        {"event_id": "a", "occurred_at": at("2026-11-21 00:00:01"), "outcome": "second"},
+    ]
+
+    for copy in reversed(copies) if turned else copies:
+        lake.merge_late(history(copy))
+
+    kept = lake.spark.table(lake.name("events")).collect()
+    assert [row.outcome for row in kept] == ["first"]
+
+
+def test_no_late_events_leave_no_commit(lake, history):
+    lake.merge_late(history())
+
+    assert lake.spark.table(f"{lake.name('events')}.snapshots").count() == 0
+
+
+def test_a_table_of_an_older_version_gets_its_new_columns(lake, spark, monkeypatch):
+    made = tables.RENDEZVOUS_DAILY
+    lake.ensure("rendezvous_daily")
+    newer = dataclasses.replace(
+        made,
+        schema=tables.schema(
+            day="date", metric="string", label="string", exact="bigint", shown="bigint", source="string"
+        ),
+    )
+    monkeypatch.setattr("glue_jobs.shared.lake.TABLES", {"rendezvous_daily": newer})
+
+    lake.ensure("rendezvous_daily")
+
+    assert spark.table(lake.name("rendezvous_daily")).columns == newer.schema.names

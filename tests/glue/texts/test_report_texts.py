@@ -1,0 +1,57 @@
+"""Texts of reports, line by line; what whole jobs write is in test_exchange_reports.py."""
+
+from datetime import date
+
+import pytest
+
+from glue_jobs.pictures.order import order_picture
+from glue_jobs.texts.delivery_text import delivery_text
+from glue_jobs.texts.order_text import order_text
+from glue_jobs.texts.report_text import listed
+from glue_jobs.transforms.deliveries import COUNTS, TIMES
+
+pytestmark = pytest.mark.spark  # not for its sake: what covers the transformations is counted together
+
+DAY = date(2026, 11, 21)
+COUNTED = [{"finding": "audited", "rows": 1, "number": 9}, {"finding": "gap", "rows": 2, "number": 8}]
+
+
+def gap(first: int, last: int) -> dict[str, object]:
+    where = {"exchange": "x.fifo", "topic": "wx", "queue": "q_a", "finding": "gap"}
+    numbers = {"first_sequence": first, "last_sequence": last, "number": last - first + 1}
+    causes = {"dead": 1, "waiting": 0, "elsewhere": None, "nowhere": None}
+    proof = {"before_event_id": "a1", "before_at": "2026-11-20 10:00:00.000"}
+    return where | numbers | causes | proof | {"after_event_id": "a9", "after_at": "2026-11-21 10:00:00.000"}
+
+
+def test_a_gap_is_told_with_its_numbers_what_is_known_of_them_and_its_proof():
+    proof = "a1 at 2026-11-20 10:00:00.000, a9 at 2026-11-21 10:00:00.000"
+
+    text = order_text(DAY, [gap(2, 8), gap(10, 10)], counts=COUNTED)
+
+    assert text.splitlines()[2:] == [
+        "gap=2 duplicate=0 reordered=0",
+        "",
+        "gap (2)",
+        f"  x.fifo wx → q_a: 2 to 8 (dead=1 waiting=0); {proof}",
+        f"  x.fifo wx → q_a: 10 (dead=1 waiting=0); {proof}",
+    ]
+
+
+@pytest.mark.parametrize(("first", "last", "shown"), [(2, 8, "wx → q_a 2 to 8"), (10, 10, "wx → q_a 10")])
+def test_the_picture_names_the_numbers_of_a_gap(first, last, shown):
+    assert f">{shown}</text>" in order_picture(DAY, [gap(first, last)], counts=COUNTED)
+
+
+def test_a_capability_in_which_all_died_has_no_times():
+    of_none = dict.fromkeys(("hour", "source", "destination", "reason", *TIMES))
+    row = dict.fromkeys(COUNTS, 0) | of_none | {"section": "capability", "rank": 1, "of": 1, "capability": "exchange"}
+
+    assert delivery_text(DAY, [row | {"dead": 3}]).splitlines()[1:] == [
+        "exchange delivered=0 again=0 retried=0 dead=3 bytes=0"
+    ]
+
+
+def test_a_list_that_is_cut_says_so_and_one_of_nothing_is_left_out():
+    assert listed("topics", ["a", "b"], of=12) == ["", "topics (2 of 12)", "  a", "  b"]
+    assert listed("topics", [], of=0) == []

@@ -1,0 +1,351 @@
+"""The function that obeys the exchange's commands, on AWS in this process."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+
+from lambdas.exchange import control, control_wiring, wiring
+from lambdas.exchange.control import handler
+from lambdas.shared import commands
+from signalbox.aws.exchange.exchanges import DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.queues import SqsExchangeQueues
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.records import DeclaredQueue, MadeQueue, User, WantedQueue
+from signalbox.queues import lease_tags
+from signalbox.sarracenia.rights.names import InvalidUserName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.adapters.shared.queues import ARNS, KEY, URLS, function
+from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+
+CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply-", "dead"
+NOW = datetime.now(UTC)
+
+
+@dataclass
+class ExchangeControlStage:
+    sqs: Any
+    table: Any
+    s3: Any
+
+    def command(self, name: str, *, user: str = "", reply: str | None = "", **fields: object) -> Event:
+        """A command of a user, or of an administrator; without a reply queue if `reply` is None."""
+        document = {"command": name, "id": f"id-{name}", **fields}
+        if reply is not None:
+            document["reply_queue_url"] = reply or f"{URLS}{REPLIES}{user}_1"
+        return record_of(json.dumps(document), user=user)
+
+    def ask(self, name: str, *, user: str = "", **fields: object) -> dict[str, Any]:
+        """Send a command and return the reply."""
+        assert handler(batch(self.command(name, user=user, **fields)), None) == {"batchItemFailures": []}
+        (reply,) = self.messages(f"{REPLIES}{user}_1")
+        document = json.loads(reply["Body"])
+        assert document["id"] == f"id-{name}"
+        return dict(document)
+
+    def told_of(self, about: str, name: str, **fields: object) -> Any:
+        """Send an administrator's command about a user, and return its result."""
+        document = {"command": name, "id": "id", "reply_queue_url": f"{URLS}{REPLIES}_1", "user": about, **fields}
+        assert handler(batch(record_of(json.dumps(document))), None) == {"batchItemFailures": []}
+        (reply,) = self.messages(f"{REPLIES}_1")
+        return json.loads(reply["Body"])["result"]
+
+    def told(self, name: str, **fields: object) -> Any:
+        """Send a command that is carried out, and return its result."""
+        reply = self.ask(name, **fields)
+        assert reply["ok"], reply
+        return reply["result"]
+
+    def messages(self, queue: str) -> list[dict[str, Any]]:
+        url = URLS + queue
+        received = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+        for message in received.get("Messages", []):
+            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return list(received.get("Messages", []))
+
+    def queues(self, prefix: str) -> list[str]:
+        urls = self.sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", [])
+        return sorted(url.rpartition("/")[2] for url in urls)
+
+    def connected(self) -> list[str]:
+        found = boto3.client("lambda").list_event_source_mappings()["EventSourceMappings"]
+        return [one["EventSourceArn"].rpartition(":")[2] for one in found if one["State"] != "Deleting"]
+
+    def history(self) -> list[tuple[str, str]]:
+        return [(row["kind"], row["outcome"]) for row in written(self.s3)]
+
+
+def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
+    return {
+        "messageId": "m-1",
+        "receiptHandle": "h-1",
+        "body": body,
+        "attributes": {},
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": ARNS + queue + (f"-{user}" if user else ""),
+    }
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[ExchangeControlStage]:  # noqa: F811 - fixtures
+    s3 = make_lake()
+    for name in (CONTROL, DEAD, f"{REPLIES}_1", f"{REPLIES}alice_1", f"{REPLIES}bob_1"):
+        sqs.create_queue(QueueName=name)
+    settings = {
+        "STAGE": "signalbox",
+        "EXCHANGE_TABLE": "Exchanges",
+        "EXCHANGE_PREFIX": "",
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "EXCHANGE_CONTROL_QUEUE_URL": URLS + CONTROL,
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL": URLS + DEAD,
+        "ROUTE_FUNCTION_ARN": function("route"),
+        "ROUTE_CONCURRENCY": "10",
+        "EXCHANGE_VISIBILITY_SECONDS": "180",
+        "QUEUE_KEY_ARN": KEY,
+        "EXCHANGE_RETENTION_SECONDS": "345600",
+        "EXCHANGE_MAXIMUM_RECEIVES": "5",
+        "QUEUE_METRICS_DELAY_SECONDS": "0",
+        "LIVE_TABLE": "Live",
+        "LIVE_INBOX_URL": URLS + "live-inbox.fifo",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    DynamoUsers(exchange_table).put(User(UserName("alice"), Role.SOURCE, Ownership.STRICT, NOW, "AIDA1"))
+    forget_everything()
+    yield ExchangeControlStage(sqs, exchange_table, s3)
+    forget_everything()
+
+
+def forget_everything() -> None:
+    cool(wiring, control_wiring, control)
+
+
+def test_an_exchange_is_declared_and_connected_to_the_router(stage):
+    told = stage.told("declare_exchange", exchange="xpublic")
+
+    assert (told["sqs_name"], told["url"], told["connected"]) == ("xpublic", URLS + "xpublic", True)
+    assert stage.queues("x") == ["xpublic", "xpublic-dlq"]
+    assert stage.connected() == ["xpublic"]
+    made = stage.sqs.get_queue_attributes(QueueUrl=URLS + "xpublic", AttributeNames=["All"])["Attributes"]
+    assert (made["VisibilityTimeout"], made["MessageRetentionPeriod"]) == ("180", "345600")
+    assert ("declared", "exchange") in stage.history()
+
+
+def test_declared_twice_an_exchange_is_declared_once(stage):
+    first, second = (stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice") for _ in range(2))
+
+    assert first == second
+    assert stage.connected() == ["xs_alice.fifo"]
+    (told,) = stage.told("exchanges")
+    assert (told["ordered"], told["created_by"]) == (True, "alice")
+
+
+def test_what_is_granted_in_a_realm_is_told_until_it_is_taken_away(stage):
+    stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice", live=True)
+    grant = {"exchange": "xs_alice.fifo", "match": "prefix", "uri": "logs."}
+
+    assert stage.told_of("alice", "grant", **grant)["granted"] is True
+    assert stage.told("grants") == [{"user": "alice", **grant, "right": "read"}]
+    assert stage.told_of("alice", "ungrant", **grant)["ungranted"] is True
+    assert stage.told("grants") == []
+    assert [row for row in stage.history() if row[0].endswith("granted")] == [
+        ("granted", "read"),
+        ("ungranted", "read"),
+    ]
+
+
+def test_a_secret_is_kept_for_who_asks(stage, live_table):  # noqa: F811 - a fixture
+    told = {"salt": "5a17" * 8, "verifier": "ab" * 32}
+
+    assert stage.told_of("alice", "secret", **told) == {"user": "alice", "methods": ["ticket"]}
+    assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == told["verifier"]
+
+
+def test_a_queue_is_declared_bound_and_told(stage):
+    stage.told("declare_exchange", exchange="xpublic")
+    name = "q_alice.subscribe.weather.alice_host_12345678"
+
+    queue = stage.told("declare_queue", queue=name, user="alice", expires_seconds=300)
+    stage.told("bind", exchange="xpublic", queue=name, pattern="v03.#", user="alice")
+
+    assert queue["sqs_name"] in stage.queues("q_alice_")
+    assert stage.told("bindings") == [{"exchange": "xpublic", "queue": name, "pattern": "v03.#"}]
+    assert [one["queue"] for one in stage.told("queues", user="alice")] == [name]
+    consuming = stage.told("consuming", queue=name, user="alice")
+    assert consuming["consumed_at"] is not None
+
+
+def test_a_message_is_published_by_command(stage):
+    stage.told("declare_exchange", exchange="xpublic")
+
+    told = stage.told("publish", exchange="xpublic", routing_key="a.b", body="{}", headers={"h": "1"})
+
+    (message,) = stage.messages("xpublic")
+    assert message["MessageId"] == told["message_id"]
+    assert {name: one["StringValue"] for name, one in message["MessageAttributes"].items()} == {
+        "topic": "a.b",
+        "publisher": "_",
+        "h": "1",
+    }
+
+
+def test_what_is_deleted_leaves_nothing(stage):
+    stage.told("declare_exchange", exchange="xpublic")
+    stage.told("declare_queue", queue="q_alice")
+    stage.told("bind", exchange="xpublic", queue="q_alice", pattern="#")
+    assert "unbind it first" in stage.ask("delete_exchange", exchange="xpublic")["error"]
+
+    stage.told("delete_exchange", exchange="xpublic", force=True)
+    stage.told("delete_queue", queue="q_alice")
+
+    assert stage.queues("x") == stage.queues("q_") == stage.connected() == []
+    assert {item["pk"] for item in stage.table.scan()["Items"]} == {"user#alice", "sender#AIDA1"}
+
+
+def test_status_tells_what_is_there(stage):
+    stage.told("declare_exchange", exchange="xpublic")
+    stage.told("declare_queue", queue="q_alice")
+
+    told = stage.told("status")
+
+    assert [one["name"] for one in told["exchanges"]] == ["xpublic"]
+    assert [(one["name"], one["queued"]) for one in told["queues"]] == [("q_alice", 0)]
+
+
+def test_the_queue_says_who_asks_and_the_message_does_not(stage):
+    asked = {"user": None, "role": "admin", "ownership": "strict", "stage": "signalbox", "exchange_prefix": ""}
+    place = {"account": ACCOUNT, "region": REGION}
+    assert stage.told("whoami") == {**asked, **place}
+    assert stage.told("whoami", user="alice") == {**asked, **place, "user": "alice", "role": "source"}
+
+
+def test_what_a_name_does_not_permit_is_denied(stage):
+    reply = stage.ask("declare_exchange", exchange="xs_bob", user="alice")
+
+    assert (reply["ok"], reply["code"]) == (False, "rejected")
+    assert reply["error"].startswith("user 'alice' (source) may not configure exchange 'xs_bob'")
+    assert stage.queues("x") == []
+
+
+def test_who_is_no_user_any_more_is_denied(stage):
+    reply = stage.ask("exchanges", user="bob")
+
+    assert (reply["code"], "there is no user 'bob'" in reply["error"]) == ("rejected", True)
+
+
+def test_nobody_has_a_reply_put_into_somebody_elses_queue(stage):
+    for reply in (f"{REPLIES}_1", f"{REPLIES}bob_1", "xpublic"):
+        assert handler(batch(stage.command("whoami", user="alice", reply=URLS + reply)), None) == {
+            "batchItemFailures": []
+        }
+
+    reasons = [one["MessageAttributes"]["Reason"]["StringValue"] for one in stage.messages(DEAD)]
+    assert len(reasons) == 3
+    assert all("expected a queue whose name begins with 'signalbox-exchange-reply-alice_'" in one for one in reasons)
+
+
+def test_what_comes_from_a_queue_that_is_nobodys_is_not_taken_for_an_administrators(stage):
+    with pytest.raises(InvalidUserName, match="is not a control queue"):
+        handler(batch(record_of("{}", queue="orders")), None)
+
+
+def test_what_nobody_can_be_told_of_is_buried_with_its_reason(stage):
+    assert handler(batch(record_of("{"), stage.command("dance", reply=None)), None) == {"batchItemFailures": []}
+
+    reasons = [one["MessageAttributes"]["Reason"]["StringValue"] for one in stage.messages(DEAD)]
+    assert reasons[0].startswith("command: not JSON")
+    assert reasons[1].startswith("command: expected one of ")
+
+
+def leaving(stage: ExchangeControlStage) -> None:
+    stage.told("declare_queue", queue="q_alice")
+    stage.table.update_item(
+        Key={"pk": "queue#q_alice", "sk": "queue"},
+        UpdateExpression="SET is_leaving = :yes",
+        ExpressionAttributeValues={":yes": True},
+    )
+
+
+def test_who_asks_too_early_hears_that_it_may_be_asked_again(stage):
+    leaving(stage)
+
+    reply = stage.ask("declare_queue", queue="q_alice")
+
+    assert (reply["ok"], reply["code"]) == (False, "unavailable")
+
+
+def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
+    leaving(stage)
+
+    again = batch(stage.command("declare_queue", reply=None, queue="q_alice"))
+
+    assert handler(again, None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
+
+
+def test_who_is_second_to_declare_a_queue_gets_it_as_the_first_does(stage, monkeypatch):
+    make, meanwhile = SqsExchangeQueues.make, iter(["somebody else"])
+
+    def made(queues: SqsExchangeQueues, wanted: WantedQueue) -> MadeQueue:
+        if next(meanwhile, None):
+            stage.told("declare_queue", queue="q_alice", user="alice")
+        return make(queues, wanted)
+
+    monkeypatch.setattr(SqsExchangeQueues, "make", made)
+
+    assert stage.told("declare_queue", queue="q_alice", prefetch=7)["prefetch"] == 7
+    (told,) = stage.told("queues")
+    assert (told["queue"], told["prefetch"]) == ("q_alice", 7)
+
+
+def test_who_is_second_each_time_hears_that_it_may_be_asked_again(stage, monkeypatch):
+    tries: list[DeclaredQueue] = []
+
+    def never(_queues: DynamoQueues, queue: DeclaredQueue) -> bool:
+        tries.append(queue)
+        return False
+
+    monkeypatch.setattr(DynamoQueues, "create", never)
+    monkeypatch.setattr(commands, "LONGEST_PAUSE_SECONDS", 0)
+
+    reply = stage.ask("declare_queue", queue="q_alice")
+
+    assert (reply["ok"], reply["code"], len(tries)) == (False, "unavailable", commands.TRIES)
+    assert reply["error"] == "queue 'q_alice' was changed by somebody else meanwhile: ask again"
+
+
+def test_the_schedule_deletes_queues_that_nobody_uses(stage):
+    stage.told("declare_queue", queue="q_alice", expires_seconds=60)
+    stage.told("declare_queue", queue="q_bob")
+    assert handler({"task": "expire"}, None) == {"deleted": 0}
+
+    stage.table.update_item(
+        Key={"pk": "queue#q_alice", "sk": "queue"},
+        UpdateExpression="SET declared_at = :then",
+        ExpressionAttributeValues={":then": round((NOW - timedelta(hours=1)).timestamp() * 1000)},
+    )
+
+    assert handler({"task": "expire"}, None) == {"deleted": 1}
+    assert stage.queues("q_") == ["q_bob", "q_bob-dlq"]
+
+
+def test_strays_that_are_young_stay(stage):
+    due_at = datetime.now(UTC) + timedelta(days=1)
+    tags = lease_tags(stage="signalbox", capability="exchange", due_at=due_at)
+    for name in (f"{REPLIES}_2", "xs_stray"):
+        stage.sqs.create_queue(QueueName=name, tags=tags)
+
+    assert handler({"task": "strays"}, None) == {"deleted": 0}
+    assert stage.queues("xs_stray") == ["xs_stray"]
+
+
+def test_an_unknown_task_is_refused(stage):
+    with pytest.raises(RejectedError, match="unknown task 'dance'"):
+        handler({"task": "dance"}, None)

@@ -1,0 +1,375 @@
+"""The function that routes what is published to exchanges, and tries again what a queue did not take."""
+
+import base64
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from lambdas.exchange import route, route_wiring, wiring
+from lambdas.exchange.route import handler
+from lambdas.shared import threads
+from signalbox.aws.exchange.bindings import DynamoBindings
+from signalbox.aws.exchange.counters import DynamoCounters
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.items import binding_key
+from signalbox.aws.shared.messages import batch_entry, message_of
+from signalbox.exchange.messages.properties import Delivered, Envelope
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, Place, User
+from signalbox.messages import outgoing
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+
+PREFIX = "stage-"
+NAMES = StageNames("signalbox", PREFIX)
+RETRIES, ORDERED_RETRIES, DEAD = "retries", "retries.fifo", "dead-exchange"
+LOG = "xlog.fifo"
+
+
+@dataclass
+class RouteStage:
+    sqs: Any
+    table: Any
+    s3: Any
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def declare(self, exchange: str) -> None:
+        made = Exchange(ExchangeName(exchange), None, datetime.now(UTC))
+        assert DynamoExchanges(self.table).create(made)
+        self.make(NAMES.queue(exchange))
+        self.make(dead_letter_name(NAMES.queue(exchange)))
+
+    def bind(self, exchange: str, pattern: str, *, queue: str) -> None:
+        now = datetime.now(UTC)
+        DynamoQueues(self.table).create(DeclaredQueue(DeclaredName(queue), None, now, now))
+        target = Place(Kind.QUEUE, queue)
+        DynamoBindings(self.table).bind(Bound(ExchangeName(exchange), target, Pattern.parse(pattern)))
+        self.make(NAMES.queue(queue))
+
+    def make(self, name: str) -> str:
+        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        self.urls[name] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        return self.urls[name]
+
+    def publish(self, exchange: str, key: str, body: str, **headers: str) -> None:
+        deduplication_id = f"d-{body}" if exchange.endswith(".fifo") else None
+        message = Envelope.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
+        self.send(NAMES.queue(exchange), outgoing(message))
+
+    def send(self, name: str, told: dict[str, Any]) -> None:
+        self.sqs.send_message_batch(QueueUrl=self.urls[name], Entries=[batch_entry("0", told)])
+
+    def route(self, exchange: str) -> list[str]:
+        return self.call(NAMES.queue(exchange))
+
+    def call(self, name: str) -> list[str]:
+        """Call the function with what is in a queue, and do with its answer what Lambda does."""
+        received = self._page(name)
+        response = handler(batch(*(record_of(message, name) for message in received)), None)
+        left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
+        for message in received:
+            if message["MessageId"] not in left:
+                self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
+        return left
+
+    def delivered(self, queue: str) -> list[Delivered]:
+        """Take all messages out of a queue, as its consumer does."""
+        name, found = NAMES.queue(queue), []
+        while page := self._page(name):
+            found += [Delivered.parse(message_of(message)) for message in page]
+            for message in page:
+                self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
+        return found
+
+    def bodies(self, name: str) -> list[str]:
+        return [message["Body"] for message in self._page(name)]
+
+    def _page(self, name: str) -> list[dict[str, Any]]:
+        received = self.sqs.receive_message(
+            QueueUrl=self.urls[name], MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
+        )
+        return list(received.get("Messages", []))
+
+    def history(self) -> list[tuple[str, str, str | None]]:
+        rows = [(row["kind"], row["outcome"], row.get("destination")) for row in written(self.s3)]
+        return sorted(rows, key=str)
+
+    def counted(self, kind: Kind, name: str) -> dict[str, int]:
+        (minute,) = DynamoCounters(self.table).since(Place(kind, name), datetime(2026, 1, 1, tzinfo=UTC))
+        return {"received": minute.received, "routed": minute.routed, "retried": minute.retried}
+
+
+def record_of(message: dict[str, Any], queue: str) -> Event:
+    """An SQS record as Lambda hands it over."""
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message["Attributes"],
+        "messageAttributes": {
+            name: {
+                "dataType": one["DataType"],
+                "stringListValues": [],
+                "binaryListValues": [],
+                **({"stringValue": one["StringValue"]} if "StringValue" in one else {}),
+                **({"binaryValue": base64.b64encode(one["BinaryValue"]).decode()} if "BinaryValue" in one else {}),
+            }
+            for name, one in message.get("MessageAttributes", {}).items()
+        },
+        "md5OfBody": message["MD5OfBody"],
+        "md5OfMessageAttributes": message.get("MD5OfMessageAttributes"),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+        "awsRegion": REGION,
+    }
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[RouteStage]:  # noqa: F811 - fixtures
+    found = RouteStage(sqs, exchange_table, make_lake())
+    settings = {
+        "STAGE": "signalbox",
+        "EXCHANGE_TABLE": "Exchanges",
+        "EXCHANGE_PREFIX": PREFIX,
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
+        "EXCHANGE_RETRY_QUEUE_URL": found.make(RETRIES),
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
+        "EXCHANGE_MAXIMUM_RECEIVES": "5",
+        "ROUTE_TIMEOUT_SECONDS": "30",
+        "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
+        "LIVE_SESSION_ROLE_ID": "AROASESSION",
+        "LIVE_TABLE": "Live",
+        "LIVE_OUTBOX_URL": found.make("outbox.fifo"),
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    cool(wiring, route_wiring, route)
+    for exchange in ("xs", LOG):
+        found.declare(exchange)
+    yield found
+    cool(wiring, route_wiring, route)
+
+
+def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_down(stage):
+    stage.bind("xs", "a.#", queue="q_a.subscribe")
+    stage.bind("xs", "#", queue="q_all")
+    stage.publish("xs", "a.b", "1", color="red")
+    stage.publish("xs", "c", "2")
+
+    assert stage.route("xs") == []
+
+    (found,) = stage.delivered("q_a.subscribe")
+    assert (found.key, found.body, found.headers, found.exchange) == ("a.b", "1", {"color": "red"}, "xs")
+    assert sorted(one.body for one in stage.delivered("q_all")) == ["1", "2"]
+    assert stage.history() == [
+        ("routed", "delivered", "q_a.subscribe"),
+        ("routed", "delivered", "q_all"),
+        ("routed", "delivered", "q_all"),
+    ]
+    assert stage.counted(Kind.EXCHANGE, "xs") == {"received": 2, "routed": 3, "retried": 0}
+    assert stage.counted(Kind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
+
+
+def test_the_publisher_is_the_user_behind_the_sender(stage):
+    stage.bind("xs", "#", queue="q_all")
+    stage.publish("xs", "a", "1")
+    sender = stage.sqs.receive_message(QueueUrl=stage.urls["stage-xs"], AttributeNames=["All"], VisibilityTimeout=0)[
+        "Messages"
+    ][0]["Attributes"]["SenderId"]
+    DynamoUsers(stage.table).put(User(UserName("alice"), Role.SOURCE, Ownership.STRICT, datetime.now(UTC), sender))
+
+    stage.route("xs")
+
+    assert [one.publisher for one in stage.delivered("q_all")] == ["alice"]
+
+
+def test_the_publisher_is_whom_the_control_plane_names(stage):
+    stage.bind("xs", "#", queue="q_all")
+    stage.send("stage-xs", outgoing(Envelope.of_publication("a", "1").published(publisher="alice")))
+    (message,) = stage._page("stage-xs")
+    message["Attributes"]["SenderId"] = "AROACONTROL:control"
+
+    handler(batch(record_of(message, "stage-xs")), None)
+
+    (found,) = stage.delivered("q_all")
+    assert (found.publisher, found.headers) == ("alice", {})
+
+
+def test_attributes_of_every_type_arrive_as_they_were(stage):
+    stage.bind("xs", "#", queue="q_all")
+    attributes = {
+        "topic": {"DataType": "String", "StringValue": "a"},
+        "number": {"DataType": "Number.price", "StringValue": "7.50"},
+        "bytes": {"DataType": "Binary", "BinaryValue": base64.b64encode(b"\x00\xff").decode()},
+    }
+    stage.send("stage-xs", {"MessageBody": "1", "MessageAttributes": attributes})
+
+    stage.route("xs")
+
+    (found,) = stage.delivered("q_all")
+    assert {name: one.value for name, one in found.attributes.items()} == {
+        name: attributes[name] for name in ("number", "bytes")
+    }
+
+
+def test_messages_of_an_ordered_exchange_are_numbered_and_keep_their_order(stage):
+    stage.bind(LOG, "#", queue="q_all.fifo")
+    for number in range(6):
+        stage.publish(LOG, "ab"[number % 2], str(number))
+
+    assert stage.route(LOG) == []
+
+    found = stage.delivered("q_all.fifo")
+    by_key = {key: [(one.body, one.sequence) for one in found if one.key == key] for key in "ab"}
+    assert by_key == {"a": [("0", 1), ("2", 2), ("4", 3)], "b": [("1", 1), ("3", 2), ("5", 3)]}
+
+
+def test_a_batch_that_comes_twice_gives_no_second_message_on_fifo_and_no_second_number(stage):
+    stage.bind(LOG, "#", queue="q_all.fifo")
+    stage.publish(LOG, "a", "0")
+    received = stage._page(NAMES.queue(LOG))
+    event = batch(*(record_of(message, NAMES.queue(LOG)) for message in received))
+
+    handler(event, None)
+    handler(event, None)
+    stage.sqs.delete_message(QueueUrl=stage.urls[NAMES.queue(LOG)], ReceiptHandle=received[0]["ReceiptHandle"])
+    stage.publish(LOG, "a", "1")
+    stage.route(LOG)
+
+    assert [(one.body, one.sequence) for one in stage.delivered("q_all.fifo")] == [("0", 1), ("1", 2)]
+
+
+def test_a_message_without_a_routing_key_lies_beside_its_exchange_with_the_reason(stage):
+    stage.send("stage-xs", {"MessageBody": "1"})
+
+    assert stage.route("xs") == []
+
+    (dead,) = stage._page("stage-xs-dlq")
+    assert dead["MessageAttributes"]["Reason"]["StringValue"].startswith("topic: expected an attribute")
+    assert stage.history() == [("dead_letter", "dead", None)]
+
+
+@pytest.mark.parametrize(("exchange", "queue", "retries"), [("xs", "q_a", RETRIES), (LOG, "q_a.fifo", ORDERED_RETRIES)])
+def test_what_a_queue_does_not_take_is_tried_again_in_order(stage, exchange, queue, retries):
+    stage.bind(exchange, "#", queue=queue)
+    stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue(queue)])
+    stage.publish(exchange, "a", "0")
+    assert stage.route(exchange) == []
+    stage.make(NAMES.queue(queue))
+    stage.publish(exchange, "a", "1")
+    assert stage.route(exchange) == []
+
+    assert stage.call(retries) == []
+
+    assert sorted(one.body for one in stage.delivered(queue)) == ["0", "1"]
+    assert stage.counted(Kind.QUEUE, queue)["received"] == 2
+
+
+def test_behind_what_waits_nothing_of_its_key_goes_and_afterwards_all_goes_directly(stage):
+    stage.bind(LOG, "#", queue="q_a.fifo")
+    stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue("q_a.fifo")])
+    stage.publish(LOG, "a", "0")
+    stage.route(LOG)
+    stage.make(NAMES.queue("q_a.fifo"))
+    stage.publish(LOG, "a", "1")
+    stage.route(LOG)
+    assert stage.delivered("q_a.fifo") == []
+
+    stage.call(ORDERED_RETRIES)
+    stage.publish(LOG, "a", "2")
+    stage.route(LOG)
+
+    assert [(one.body, one.sequence) for one in stage.delivered("q_a.fifo")] == [("0", 1), ("1", 2), ("2", 3)]
+    assert stage.bodies(ORDERED_RETRIES) == []
+
+
+def test_copies_that_still_fail_stay_in_the_retry_queue(stage):
+    stage.bind("xs", "#", queue="q_a")
+    stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue("q_a")])
+    stage.publish("xs", "a", "0")
+    stage.route("xs")
+
+    assert len(stage.call(RETRIES)) == 1
+
+
+def test_messages_of_an_exchange_that_is_not_declared_stay_in_flight(stage):
+    stage.make("stage-xother")
+    stage.send("stage-xother", outgoing(Envelope.of_publication("a", "1").published()))
+
+    assert len(stage.route("xother")) == 1
+
+
+def test_messages_of_a_queue_that_is_no_exchange_stay_in_flight(stage):
+    stage.make("xs")
+    stage.send("xs", outgoing(Envelope.of_publication("a", "1").published()))
+
+    assert len(stage.call("xs")) == 1
+
+
+def test_bindings_are_read_once_for_batches_that_follow(stage):
+    stage.bind("xs", "#", queue="q_a")
+    stage.publish("xs", "a", "0")
+    stage.route("xs")
+    target = Place(Kind.QUEUE, "q_a")
+    stage.table.delete_item(Key=binding_key(Bound(ExchangeName("xs"), target, Pattern.parse("#"))))  # and no version
+
+    stage.publish("xs", "a", "1")
+    stage.route("xs")
+
+    assert sorted(one.body for one in stage.delivered("q_a")) == ["0", "1"]
+
+
+def test_a_table_that_cannot_be_reached_is_an_outage_and_looks_like_one(stage):
+    stage.publish("xs", "a", "1")
+    stage.table.delete()
+
+    with pytest.raises(ClientError):
+        stage.route("xs")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "STAGE",
+        "EXCHANGE_TABLE",
+        "EXCHANGE_PREFIX",
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL",
+        "EXCHANGE_RETRY_QUEUE_URL",
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL",
+        "HISTORY_STREAM",
+    ],
+)
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+    stage.publish("xs", "a", "1")
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        stage.route("xs")
+
+
+def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(stage):
+    ended: list[int] = []
+    is_begun = threading.Barrier(2, timeout=10)
+
+    def call(number: int) -> None:
+        is_begun.wait()
+        if number == 0:
+            raise ValueError("no")
+        ended.append(number)
+
+    with pytest.raises(ValueError, match="no"):
+        threads.side_by_side(call, range(4))
+
+    assert sorted(ended) == [1, 2, 3]

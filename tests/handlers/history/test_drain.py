@@ -1,0 +1,41 @@
+"""What Firehose did not take comes to it later, and stays in the queue until then."""
+
+import pytest
+
+from lambdas.history import drain
+from tests.fakes.aws import aws
+from tests.handlers.surroundings import STREAM, cool, make_lake, written
+
+__all__ = ["aws"]
+
+FIRST, SECOND, THIRD = (f'{{"event_id":"{name}"}}\n' for name in "abc")
+
+
+@pytest.fixture
+def s3(aws, monkeypatch):
+    monkeypatch.setenv("HISTORY_STREAM", STREAM)
+    cool(drain)
+    yield make_lake()
+    cool(drain)
+
+
+def event(*bodies: str) -> dict:
+    return {"Records": [{"messageId": f"m{number}", "body": body} for number, body in enumerate(bodies, 1)]}
+
+
+def test_the_lines_of_all_messages_go_to_firehose(s3):
+    assert drain.handler(event(FIRST + SECOND, THIRD), None) == {"batchItemFailures": []}
+
+    assert sorted(row["event_id"] for row in written(s3)) == ["a", "b", "c"]
+
+
+def test_a_message_of_which_a_line_is_refused_stays_in_the_queue(monkeypatch):
+    class Stream:
+        def refused(self, lines):
+            assert list(lines) == [FIRST, SECOND, THIRD]
+            return [SECOND]
+
+    cool(drain)
+    monkeypatch.setattr(drain, "_stream", Stream)
+
+    assert drain.handler(event(FIRST + SECOND, THIRD), None) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}

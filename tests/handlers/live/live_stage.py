@@ -1,0 +1,156 @@
+"""A stage for the handlers of live: AWS in this process, a realm with users, and clients that say something."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+
+from lambdas.exchange import wiring as exchange_wiring
+from lambdas.live import connect, receive, session, session_wiring, wiring
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
+from signalbox.aws.live.account_items import credentials_item, grants_item
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.live.admin.grants import Grant
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.aws import REGION
+from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+
+REALM = ExchangeName("xs_trial.fifo")
+PREFIX = "stage-"
+NAMES = StageNames("signalbox", PREFIX)
+INBOX, OUTBOX, TIMERS = "signalbox-live-inbox.fifo", "signalbox-live-outbox.fifo", "signalbox-live-timers"
+DEAD, ORDERED_DEAD = "signalbox-live-dead", "signalbox-live-dead.fifo"
+HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent": "Test/1"}
+CONNECT = {"routeKey": "$connect", "eventType": "CONNECT"}
+
+
+@dataclass
+class LiveStage:
+    sqs: Any
+    s3: Any
+    live: Any
+    exchanges: Any
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def make(self, name: str) -> str:
+        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        self.urls[name] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        return self.urls[name]
+
+    def declare(self) -> None:
+        """Make a realm and a user who may do everything on the topics `trial…`."""
+        now, user = datetime.now(UTC), UserName("source")
+        DynamoExchanges(self.exchanges).create(Exchange(REALM, None, now, live=LiveSettings()))
+        DynamoUsers(self.exchanges).put(User(user, Role.SOURCE, Ownership.STRICT, now, "AIDASOURCE"))
+        grants = [Grant(right, TopicPattern(Match.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
+        self.live.put_item(Item=grants_item(REALM, user, grants, version=1))
+        self.live.put_item(Item=credentials_item(user, Credentials.of("a-secret", salt="salt", with_key=False)))
+        self.make(NAMES.queue(REALM))
+
+    def connect(self, connection: str, headers: dict[str, str] | None = None, **context: object) -> Event:
+        given = {
+            "connectionId": connection,
+            "requestId": uuid.uuid4().hex,
+            "requestTimeEpoch": round(datetime.now(UTC).timestamp() * 1000),
+        }
+        asked = {"headers": HEADERS if headers is None else headers, "requestContext": CONNECT | given | context}
+        return connect.handler(asked, None)
+
+    def say(self, connection: str, *message: object) -> list[Any]:
+        """Say something and have it heard; return what stands in the outbox then, messages as they are posted."""
+        body = {"body": json.dumps(message), "isBase64Encoded": False}
+        context = {"routeKey": "$default", "connectionId": connection, "requestId": uuid.uuid4().hex}
+        assert receive.handler(body | {"requestContext": context}, None) == {"statusCode": 200}
+        assert self.hear() == []
+        return self.told(connection)
+
+    def hear(self, name: str = INBOX) -> list[str]:
+        """Call the function with what is in a queue, and do with its answer what Lambda does."""
+        records = [record_of(message, name) for message in self.taken(name, keep=True)]
+        left = [one["itemIdentifier"] for one in session.handler(batch(*records), None)["batchItemFailures"]]
+        for record in records:
+            if record["messageId"] not in left:
+                self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=record["receiptHandle"])
+        return left
+
+    def told(self, connection: str) -> list[Any]:
+        documents = [json.loads(message["Body"]) for message in self.taken(OUTBOX)]
+        return [json.loads(one["message"]) if one["kind"] == "reply" else one["kind"] for one in documents]
+
+    def taken(self, name: str, *, keep: bool = False) -> list[dict[str, Any]]:
+        page = self.sqs.receive_message(
+            QueueUrl=self.urls[name], MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
+        )
+        found = list(page.get("Messages", []))
+        for message in () if keep else found:
+            self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
+        return found
+
+    def join(self, connection: str = "c1") -> int:
+        """Connect and join; return the session's id."""
+        assert self.connect(connection)["statusCode"] == 200
+        assert self.say(connection, 1, REALM, {"authid": "source", "authmethods": ["ticket"]}) == [[4, "ticket", {}]]
+        ((kind, session_id, _),) = self.say(connection, 5, "a-secret", {})
+        assert kind == 2
+        return int(session_id)
+
+    def history(self) -> list[tuple[str, str]]:
+        return [(row["kind"], row["outcome"]) for row in sorted(written(self.s3), key=lambda row: row["occurred_at"])]
+
+
+def record_of(message: dict[str, Any], queue: str) -> Event:
+    """An SQS record as Lambda hands it over."""
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message["Attributes"],
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+        "awsRegion": REGION,
+    }
+
+
+def forget_everything() -> None:
+    """Make every function cold."""
+    cool(exchange_wiring, wiring, connect, receive, session, session_wiring)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> Iterator[LiveStage]:
+    found = LiveStage(sqs, make_lake(), live_table, exchange_table)
+    pepper = boto3.client("secretsmanager").create_secret(Name="pepper", SecretString="pepper")["ARN"]
+    settings = {
+        "STAGE": "signalbox",
+        "LIVE_TABLE": "Live",
+        "EXCHANGE_TABLE": "Exchanges",
+        "RENDEZVOUS_TABLE": "Rendezvous",
+        "SPLIT_TABLE": "Splits",
+        "HISTORY_BUCKET": "history",
+        "EXCHANGE_PREFIX": PREFIX,
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "LIVE_INBOX_URL": found.make(INBOX),
+        "LIVE_OUTBOX_URL": found.make(OUTBOX),
+        "LIVE_TIMERS_URL": found.make(TIMERS),
+        "LIVE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
+        "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": found.make(ORDERED_DEAD),
+        "LIVE_PEPPER_ARN": pepper,
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    forget_everything()
+    found.declare()
+    yield found
+    forget_everything()

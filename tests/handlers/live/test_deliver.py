@@ -1,0 +1,322 @@
+"""The function that posts to connections: what an outbox has, in its order, to who may have it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from lambdas.exchange import wiring as exchange_wiring
+from lambdas.live import deliver, deliver_wiring, wiring
+from lambdas.live.deliver import handler
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
+from signalbox.aws.live.account_items import grants_item
+from signalbox.aws.live.log import DynamoTopicLog
+from signalbox.aws.live.outbox import SqsOutboxes
+from signalbox.aws.live.sessions import DynamoSessions
+from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.grants import Grant
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.outbox.items import Addressed, Bundle, ItemId, PastWish, closing, reply
+from signalbox.live.outbox.ports import PostResult
+from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.state import ConnectionId, Session, State
+from signalbox.live.wamp.authentication import Identity, Method
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId, Subscribed
+from signalbox.live.wamp.options import Last, Past
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
+from tests.fakes.live import MemoryConnections
+from tests.handlers.exchange.test_route import record_of
+from tests.handlers.recorded import batch
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, reason_of, written
+
+REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
+PATTERN = TopicPattern.parse("trial.", Match.PREFIX)
+GRANT = Grant(Right.READ, PATTERN)
+FIFO = {"FifoQueue": "true"}
+NAMES = ("outbox.fifo", "inbox.fifo", "dead.fifo")
+
+
+@dataclass
+class Context:
+    remaining: int = 10_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.remaining
+
+
+@dataclass
+class DeliverStage:
+    sqs: Any
+    live: Any
+    s3: Any
+    outbox_url: str
+    inbox_url: str
+    dead_letters_url: str
+    connections: MemoryConnections = field(default_factory=MemoryConnections)
+    context: Context = field(default_factory=Context)
+
+    def join(self, connection: ConnectionId = CONNECTION) -> None:
+        now = datetime.now(UTC)
+        identity = Identity("joe", Role.SUBSCRIBER, Method.TICKET)
+        subscriptions = {PATTERN.subscription_id: PATTERN}
+        DynamoSessions(self.live).open(
+            Session(
+                connection,
+                opened_at=now,
+                deadline=now,
+                state=State.JOINED,
+                realm=REALM,
+                session=SessionId(7),
+                identity=identity,
+                subscriptions=subscriptions,
+            )
+        )
+
+    def put(self, *items: Any, connection: ConnectionId = CONNECTION) -> None:
+        SqsOutboxes(self.sqs, self.outbox_url).put(connection, items)
+
+    def grant(self, *grants: Grant) -> None:
+        self.live.put_item(Item=grants_item(REALM, JOE, grants, version=1))
+
+    def log(self, *events: LoggedEvent) -> None:
+        DynamoTopicLog(self.live).append(REALM, events, live=LiveSettings())
+
+    def put_unreadable(self, body: str) -> None:
+        """Put something into the connection's outbox that Signalbox does not put there."""
+        self.sqs.send_message(
+            QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=body[:9]
+        )
+
+    def received(self) -> dict[str, Any]:
+        """What Lambda hands over of outboxes."""
+        page = self.sqs.receive_message(
+            QueueUrl=self.outbox_url, MaxNumberOfMessages=10, AttributeNames=["All"], WaitTimeSeconds=10
+        )
+        return batch(*(record_of(message, "outbox.fifo") for message in page.get("Messages", [])))
+
+    def deliver(self) -> list[str]:
+        """Call the function with what is in outboxes, and do with its answer what Lambda does."""
+        event = self.received()
+        response = handler(event, self.context)
+        left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
+        for record in event["Records"]:
+            if record["messageId"] not in left:
+                self.sqs.delete_message(QueueUrl=self.outbox_url, ReceiptHandle=record["receiptHandle"])
+        return left
+
+    def dead_letters(self) -> list[Any]:
+        page = self.sqs.receive_message(
+            QueueUrl=self.dead_letters_url,
+            MaxNumberOfMessages=10,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        return list(page.get("Messages", []))
+
+    def posted(self, connection: ConnectionId = CONNECTION) -> list[Any]:
+        return [json.loads(text) for text in self.connections.posted[connection]]
+
+    def told(self) -> list[str]:
+        received = self.sqs.receive_message(QueueUrl=self.inbox_url, MaxNumberOfMessages=10)
+        return [message["Body"] for message in received.get("Messages", [])]
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[DeliverStage]:  # noqa: F811
+    urls = [sqs.create_queue(QueueName=name, Attributes=FIFO)["QueueUrl"] for name in NAMES]
+    settings = {
+        "STAGE": "signalbox",
+        "LIVE_TABLE": "Live",
+        "EXCHANGE_TABLE": "Exchanges",
+        "EXCHANGE_PREFIX": "",
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "LIVE_OUTBOX_URL": urls[0],
+        "LIVE_INBOX_URL": urls[1],
+        "LIVE_CONNECTIONS_URL": "/connections",
+        "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": urls[2],
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    cool(exchange_wiring, wiring, deliver_wiring, deliver)
+    found = DeliverStage(sqs, live_table, make_lake(), *urls[:2], dead_letters_url=urls[2])
+    monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
+    now = datetime.now(UTC)
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, now, live=LiveSettings()))
+    DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, now, "AIDAJOE"))
+    found.grant(GRANT)
+    found.join()
+    yield found
+    cool(exchange_wiring, wiring, deliver_wiring, deliver)
+
+
+def subscribed(*, expects_past: bool = False) -> Any:
+    message = Subscribed(RequestId(1), PATTERN.subscription_id)
+    return reply(Post(message), ItemId("1"), expects_past=expects_past)
+
+
+def past(history: Past) -> PastWish:
+    return PastWish(ItemId("2"), PATTERN, get_retained=False, history=history)
+
+
+def event(number: int, *, topic: str = "trial.a") -> LoggedEvent:
+    payload = Payload((number,))
+    return LoggedEvent(PublicationId(number), RoutingKey(topic), datetime.now(UTC), payload, sequence=number)
+
+
+def bundle(*events: LoggedEvent) -> Bundle:
+    item_id = ItemId(" ".join(str(one.publication) for one in events))
+    return Bundle(item_id, REALM, JOE, tuple(Addressed(PATTERN, one) for one in events))
+
+
+def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> None:
+    stage.put(subscribed(), bundle(event(1), event(2)), bundle(event(3)))
+
+    assert stage.deliver() == []
+
+    assert [(message[0], message[-1]) for message in stage.posted()] == [
+        (33, PATTERN.subscription_id),
+        (36, [1]),
+        (36, [2]),
+        (36, [3]),
+    ]
+    (row,) = written(stage.s3)
+    assert (row["capability"], row["kind"], row["outcome"], row["labels"]["events"]) == (
+        "live",
+        "delivered",
+        "posted",
+        "3",
+    )
+
+
+def test_the_past_comes_first_and_live_events_once(stage: DeliverStage) -> None:
+    stage.log(*(event(number) for number in range(1, 5)))
+    stage.put(subscribed(expects_past=True), bundle(event(3)), past(Last(2)))
+    stage.put(bundle(event(4)), bundle(event(5)))
+
+    stage.deliver()
+
+    assert [message[-1][0] for message in stage.posted()[1:]] == [3, 4, 5]
+
+
+def test_who_has_lost_the_right_gets_nothing(stage: DeliverStage) -> None:
+    stage.put(subscribed())
+    stage.deliver()
+    stage.grant()
+    stage.put(bundle(event(1)))
+
+    assert stage.deliver() == []
+
+    assert len(stage.posted()) == 1
+
+
+def test_a_connection_that_is_gone_is_told_to_its_session(stage: DeliverStage) -> None:
+    stage.connections.closed.add(CONNECTION)
+    stage.put(subscribed(), bundle(event(1)))
+
+    assert stage.deliver() == []
+
+    assert stage.told() == ['{"heard": "lost"}']
+
+
+def test_a_session_that_ends_is_closed_behind_its_last_message_and_told_in_a_line(stage: DeliverStage, caplog) -> None:
+    caplog.set_level("INFO")
+    stage.put(subscribed(), bundle(event(5)), closing(Close(), ItemId("2")))
+
+    stage.deliver()
+
+    assert (len(stage.posted()), stage.connections.closed) == (2, {CONNECTION})
+    (line,) = (json.loads(one.message) for one in caplog.records if one.name == deliver.__name__)
+    assert (line["user"], line["realm"], line["events"], line["replies"]) == ("joe", REALM, 1, 1)
+    assert line["lag_max_ms"] < line["lag_p50_ms"] + 10_000
+
+
+def test_one_connection_that_is_stuck_does_not_hold_up_others(stage: DeliverStage) -> None:
+    other = ConnectionId("d=")
+    stage.join(other)
+    stage.connections.results = [PostResult.BUSY]
+    stage.put(subscribed(), bundle(event(1)))
+    stage.deliver()
+    stage.put(subscribed(), connection=other)
+
+    stage.deliver()
+
+    assert (stage.posted(), len(stage.posted(other))) == ([], 1)
+    assert [(row["outcome"], row["reason"]) for row in written(stage.s3)] == [
+        ("failed", "the connection takes nothing now")
+    ]
+
+
+def test_what_there_was_no_time_for_comes_again_at_once_and_goes_on_where_it_was(stage: DeliverStage) -> None:
+    stage.put(subscribed(), bundle(*map(event, range(1, 4))))
+    stage.context.remaining = 0
+
+    assert len(stage.deliver()) == 1
+    assert len(stage.posted()) == 1
+    stage.context.remaining = 10_000
+    assert stage.deliver() == []
+
+    assert [message[-1] for message in stage.posted()[1:]] == [[1], [2], [3]]
+
+
+def test_what_nobody_can_read_is_put_aside_with_its_reason_and_is_in_nobodys_way(stage: DeliverStage) -> None:
+    stage.put_unreadable("{}")
+    stage.put(subscribed())
+
+    assert stage.deliver() == []
+
+    assert len(stage.posted()) == 1
+    (letter,) = stage.dead_letters()
+    assert (letter["Body"], letter["Attributes"]["MessageGroupId"]) == ("{}", CONNECTION)
+    assert reason_of(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
+    (row,) = written(stage.s3)
+    assert (row["kind"], row["outcome"], row["reason"]) == ("dead_letter", "dead", "nothing that an outbox has")
+    assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]
+
+
+def test_an_outbox_may_have_nothing_that_can_be_read(stage: DeliverStage) -> None:
+    stage.put_unreadable('{"item": "1", "kind": "parcel"}')
+
+    assert stage.deliver() == []
+
+    (letter,) = stage.dead_letters()
+    assert reason_of(letter).endswith("nothing that an outbox has: KeyError('parcel')")
+
+
+def test_what_comes_again_after_it_was_put_aside_is_there_once(stage: DeliverStage) -> None:
+    stage.put_unreadable("{}")
+    event = stage.received()
+
+    for _ in range(2):  # the first time, Lambda hears no answer
+        assert handler(event, stage.context) == {"batchItemFailures": []}
+
+    assert len(stage.dead_letters()) == 1
+
+
+def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage: DeliverStage) -> None:
+    stage.sqs.delete_queue(QueueUrl=stage.dead_letters_url)
+    stage.put_unreadable("{}")
+    stage.put(subscribed())
+
+    (left,) = stage.deliver()
+
+    assert len(stage.posted()) == 1
+    assert written(stage.s3) == []
+    stage.sqs.create_queue(QueueName=NAMES[2], Attributes=FIFO)
+    assert stage.deliver() == []  # soon, and not when its visibility ends
+    (letter,) = stage.dead_letters()
+    assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left
+
+
+def test_a_connection_that_cannot_be_read_comes_again(stage: DeliverStage, monkeypatch) -> None:
+    monkeypatch.setattr(deliver_wiring, "deliverer", lambda: None)  # which delivers nothing
+    stage.put(subscribed())
+
+    assert len(stage.deliver()) == 1

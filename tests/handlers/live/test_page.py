@@ -1,0 +1,118 @@
+"""The function that serves the live page."""
+
+import json
+from datetime import UTC, datetime
+
+import boto3
+import pytest
+
+from lambdas.live import page, page_wiring
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.fakes.aws import REGION, aws, exchange_table, sqs
+from tests.handlers.recorded import request
+
+__all__ = ["aws", "exchange_table", "sqs"]
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+WEBSOCKET_URL = f"wss://abc.execute-api.{REGION}.amazonaws.com/live"
+
+
+@pytest.fixture
+def live(exchange_table, sqs, monkeypatch: pytest.MonkeyPatch):
+    boto3.client("dynamodb").create_table(
+        TableName="Live",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    settings = {"LIVE_TABLE": "Live", "EXCHANGE_TABLE": "Exchanges", "LIVE_WEBSOCKET_URL": WEBSOCKET_URL}
+    for name in ("inbox", "outbox"):
+        settings[f"LIVE_{name.upper()}_URL"] = sqs.create_queue(QueueName=name)["QueueUrl"]
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    wired = (page_wiring.settings, page_wiring.exchanges, page_wiring.health)
+    for one in wired:
+        one.cache_clear()
+    yield
+    for one in wired:
+        one.cache_clear()
+
+
+def asked(path: str, **headers: str) -> dict:
+    return page.handler(request("page", path=path, headers=headers), None)
+
+
+def test_the_page_is_served_under_a_policy_that_lets_in_nothing_from_elsewhere(live):
+    told = asked("/live/")
+
+    assert told["statusCode"] == 200
+    assert told["body"].startswith("<!doctype html>")
+    assert told["headers"]["Content-Type"] == "text/html; charset=utf-8"
+    policy = told["headers"]["Content-Security-Policy"].split("; ")
+    assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= set(policy)
+    assert f"connect-src 'self' wss://abc.execute-api.{REGION}.amazonaws.com" in policy
+    assert "unsafe" not in " ".join(policy)
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("/live/app.js", "text/javascript; charset=utf-8"),
+        ("/live/base.css", "text/css; charset=utf-8"),
+        ("/live/icon.svg", "image/svg+xml"),
+    ],
+)
+def test_a_file_has_its_type(live, path, content_type):
+    assert asked(path)["headers"]["Content-Type"] == content_type
+
+
+def test_a_file_that_the_browser_has_is_not_sent_again(live):
+    etag = asked("/live/app.js")["headers"]["ETag"]
+
+    again = asked("/live/app.js", **{"if-none-match": f'"other", W/{etag}'})
+    changed = asked("/live/app.js", **{"if-none-match": '"other"'})
+
+    assert (again["statusCode"], again["body"], again["headers"]["ETag"]) == (304, "", etag)
+    assert changed["statusCode"] == 200
+
+
+@pytest.mark.parametrize("path", ["/live/nothing.js", "/live/../lambdas/live/page.py", "/live/%2e%2e/stacks/x.js"])
+def test_nothing_but_the_files_of_the_page_is_there(live, path):
+    assert asked(path)["statusCode"] == 404
+
+
+def test_without_its_last_slash_the_address_leads_to_the_page(live):
+    told = asked("/live")
+
+    assert (told["statusCode"], told["headers"]["Location"]) == (308, "live/index.html")
+
+
+def test_the_page_is_told_where_to_connect_and_which_realms_there_are(live, exchange_table):
+    exchanges = DynamoExchanges(exchange_table)
+    for name, settings in (("trial.fifo", LiveSettings()), ("xpublic", None)):
+        exchanges.create(Exchange(ExchangeName(name), None, NOW, live=settings))
+
+    told = asked("/live/config.json")
+
+    assert told["headers"]["Content-Type"] == "application/json"
+    assert json.loads(told["body"]) == {"websocket_url": WEBSOCKET_URL, "realms": ["trial.fifo"]}
+
+
+def test_a_stage_that_is_well_says_so(live):
+    told = asked("/health")
+
+    assert (told["statusCode"], json.loads(told["body"])) == (200, {"health": "OK"})
+    assert told["headers"]["Cache-Control"] == "no-store"
+
+
+def test_a_stage_that_is_not_well_says_what_fails(live, sqs):
+    sqs.delete_queue(QueueUrl=page_wiring.settings().text("LIVE_OUTBOX_URL"))
+    boto3.client("dynamodb").delete_table(TableName="Live")
+
+    told = asked("/health")
+
+    assert told["statusCode"] == 503
+    error = {"table": "ResourceNotFoundException", "outbox": "AWS.SimpleQueueService.NonExistentQueue"}
+    assert json.loads(told["body"]) == {"health": "ERROR", "error": error}

@@ -1,0 +1,100 @@
+"""The function that takes the answers of proxies."""
+
+import json
+
+import pytest
+
+from lambdas.rendezvous import offer, poll
+from lambdas.rendezvous.answer import handler
+from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
+from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
+from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
+from tests.handlers.recorded import batch, client_id, event, message, request
+
+# The Sid and the offer of the events that were recorded one after the other.
+SID = "Ytd81pBxO3lOBlExTQBURw"
+ANSWER = sample_answer(sample_offer("1"))
+GONE = '{"Status":"client gone"}'
+
+
+@pytest.fixture
+def record(stage) -> dict:
+    """An offer that the proxy was given."""
+    stage.expect_proxies()
+    record = stage.received(message())
+    offer.handler(batch(record), None)
+    assert '"client match"' in poll.handler(event("poll"), None)["body"]
+    return record
+
+
+def test_an_answer_reaches_its_client_byte_for_byte(stage, record):
+    assert stage.in_flight() == 1
+
+    response = handler(event("answer"), None)
+
+    assert (response["statusCode"], response["body"]) == (200, '{"Status":"success"}')
+    assert response["headers"] == {"Content-Type": TEXT, **CROSS_ORIGIN}
+    assert stage.replies(client_id(record)) == ['{"answer":' + json.dumps(ANSWER) + "}"]
+    assert stage.in_flight() == 0
+    assert stage.history()[-2:] == [("proxy_answer", "success"), ("answer", "delivered")]
+
+
+def test_a_second_answer_is_not_wanted(stage, record):
+    handler(event("answer"), None)
+
+    assert handler(event("answer"), None)["body"] == GONE
+    assert len(stage.replies(client_id(record))) == 1
+    assert stage.history()[-1] == ("proxy_answer", "client_gone")
+
+
+def test_an_answer_before_any_match_is_not_wanted_and_not_kept(stage):
+    stage.expect_proxies()
+
+    assert handler(event("answer"), None)["body"] == GONE
+
+    offer.handler(batch(message()), None)
+    assert stage.replies(client_id(message())) == []
+
+
+def test_an_answer_to_a_client_whose_queue_is_gone_is_not_wanted(stage, record, sqs):
+    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"snowflake-client-{client_id(record)}")["QueueUrl"])
+
+    assert handler(event("answer"), None)["body"] == GONE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "not json, though it has a=candidate",
+        answer_body(ProxyAnswer(SID, '{"type":"answer","sdp":"v=0"}')),
+        answer_body(ProxyAnswer("", ANSWER)),
+        answer_body(ProxyAnswer(SID, "")) + "a=candidate",
+        answer_body(ProxyAnswer(SID, "a=candidate")),
+        answer_body(ProxyAnswer(SID, ANSWER)).replace('"1.3"', '"2.0"'),
+        answer_body(ProxyAnswer(SID, ANSWER + " " * 100_000)),
+    ],
+    ids=["empty", "not JSON", "no candidate", "no Sid", "no answer", "no description", "version", "too long"],
+)
+def test_an_answer_that_breaks_the_protocol_is_a_bad_request(stage, body):
+    response = handler(request("answer", body=body), None)
+
+    assert (response["statusCode"], response["body"]) == (400, "")
+    assert stage.history() == [("bad_input", "rejected")]
+
+
+def test_a_browser_may_ask_first_what_it_may_do(stage):
+    response = handler(request("answer", method="OPTIONS"), None)
+
+    assert (response["statusCode"], response["body"]) == (200, "")
+    assert CROSS_ORIGIN.items() <= response["headers"].items()
+
+
+@pytest.mark.parametrize(
+    "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "BROKER_QUEUE_URL", "CLIENT_QUEUE_ARN_PREFIX"]
+)
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        handler(event("answer"), None)

@@ -1,0 +1,181 @@
+"""The function that takes offers over HTTP and through AMP caches."""
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from lambdas.rendezvous import answer, poll
+from lambdas.rendezvous.client import handler
+from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
+from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, TEXT
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
+from tests.handlers.recorded import armored, event, request
+
+DENIED = '{"error":"no snowflake proxies currently available"}'
+TIMED_OUT = '{"error":"timed out waiting for answer!"}'
+SID = "Ytd81pBxO3lOBlExTQBURw"
+HEADERS = {"Content-Type": TEXT, **CROSS_ORIGIN}
+DEADLINE_SECONDS = 10
+
+
+def take_offer() -> str:
+    """Poll until there is an offer, and return it."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        response = json.loads(poll.handler(event("poll"), None)["body"])
+        if response["Status"] == "client match":
+            return str(response["Offer"])
+    raise AssertionError("no offer came")
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """A proxy that answers one offer meanwhile."""
+
+    def serve() -> None:
+        body = answer_body(ProxyAnswer(SID, sample_answer(take_offer())))
+        assert answer.handler(request("answer", body=body), None)["body"] == '{"Status":"success"}'
+
+    with ThreadPoolExecutor() as pool:
+        served = pool.submit(serve)
+        yield
+        served.result()
+
+
+@pytest.fixture
+def patient(stage, monkeypatch) -> None:
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", str(DEADLINE_SECONDS))
+    stage.expect_proxies()
+
+
+def test_an_offer_is_answered_while_its_request_waits(patient):
+    """The offer came without a content type: the API hands such a body over in base64."""
+    with answering():
+        response = handler(event("client"), None)
+
+    expected = '{"answer":' + json.dumps(sample_answer(sample_offer("1"))) + "}"
+    assert response == {"statusCode": 200, "headers": HEADERS, "body": expected}
+
+
+def test_a_client_of_the_older_form_gets_the_bare_answer(patient):
+    with answering():
+        response = handler(event("client_legacy"), None)
+
+    assert response == {"statusCode": 200, "headers": HEADERS, "body": sample_answer(sample_offer("3"))}
+
+
+def test_an_answer_passes_through_an_amp_cache(patient, stage):
+    with answering():
+        response = handler(event("client_amp"), None)
+
+    assert response["statusCode"] == 200
+    assert response["headers"] == {**CROSS_ORIGIN, "Content-Type": "text/html", "Cache-Control": "max-age=15"}
+    assert armored(response) == '{"answer":' + json.dumps(sample_answer(sample_offer("4"))) + "}"
+    assert ("answer", "delivered") in stage.history()
+
+
+def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
+    stage.expect_proxies(Nat.RESTRICTED)
+
+    response = handler(request("client", body=offer_body(sample_offer("r"), "restricted")), None)
+
+    assert response == {"statusCode": 200, "headers": HEADERS, "body": DENIED}
+    assert stage.history() == [("offer", "denied")]
+
+
+def test_a_client_whom_no_proxy_takes_is_told_so_when_its_patience_ends(stage):
+    stage.expect_proxies()
+
+    assert handler(event("client"), None)["body"] == DENIED
+    assert stage.history() == [("timeout", "expired")]
+
+
+def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, monkeypatch):
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
+
+    with ThreadPoolExecutor() as pool:
+        response = pool.submit(handler, event("client"), None)
+        take_offer()
+
+    assert response.result()["body"] == TIMED_OUT
+    assert stage.history()[-1] == ("timeout", "expired")
+
+
+def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which keeps it
+    denied = handler(event("client_legacy"), None)
+
+    stage.expect_proxies()
+    with ThreadPoolExecutor() as pool:
+        timed_out = pool.submit(handler, event("client_legacy"), None)
+        take_offer()
+
+    assert denied == {"statusCode": 503, "headers": HEADERS, "body": ""}
+    assert timed_out.result() == {"statusCode": 504, "headers": HEADERS, "body": ""}
+
+
+def test_a_malformed_offer_of_the_older_form_is_a_bad_request(stage):
+    """Upstream drops the connection."""
+    response = handler(request("client_legacy", body='{"type":"offer"}'), None)
+
+    assert response == {"statusCode": 400, "headers": HEADERS, "body": ""}
+    assert stage.history() == [("bad_input", "rejected")]
+
+
+def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
+    response = handler(request("client", body="1.0\n{}"), None)
+
+    assert response == {"statusCode": 200, "headers": HEADERS, "body": '{"error":"no supplied offer"}'}
+    assert stage.history() == [("bad_input", "rejected")]
+
+
+@pytest.mark.parametrize(("size", "status"), [(100_000, 200), (100_001, 400)])
+def test_an_offer_may_have_so_many_bytes_and_no_more(stage, size, status):
+    response = handler(request("client", body=b"x" * size), None)
+
+    assert response["statusCode"] == status
+    assert response["body"] == ("" if status == 400 else '{"error":"unsupported message version"}')
+
+
+@pytest.mark.parametrize("rest", ["", "0", "0x/%%", "1x/MS4w"], ids=["nothing", "no slash", "no base64", "version"])
+def test_a_path_that_cannot_be_decoded_is_told_so_in_armor(stage, rest):
+    response = handler(request("client_amp", path=f"/amp/client/{rest}"), None)
+
+    assert response["statusCode"] == 200
+    assert armored(response) == '{"error":"cannot decode URL path"}'
+    assert stage.history() == [("bad_input", "rejected")]
+
+
+def test_the_path_of_amp_without_its_slash_leads_to_the_one_with_it(stage):
+    response = handler(event("client_amp_without_slash"), None)
+
+    assert response["statusCode"] == 307
+    assert response["headers"]["Location"] == "/amp/client/"
+
+
+def test_there_is_nothing_else_below_amp(stage):
+    response = handler(request("client_amp", path="/amp/other/x"), None)
+
+    assert response == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
+
+
+@pytest.mark.parametrize("name", ["client", "client_amp"])
+def test_a_browser_may_ask_first_what_it_may_do(stage, name):
+    response = handler(request(name, method="OPTIONS"), None)
+
+    assert (response["statusCode"], response["body"]) == (200, "")
+    assert CROSS_ORIGIN.items() <= response["headers"].items()
+
+
+@pytest.mark.parametrize("setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM"])
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        handler(event("client"), None)

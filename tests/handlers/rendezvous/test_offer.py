@@ -1,0 +1,171 @@
+"""The function that takes offers from the broker queue."""
+
+import pytest
+
+from lambdas.rendezvous.offer import handler
+from signalbox.clients.rendezvous.simulator import sample_offer
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from tests.handlers.recorded import batch, client_id, message
+
+DENIED = '{"error":"no snowflake proxies currently available"}'
+RESTRICTED = offer_body(sample_offer("restricted"), "restricted")
+
+
+def failures(response: dict) -> list[str]:
+    return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
+
+
+def test_an_offer_is_parked_by_staying_in_flight(stage):
+    stage.expect_proxies()
+    record = message()
+
+    response = handler(batch(record), None)
+
+    assert response == {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+    assert stage.replies(client_id(record)) == []
+    assert stage.history() == [("offer", "parked")]
+
+
+def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
+    stage.expect_proxies(Nat.RESTRICTED, Nat.UNKNOWN)
+    record = message(body=RESTRICTED)
+
+    response = handler(batch(record), None)
+
+    assert failures(response) == []
+    assert stage.replies(client_id(record)) == [DENIED]
+    assert stage.history() == [("offer", "denied")]
+
+
+def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
+    record = message(body="2.0\n{}")
+
+    assert failures(handler(batch(record), None)) == []
+    assert stage.replies(client_id(record)) == ['{"error":"unsupported message version"}']
+    assert stage.history() == [("offer", "rejected")]
+
+
+def test_an_offer_that_is_too_long_for_any_proxy_is_answered_with_the_reason(stage):
+    """SQS takes ten times as much as a proxy reads."""
+    stage.expect_proxies()
+    record = message(body=offer_body(sample_offer("x") + " " * 100_000))
+
+    assert failures(handler(batch(record), None)) == []
+    assert stage.replies(client_id(record)) == ['{"error":"101218 bytes are too many; at most 100000 are allowed"}']
+
+
+def test_an_offer_that_waited_longer_than_its_patience_is_told_that_time_is_up(stage):
+    stage.expect_proxies()
+    record = message(age_seconds=31)
+
+    assert failures(handler(batch(record), None)) == []
+    assert stage.replies(client_id(record)) == ['{"error":"timed out waiting for answer!"}']
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (message(name="offer_without_client_id"), "ClientID is empty"),
+        (message(name="offer_binary_client_id"), "ClientID is empty"),
+        (message(""), "ClientID is empty"),
+        (message("f" * 64), "queue name of 81 characters; SQS allows 1 to 80"),
+        (
+            message("../x y"),
+            "queue name 'snowflake-client-../x y' has characters other than letters, digits, '-' and '_'",
+        ),
+    ],
+    ids=["missing", "Binary", "empty", "too long", "bad characters"],
+)
+def test_a_message_that_nobody_can_be_told_about_is_a_dead_letter_with_its_reason(stage, record, reason):
+    response = handler(batch(record), None)
+
+    assert failures(response) == []
+    assert stage.dead_letters() == [(record["body"], {"Reason": reason, "OriginalMessageId": record["messageId"]})]
+    assert not stage.has_queue("")
+    assert stage.history() == [("dead_letter", "dead")]
+
+
+def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(stage):
+    record = message(name="offer_without_client_id", body="x" * 2**20)
+
+    assert failures(handler(batch(record), None)) == []
+    ((body, attributes),) = stage.dead_letters()
+    assert len(body) == 100_000
+    assert attributes["Reason"] == "ClientID is empty"
+
+
+def test_the_longest_client_id_that_a_queue_name_takes_is_served(stage):
+    stage.expect_proxies()
+
+    handler(batch(message("f" * 63)), None)
+
+    assert stage.has_queue("f" * 63)
+
+
+def test_a_batch_in_which_every_offer_is_parked_is_normal(stage):
+    stage.expect_proxies()
+    records = [message(f"client-{n}") for n in range(10)]
+
+    assert failures(handler(batch(*records), None)) == [record["messageId"] for record in records]
+
+
+def test_one_message_that_cannot_be_handled_holds_up_no_other(stage):
+    stage.expect_proxies()
+    good, buried, broken = message("good"), message(name="offer_without_client_id"), message("broken")
+    broken["attributes"]["SentTimestamp"] = "not a number"
+
+    response = handler(batch(broken, good, buried), None)
+
+    assert failures(response) == [broken["messageId"], good["messageId"]]
+    assert stage.has_queue("good")
+    assert len(stage.dead_letters()) == 1
+
+
+def test_a_batch_in_which_nothing_can_be_handled_is_an_outage_and_looks_like_one(stage, rendezvous_table):
+    rendezvous_table.delete()
+
+    with pytest.raises(rendezvous_table.meta.client.exceptions.ResourceNotFoundException):
+        handler(batch(message("a"), message("b")), None)
+
+
+def test_an_offer_that_came_back_and_stays_is_no_sign_of_an_outage(stage):
+    """SQS may deliver a message twice at once: there is nothing to write down, and nothing failed."""
+    stage.expect_proxies()
+    parked, broken = message("parked"), message("broken")
+    broken["attributes"]["SentTimestamp"] = "not a number"
+    handler(batch(parked), None)
+
+    assert failures(handler(batch(parked, broken), None)) == [parked["messageId"], broken["messageId"]]
+
+
+def test_a_stranger_who_has_the_name_of_a_client_queue_gets_nothing(stage, sqs):
+    stage.expect_proxies()
+    sqs.create_queue(QueueName="snowflake-client-taken")
+
+    handler(batch(message("taken")), None)
+
+    ((_, attributes),) = stage.dead_letters()
+    assert attributes["Reason"] == "queue 'snowflake-client-taken' exists and is not a client queue of ours"
+    assert stage.replies("taken") == []
+
+
+def test_a_copy_of_an_offer_is_done_with(stage):
+    stage.expect_proxies()
+    record = message("twice")
+    copy = record | {"messageId": "the-copy"}
+
+    handler(batch(record), None)
+
+    assert failures(handler(batch(copy), None)) == []
+    assert stage.history()[-1] == ("offer", "duplicate")
+
+
+@pytest.mark.parametrize(
+    "setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "LEASE_TABLE", "HISTORY_STREAM", "STAGE"]
+)
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        handler(batch(message()), None)

@@ -1,0 +1,114 @@
+"""The function behind every path that is none of the others'."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lambdas.rendezvous import poll, wiring
+from lambdas.rendezvous.page import handler
+from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
+from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, PROMETHEUS_TEXT, TEXT
+from signalbox.rendezvous.rules.held_polls import HeldPoll
+from signalbox.rendezvous.rules.states import ProxySessionId
+from signalbox.rendezvous.wire.nat import Nat
+from tests.handlers.recorded import event, request
+
+NOBODY = """\
+current snowflakes available: 0
+\tunknown proxies: 0
+NAT Types available:
+\trestricted: 0
+\tunrestricted: 0
+\tunknown: 0"""
+ONE = NOBODY.replace("available: 0\n", "available: 1\n\twebext proxies: 1\n").replace(
+    "\trestricted: 0", "\trestricted: 1"
+)
+
+
+def page(path: str, **changes: object) -> dict:
+    return handler(request("page", path=path, **changes), None)
+
+
+def hold_a_poll() -> None:
+    now = datetime.now(UTC)
+    held = HeldPoll(
+        slot=0,
+        sid=ProxySessionId("sid"),
+        nat=Nat.RESTRICTED,
+        proxy_type="webext",
+        clients=0,
+        since=now,
+        until=now + timedelta(seconds=10),
+    )
+    assert DynamoHeldPolls(wiring.table()).take(held, now=now)
+
+
+def test_the_page_debug_shows_who_waits(stage):
+    before = handler(event("page"), None)
+    hold_a_poll()
+    after = handler(event("page"), None)
+
+    assert before == {"statusCode": 200, "headers": {"Content-Type": TEXT, **CROSS_ORIGIN}, "body": NOBODY}
+    assert after["body"] == ONE
+
+
+def test_the_metrics_log_is_empty_on_the_first_day(stage):
+    poll.handler(event("poll"), None)
+
+    assert page("/metrics") == {"statusCode": 200, "headers": {"Content-Type": TEXT, **CROSS_ORIGIN}, "body": ""}
+
+
+def test_the_metrics_log_has_a_block_for_each_past_day_oldest_first(stage):
+    today = datetime.now(UTC).date()
+    for ago, count in ((1, 9), (3, 1), (8, 1)):
+        wiring.statistics().add(today - timedelta(days=ago), {"proxy_poll|restricted|idle|webext": count})
+
+    lines = page("/metrics")["body"].splitlines()
+
+    assert [line for line in lines if line.startswith(("snowflake-stats-end", "snowflake-idle-count"))] == [
+        f"snowflake-stats-end {today - timedelta(days=2)} 00:00:00 (86400 s)",
+        "snowflake-idle-count 8",
+        f"snowflake-stats-end {today} 00:00:00 (86400 s)",
+        "snowflake-idle-count 16",
+    ]
+
+
+def test_prometheus_reads_the_counters_of_today(stage):
+    poll.handler(event("poll"), None)
+    hold_a_poll()
+
+    response = page("/prometheus")
+
+    assert response["headers"] == {"Content-Type": PROMETHEUS_TEXT}
+    assert 'snowflake_available_proxies{nat="restricted",type="webext"} 1\n' in response["body"]
+    assert (
+        'snowflake_rounded_proxy_poll_total{nat="unrestricted",status="idle",type="standalone"} 8\n' in response["body"]
+    )
+
+
+def test_robots_are_asked_to_stay_away(stage):
+    assert page("/robots.txt") == {
+        "statusCode": 200,
+        "headers": {"Content-Type": TEXT},
+        "body": "User-agent: *\nDisallow: /\n",
+    }
+
+
+@pytest.mark.parametrize("path", ["/", "/favicon.ico", "/debug/", "/proxy/x"])
+def test_there_is_nothing_else(stage, path):
+    assert page(path) == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
+
+
+@pytest.mark.parametrize("path", ["/debug", "/metrics"])
+def test_a_browser_may_ask_first_what_it_may_do(stage, path):
+    response = page(path, method="OPTIONS")
+
+    assert (response["statusCode"], response["body"]) == (200, "")
+    assert CROSS_ORIGIN.items() <= response["headers"].items()
+
+
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch):
+    monkeypatch.delenv("RENDEZVOUS_TABLE")
+
+    with pytest.raises(KeyError, match="RENDEZVOUS_TABLE"):
+        page("/debug")

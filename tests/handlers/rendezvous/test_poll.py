@@ -1,0 +1,122 @@
+"""The function that takes the polls of proxies."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lambdas.rendezvous import offer
+from lambdas.rendezvous.poll import handler
+from signalbox.clients.rendezvous.simulator import sample_offer
+from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from tests.handlers.recorded import batch, event, message, request
+
+IDLE = '{"Status":"no match","Offer":"","NAT":"","NextPoll":%d,"RelayURL":""}'
+REFUSED = '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'
+OFFER = sample_offer("client")
+POLL = {"Sid": "sid", "Version": "1.3", "Type": "webext", "NAT": "unrestricted", "Clients": 0}
+POLL |= {"AcceptedRelayPattern": "snowflake.torproject.net$"}
+
+
+def poll(**changes: object) -> dict:
+    return handler(request("poll", body=json.dumps(POLL | changes)), None)
+
+
+def park(client_id: str = "client", *, nat: str = "unrestricted") -> None:
+    offer.handler(batch(message(client_id, body=offer_body(OFFER, nat))), None)
+
+
+def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
+    """The poll came without a content type, as from the Go proxy: the API hands such a body over in base64."""
+    stage.expect_proxies()
+    park()
+
+    response = handler(event("poll"), None)
+
+    assert response["statusCode"] == 200
+    assert response["headers"] == {"Content-Type": TEXT, **CROSS_ORIGIN}
+    assert response["body"] == (
+        '{"Status":"client match","Offer":' + json.dumps(OFFER) + ',"NAT":"unrestricted","NextPoll":20000,'
+        '"RelayURL":"wss://snowflake.torproject.net/"}'
+    )
+    assert stage.history() == [("offer", "parked"), ("proxy_poll", "matched")]
+
+
+@pytest.mark.parametrize(("nat", "interval"), [("unrestricted", 20000), ("restricted", 30000), ("", 30000)])
+def test_a_proxy_without_a_client_is_told_when_to_come_again(stage, nat, interval):
+    response = poll(NAT=nat)
+
+    assert (response["statusCode"], response["body"]) == (200, IDLE % interval)
+    assert stage.history() == [("proxy_poll", "idle")]
+
+
+def test_a_held_poll_gets_the_offer_that_comes_meanwhile(stage, monkeypatch):
+    monkeypatch.setenv("POLL_HOLD_SECONDS", "10")
+    stage.expect_proxies()
+
+    with ThreadPoolExecutor() as pool:
+        held = pool.submit(poll)
+        park()
+
+    assert json.loads(held.result()["body"])["Offer"] == OFFER
+
+
+def test_a_proxy_that_goes_to_other_relays_is_sent_away(stage):
+    response = poll(AcceptedRelayPattern="evil.example$")
+
+    assert (response["statusCode"], response["body"]) == (200, REFUSED)
+    assert stage.history() == [("proxy_poll", "relay_rejected")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "not json",
+        "{}x",
+        json.dumps(POLL | {"Version": "2.0"}),
+        json.dumps(POLL | {"Sid": ""}),
+        json.dumps(POLL | {"NAT": "closed"}),
+        json.dumps(POLL | {"Clients": "8"}),
+        json.dumps(POLL | {"Type": "x" * 100_000}),
+    ],
+    ids=["empty", "not JSON", "trailing garbage", "version", "no Sid", "NAT", "wrong type", "too long"],
+)
+def test_a_poll_that_breaks_the_protocol_is_a_bad_request(stage, body):
+    response = handler(request("poll_not_json", body=body), None)
+
+    assert (response["statusCode"], response["body"]) == (400, "")
+    assert response["headers"] == {"Content-Type": TEXT, **CROSS_ORIGIN}
+    assert stage.history() == [("bad_input", "rejected")]
+
+
+def test_a_browser_may_ask_first_what_it_may_do(stage):
+    response = handler(request("poll", method="OPTIONS"), None)
+
+    assert (response["statusCode"], response["body"]) == (200, "")
+    assert CROSS_ORIGIN.items() <= response["headers"].items()
+    assert stage.history() == []
+
+
+def test_no_address_is_kept(stage, rendezvous_table):
+    """The poll came from 8.8.8.8 by its own word, and from 127.0.0.1."""
+    stage.expect_proxies(Nat.UNRESTRICTED)
+
+    handler(event("poll"), None)
+
+    kept = repr(rendezvous_table.scan()["Items"])
+    assert "distinct#" in kept
+    assert "8.8.8.8" not in kept
+    assert "127.0.0.1" not in kept
+
+
+@pytest.mark.parametrize(
+    "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "ALLOWED_RELAY_PATTERN", "POLL_INTERVAL_MILLISECONDS"]
+)
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        poll()

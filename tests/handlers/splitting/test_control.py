@@ -1,0 +1,303 @@
+"""The function that obeys commands, on AWS in this process."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+
+from lambdas.splitting import control, control_wiring, wiring
+from lambdas.splitting.control import handler
+from signalbox.errors import RejectedError
+from signalbox.queues import lease_tags
+from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import BUCKET, OVERFLOW, STREAM, cool, make_lake, written
+
+PREFIX = "mirrord-"
+APP = "lambda/meme-app"
+CONFIG = {"feature": {"split_queues": {"memes": {"queue_type": "SQS", "message_filter": {"color": "red"}}}}}
+REGISTRY = {
+    "apiVersion": "queues.mirrord.metalbear.co/v1",
+    "kind": "MirrordSplitConfig",
+    "metadata": {"name": "memes"},
+    "spec": {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Lambda", "name": "meme-app"},
+        "queues": [{"id": "memes", "kind": "sqs", "appConfig": {"queue": [{"env": "QUEUE"}]}}],
+    },
+}
+
+
+@dataclass
+class ControlStage:
+    sqs: Any
+    table: Any
+    s3: Any
+    control_queue_url: str
+    dead_letter_queue_url: str
+    reply_queue_url: str
+
+    def command(self, name: str, *, reply: str | None = "", **fields: object) -> Event:
+        """A command as Lambda hands it over; without a reply queue if `reply` is None."""
+        document = {"command": name, "id": f"id-{name}", **fields}
+        if reply is not None:
+            document["reply_queue_url"] = reply or self.reply_queue_url
+        return record_of(json.dumps(document))
+
+    def ask(self, name: str, **fields: object) -> dict[str, Any]:
+        """Send a command and return the reply."""
+        assert handler(batch(self.command(name, **fields)), None) == {"batchItemFailures": []}
+        (reply,) = self.bodies(self.reply_queue_url)
+        document = json.loads(reply)
+        assert document["id"] == f"id-{name}"
+        return dict(document)
+
+    def bodies(self, url: str) -> list[str]:
+        return [message["Body"] for message in self.messages(url)]
+
+    def messages(self, url: str) -> list[dict[str, Any]]:
+        received = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+        for message in received.get("Messages", []):
+            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return list(received.get("Messages", []))
+
+    def temporary_queues(self) -> list[str]:
+        urls = self.sqs.list_queues(QueueNamePrefix=PREFIX).get("QueueUrls", [])
+        return sorted(url.rpartition("/")[2] for url in urls)
+
+    def history(self) -> list[tuple[str, str]]:
+        return [(row["kind"], row["outcome"]) for row in written(self.s3)]
+
+
+def record_of(body: str) -> Event:
+    return {
+        "messageId": "m-1",
+        "receiptHandle": "h-1",
+        "body": body,
+        "attributes": {},
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:signalbox-split-control",
+    }
+
+
+def function(name: str, variables: dict[str, str]) -> str:
+    iam = boto3.client("iam")
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
+    receive = {"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": f"arn:aws:sqs:{REGION}:{ACCOUNT}:memes"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [receive]})
+    iam.put_role_policy(RoleName=name, PolicyName="queues", PolicyDocument=policy)
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("a.py", "")
+    made = boto3.client("lambda").create_function(
+        FunctionName=name,
+        Role=role["Arn"],
+        Code={"ZipFile": code.getvalue()},
+        Runtime="python3.13",
+        Handler="a.a",
+        Environment={"Variables": variables},
+    )
+    return str(made["FunctionArn"])
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[ControlStage]:  # noqa: F811 - fixtures
+    s3 = make_lake()
+    names = ("signalbox-split-control", "dead-splits", "signalbox-split-reply-ann", "memes")
+    control_url, dead_url, reply_url, memes_url = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in names)
+    function("meme-app", {"QUEUE": memes_url, "OTHER": "x"})
+    settings = {
+        "STAGE": "signalbox",
+        "SPLIT_TABLE": "Splits",
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "CONTROL_QUEUE_URL": control_url,
+        "SPLIT_DEAD_LETTER_QUEUE_URL": dead_url,
+        "SPLIT_FUNCTION_ARN": function("split", {}),
+        "SPLIT_CONCURRENCY": "20",
+        "TEMPORARY_QUEUE_PREFIX": PREFIX,
+        "TEMPORARY_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
+        "SPLIT_TIMEOUT_SECONDS": "20",
+        "SPLIT_EMPTY_SECONDS": "60",
+        "SPLIT_HEARTBEAT_SECONDS": "60",
+        "HISTORY_DATABASE": "signalbox_history",
+        "HISTORY_TABLE": "events_raw",
+        "QUERY_RESULTS": f"s3://{BUCKET}/queries/",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    forget_everything()
+    yield ControlStage(sqs, split_table, s3, control_url, dead_url, reply_url)
+    forget_everything()
+
+
+def forget_everything() -> None:
+    cool(wiring, control_wiring, control)
+
+
+def started(stage: ControlStage) -> dict[str, Any]:
+    stage.ask("apply", documents=[REGISTRY])
+    reply = stage.ask("start", target=APP, session="ann", owner="ann@laptop", config=CONFIG)
+    assert reply["ok"], reply
+    return dict(reply["result"])
+
+
+def test_a_registry_is_applied_and_listed(stage):
+    assert stage.ask("apply", documents=[REGISTRY])["result"] == {"targets": [APP]}
+
+    (told,) = stage.ask("registries")["result"]
+    assert (told["target"], told["documents"]) == (APP, [REGISTRY])
+
+
+def test_a_registry_is_discovered(stage):
+    reply = stage.ask("discover", target=APP)
+
+    (document,) = reply["result"]["documents"]
+    assert document["spec"]["queues"]["memes"]["nameSource"] == {"envVar": "QUEUE"}
+
+
+def test_a_session_is_started_and_a_round_is_asked_for(stage):
+    told = started(stage)
+
+    (queue,) = told["queues"]
+    assert told["environment"] == {"QUEUE": queue["url"]}
+    assert queue["temporary"].startswith(PREFIX)
+    (message,) = stage.bodies(stage.control_queue_url)
+    assert json.loads(message)["command"] == "reconcile"
+    assert ("session", "started") in stage.history()
+
+
+def test_a_round_makes_the_queues_and_asks_for_the_next_one(stage):
+    told = started(stage)
+    (message,) = stage.bodies(stage.control_queue_url)
+
+    assert handler(batch(record_of(message)), None) == {"batchItemFailures": []}
+
+    assert len(stage.temporary_queues()) == 2
+    assert told["queues"][0]["temporary"] in stage.temporary_queues()
+
+
+def test_status_tells_what_is_there(stage):
+    started(stage)
+
+    (split,) = stage.ask("status")["result"]["splits"]
+
+    assert (split["target"], split["stage"], split["target_reads"]) == (APP, "starting", "original")
+    assert split["queues"][0]["forwarding"] == "absent"
+    assert [session["session"] for session in split["sessions"]] == ["ann"]
+
+
+def test_the_history_tells_who_got_a_message(stage):
+    answer_with(EVENTS)
+
+    told = stage.ask("audit", message_id="1", days=2)
+
+    assert [(event["outcome"], event["destination"]) for event in told["result"]["events"]] == [
+        ("session", "mirrord-1"),
+        ("deployed", "mirrord-0"),
+    ]
+
+
+def test_a_session_is_stopped(stage):
+    started(stage)
+
+    reply = stage.ask("stop", target=APP, session="ann")
+
+    assert (reply["result"]["phase"], reply["result"]["reason"]) == ("ending", "stopped")
+
+
+def test_who_asks_for_what_cannot_be_hears_why(stage):
+    reply = stage.ask("start", target=APP, session="ann", owner="ann@laptop", config={})
+
+    assert (reply["ok"], reply["code"]) == (False, "rejected")
+    assert reply["error"].endswith("feature.split_queues: is missing or empty, so there is nothing to split")
+
+
+def test_who_asks_too_early_hears_that_it_may_be_asked_again(stage):
+    started(stage)
+    stage.ask("stop", target=APP, session="ann")
+
+    reply = stage.ask("start", target=APP, session="ann", owner="ann@laptop", config=CONFIG)
+
+    assert (reply["ok"], reply["code"]) == (False, "unavailable")
+
+
+def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
+    started(stage)
+    stage.ask("stop", target=APP, session="ann")
+    again = stage.command("start", reply=None, target=APP, session="ann", owner="ann@laptop", config=CONFIG)
+
+    assert handler(batch(again), None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
+
+
+def test_what_nobody_can_be_told_of_is_buried_with_its_reason(stage):
+    bad = [
+        record_of("{"),
+        stage.command("status", reply="https://elsewhere/1/other-queue"),
+        stage.command("dance", reply=None),
+    ]
+
+    assert handler(batch(*bad), None) == {"batchItemFailures": []}
+
+    reasons = [m["MessageAttributes"]["Reason"]["StringValue"] for m in stage.messages(stage.dead_letter_queue_url)]
+    assert reasons[0].startswith("command: not JSON")
+    assert "reply_queue_url: expected a queue whose name begins with 'signalbox-split-reply-'" in reasons[1]
+    assert reasons[2].startswith("command: expected one of apply, registries")
+
+
+def test_a_command_whose_reply_queue_is_gone_is_carried_out_all_the_same(stage):
+    gone = stage.reply_queue_url + "-gone"
+
+    assert handler(batch(stage.command("apply", reply=gone, documents=[REGISTRY])), None) == {"batchItemFailures": []}
+
+    assert len(stage.ask("registries")["result"]) == 1
+
+
+def test_a_reply_that_is_too_long_says_so(stage):
+    control_wiring.replies().result("signalbox-split-reply-ann", "1", "x" * 1_100_000)
+
+    (reply,) = stage.bodies(stage.reply_queue_url)
+    assert "longer than a message" in json.loads(reply)["error"]
+
+
+def test_the_schedule_asks_for_a_round_for_each_split(stage):
+    started(stage)
+    assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds is there already
+
+    stage.table.delete_item(Key={"pk": f"split#{APP}", "sk": "lock"})
+    assert handler({"task": "reconcile"}, None) == {"woken": 1}
+
+
+def test_strays_that_are_young_or_known_or_not_ours_stay(stage):
+    stage.sqs.create_queue(
+        QueueName=f"{PREFIX}stray",
+        tags=lease_tags(stage="signalbox", capability="splitting", due_at=datetime.now(UTC) + timedelta(days=1)),
+    )
+
+    assert handler({"task": "strays"}, None) == {"deleted": 0}
+    assert stage.temporary_queues() == [f"{PREFIX}stray"]
+
+
+def test_an_unknown_task_is_refused(stage):
+    with pytest.raises(RejectedError, match="unknown task 'dance'"):
+        handler({"task": "dance"}, None)
+
+
+def test_a_record_of_a_newer_version_is_left_alone(stage):
+    started(stage)
+    (message,) = stage.bodies(stage.control_queue_url)
+    stage.table.update_item(
+        Key={"pk": f"split#{APP}", "sk": "split"},
+        UpdateExpression="SET #record = :other",
+        ExpressionAttributeNames={"#record": "record"},
+        ExpressionAttributeValues={":other": "{}"},
+    )
+
+    assert handler(batch(record_of(message)), None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}

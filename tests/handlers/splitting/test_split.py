@@ -1,0 +1,337 @@
+"""The function that forwards messages of queues that are split."""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lambdas.shared.records import as_document
+from lambdas.splitting import split, wiring
+from lambdas.splitting.split import handler
+from signalbox.aws.splitting.splits import DynamoSplits
+from signalbox.queues import QueueName
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.target import Target
+from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.recorded import ACCOUNT, Event, batch
+from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+CONTEXT = SimpleNamespace(aws_request_id="call-1")
+STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
+RECEIVED_AT = "1795200000000"
+
+
+def queue_entry(name: QueueName) -> SplitQueue:
+    return SplitQueue(QueueId(name.partition(".")[0]), name, deployed_name(name), timedelta(seconds=30))
+
+
+def deployed_name(name: QueueName) -> QueueName:
+    return QueueName(f"mirrord-deployed-{name}")
+
+
+def session(name: str, color: str, *, mode: str = "steal") -> Session:
+    entry = {"queue_type": "SQS", "queue_mode": mode, "message_filter": {"color": f"^{color}$"}}
+    return Session(
+        session_id=SessionId(name),
+        owner=f"{name}@laptop",
+        config=json.dumps({"feature": {"split_queues": {"*": entry}}}),
+        started_at=LONG_AGO,
+        heartbeat_at=LONG_AGO,
+        phase=Phase.READY,
+        since=LONG_AGO,
+        queues={original: QueueName(f"mirrord-{name}-{original}") for original in (STANDARD, FIFO)},
+        stolen=frozenset({STANDARD, FIFO}) if mode == "steal" else frozenset(),
+        effective_at=LONG_AGO,
+    )
+
+
+def record_of(body: str, *, color: str = "", queue: QueueName = STANDARD, group: str = "g") -> Event:
+    """An SQS record as Lambda hands it over."""
+    ordered = {"MessageGroupId": group, "MessageDeduplicationId": f"d-{body}", "SequenceNumber": "1"}
+    attribute = {"stringValue": color, "stringListValues": [], "binaryListValues": [], "dataType": "String"}
+    return {
+        "messageId": f"id-{body}",
+        "receiptHandle": f"handle-{body}",
+        "body": body,
+        "attributes": {
+            "ApproximateReceiveCount": "1",
+            "SentTimestamp": RECEIVED_AT,
+            "SenderId": "AIDA",
+            "ApproximateFirstReceiveTimestamp": RECEIVED_AT,
+            **(ordered if queue.endswith(".fifo") else {}),
+        },
+        "messageAttributes": {"color": attribute} if color else {},
+        "md5OfBody": "d41d8cd98f00b204e9800998ecf8427e",
+        "md5OfMessageAttributes": None,
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+        "awsRegion": REGION,
+    }
+
+
+@dataclass
+class SplitStage:
+    sqs: Any
+    table: Any
+    s3: Any
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def split(self, *sessions: Session) -> StoredSplit:
+        """Store a split with these sessions, and make its queues."""
+        queues = (queue_entry(STANDARD), queue_entry(FIFO))
+        target = Target.parse("lambda/meme-app")
+        found = Split(target, queues, sessions, Stage.SPLIT, LONG_AGO, timedelta(seconds=120), was_split=True)
+        names = [queue.deployed for queue in queues]
+        names += [name for one in sessions for name in one.queues.values()]
+        for name in names:
+            self.make(name)
+        stored = DynamoSplits(self.table).create(found, documents=[])
+        assert stored is not None
+        return stored
+
+    def make(self, name: str) -> str:
+        attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        self.urls[name] = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        return self.urls[name]
+
+    def messages(self, name: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while page := self._page(name):
+            found += page
+        return found
+
+    def _page(self, name: str) -> list[dict[str, Any]]:
+        received = self.sqs.receive_message(
+            QueueUrl=self.urls[name], MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
+        )
+        return list(received.get("Messages", []))
+
+    def bodies(self, name: str) -> list[str]:
+        return [message["Body"] for message in self.messages(name)]
+
+    def ledger(self) -> list[dict[str, Any]]:
+        return [item for item in self.table.scan()["Items"] if item["pk"].startswith("ledger#")]
+
+    def history(self) -> list[dict[str, Any]]:
+        return written(self.s3)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitStage]:  # noqa: F811 - fixtures
+    s3 = make_lake()
+    found = SplitStage(sqs, split_table, s3)
+    settings = {
+        "STAGE": "signalbox",
+        "SPLIT_TABLE": "Splits",
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "SPLIT_DEAD_LETTER_QUEUE_URL": found.make("dead-splits"),
+        "SPLIT_TIMEOUT_SECONDS": "20",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    forget_everything()
+    yield found
+    forget_everything()
+
+
+def forget_everything() -> None:
+    cool(wiring, split)
+
+
+def failures(response: dict[str, Any]) -> list[str]:
+    return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
+
+
+def test_each_session_gets_what_it_claims_and_the_deployed_consumer_the_rest(stage):
+    stage.split(session("ann", "red"), session("bob", "blue"))
+    records = [record_of("1", color="red"), record_of("2", color="blue"), record_of("3", color="green"), record_of("4")]
+
+    assert failures(handler(batch(*records), CONTEXT)) == []
+
+    assert stage.bodies("mirrord-ann-memes") == ["1"]
+    assert stage.bodies("mirrord-bob-memes") == ["2"]
+    assert sorted(stage.bodies("mirrord-deployed-memes")) == ["3", "4"]
+
+
+def test_what_happened_is_in_the_lake_without_any_body(stage):
+    stage.split(session("ann", "red"))
+
+    handler(batch(record_of("secret-1", color="red"), record_of("secret-2")), CONTEXT)
+
+    rows = sorted(stage.history(), key=lambda row: row["outcome"])
+    assert [(row["capability"], row["kind"], row["outcome"]) for row in rows] == [
+        ("splitting", "routed", "deployed"),
+        ("splitting", "routed", "session"),
+    ]
+    assert rows[1]["labels"]["session"] == "ann"
+    assert rows[1]["destination"] == "mirrord-ann-memes"
+
+
+def test_attributes_of_every_type_arrive_as_they_were(stage):
+    stage.split()
+    record = record_of("1")
+    record["messageAttributes"] = {
+        "text": {"stringValue": "t", "stringListValues": [], "binaryListValues": [], "dataType": "String"},
+        "number": {"stringValue": "7.50", "stringListValues": [], "binaryListValues": [], "dataType": "Number.price"},
+        "bytes": {
+            "binaryValue": base64.b64encode(b"\x00\xff").decode(),
+            "stringListValues": [],
+            "binaryListValues": [],
+            "dataType": "Binary",
+        },
+    }
+
+    assert failures(handler(batch(record), CONTEXT)) == []
+
+    (found,) = stage.messages("mirrord-deployed-memes")
+    assert found["MessageAttributes"] == {
+        "text": {"DataType": "String", "StringValue": "t"},
+        "number": {"DataType": "Number.price", "StringValue": "7.50"},
+        "bytes": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+    }
+
+
+def test_messages_of_a_fifo_queue_keep_their_order_group_and_deduplication_id(stage):
+    stage.split(session("ann", "red"))
+    records = [record_of(str(n), queue=FIFO, group="ab"[n % 2]) for n in range(6)]
+
+    assert failures(handler(batch(*records), CONTEXT)) == []
+
+    found = stage.messages("mirrord-deployed-orders.fifo")
+    by_group = {group: [m["Body"] for m in found if m["Attributes"]["MessageGroupId"] == group] for group in "ab"}
+    assert by_group == {"a": ["0", "2", "4"], "b": ["1", "3", "5"]}
+    assert {m["Attributes"]["MessageDeduplicationId"] for m in found} == {f"d-{n}" for n in range(6)}
+
+
+def test_a_batch_of_which_everything_was_sent_before_gives_no_second_message_on_fifo(stage):
+    stage.split()
+    records = [record_of(str(n), queue=FIFO) for n in range(3)]
+
+    handler(batch(*records), CONTEXT)
+    handler(batch(*records), CONTEXT)
+
+    assert stage.bodies("mirrord-deployed-orders.fifo") == ["0", "1", "2"]
+
+
+def test_a_queue_that_is_gone_leaves_its_messages_in_flight_and_no_other(stage):
+    stage.split(session("ann", "red"))
+    stage.sqs.delete_queue(QueueUrl=stage.urls["mirrord-ann-memes"])
+
+    response = handler(batch(record_of("1", color="red"), record_of("2")), CONTEXT)
+
+    assert failures(response) == ["id-1"]
+    assert stage.bodies("mirrord-deployed-memes") == ["2"]
+
+
+def test_messages_of_a_queue_without_a_split_stay_in_flight(stage):
+    assert failures(handler(batch(record_of("1"), record_of("2")), CONTEXT)) == ["id-1", "id-2"]
+
+
+def test_messages_stay_in_flight_while_the_record_cannot_be_read(stage):
+    stored = stage.split()
+    key = {"pk": f"split#{stored.split.target}", "sk": "split"}
+    stage.table.update_item(
+        Key=key,
+        UpdateExpression="SET #record = :text",
+        ExpressionAttributeNames={"#record": "record"},
+        ExpressionAttributeValues={":text": '{"format": 99}'},
+    )
+
+    assert failures(handler(batch(record_of("1")), CONTEXT)) == ["id-1"]
+
+
+def test_the_record_is_read_once_for_batches_that_follow_at_once(stage):
+    stage.split()
+    handler(batch(record_of("1")), CONTEXT)
+    stage.table.delete()
+
+    assert failures(handler(batch(record_of("2")), CONTEXT)) == []
+
+
+def test_a_table_that_cannot_be_reached_is_an_outage_and_looks_like_one(stage):
+    stage.table.delete()
+
+    with pytest.raises(stage.table.meta.client.exceptions.ResourceNotFoundException):
+        handler(batch(record_of("1")), CONTEXT)
+
+
+def test_a_call_that_forwards_for_a_closing_queue_deletes_what_it_sent_and_says_that_it_is_finished(stage):
+    ending = replace(session("ann", "red"), phase=Phase.ENDING)
+    stage.split(ending, session("bob", "blue"))
+    url = stage.make(FIFO)
+    stage.sqs.send_message(QueueUrl=url, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="d-1")
+    (received,) = stage.messages(FIFO)
+    record = record_of("1", color="red", queue=FIFO) | {"receiptHandle": received["ReceiptHandle"]}
+
+    assert failures(handler(batch(record), CONTEXT)) == []
+
+    attributes = stage.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+    assert stage.bodies("mirrord-ann-orders.fifo") == ["1"]
+    assert stage.ledger() == []
+
+
+def test_a_call_for_a_closing_queue_that_could_not_send_has_nothing_unfinished(stage):
+    """Nothing of it was sent, so nothing needs to be sent again to the same queue."""
+    ending = replace(session("ann", "red"), phase=Phase.ENDING)
+    stage.split(ending, session("bob", "blue"))
+    url = stage.make(FIFO)
+    stage.sqs.delete_queue(QueueUrl=stage.urls["mirrord-ann-orders.fifo"])
+
+    assert failures(handler(batch(record_of("1", color="red", queue=FIFO)), CONTEXT)) == ["id-1"]
+    assert stage.ledger() == []
+    assert url
+
+
+def test_a_filter_that_is_too_slow_ends_its_session_and_stalls_no_message(stage):
+    slow = session("ann", "x")
+    config = json.loads(slow.config)
+    config["feature"]["split_queues"]["*"]["message_filter"] = {"color": r"^(?=.*)(a|aa|b\1)+$"}
+    stored = stage.split(replace(slow, config=json.dumps(config)), session("bob", "blue"))
+    records = [record_of("1", color="a" * 200 + "!"), record_of("2", color="blue")]
+
+    assert failures(handler(batch(*records), CONTEXT)) == []
+
+    assert stage.bodies("mirrord-deployed-memes") == ["1"]
+    assert stage.bodies("mirrord-bob-memes") == ["2"]
+    found = DynamoSplits(stage.table).find(stored.split.target)
+    assert found is not None
+    (ann, bob) = found.split.sessions
+    assert (ann.phase, bob.phase) == (Phase.ENDING, Phase.READY)
+    assert ann.reason is not None
+    assert ann.reason.startswith("filter too slow: pattern")
+
+
+def test_a_record_becomes_the_message_that_receive_message_gives():
+    record = record_of("1", color="red", queue=FIFO) | {"md5OfMessageAttributes": "abc"}
+
+    assert as_document(record) == {
+        "MessageId": "id-1",
+        "ReceiptHandle": "handle-1",
+        "MD5OfBody": "d41d8cd98f00b204e9800998ecf8427e",
+        "Body": "1",
+        "Attributes": record["attributes"],
+        "MD5OfMessageAttributes": "abc",
+        "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}},
+    }
+
+
+@pytest.mark.parametrize(
+    "setting", ["SPLIT_TABLE", "SPLIT_DEAD_LETTER_QUEUE_URL", "SPLIT_TIMEOUT_SECONDS", "HISTORY_STREAM", "STAGE"]
+)
+def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+    stage.split()
+    monkeypatch.delenv(setting)
+
+    with pytest.raises(KeyError, match=setting):
+        handler(batch(record_of("1")), CONTEXT)

@@ -1,0 +1,192 @@
+"""What the settings do to the exchange: whose queues it may touch, and when what is tried again."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import pytest
+
+from signalbox.aws.exchange import items as exchange_items
+from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, UserName
+from stacks.settings.choices import EXCHANGE_PREFIX
+from stacks.shared import tables
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
+from tests.infrastructure.templates import ROOT, Templates, as_list, templates
+
+HANDLERS = ROOT / "lambdas" / "exchange"
+WIRING = {"route": ["wiring.py", "route_wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
+SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
+ROUTE, CONTROL = "Exchange/RouteRole", "Exchange/ControlRole"
+
+
+def allowed(stage: Templates, role: str, *, action: str) -> Iterator[tuple[str, object]]:
+    """Yield each resource that a role may do this to, with the condition."""
+    for name, statement in stage.statements():
+        if name == f"{role}/DefaultPolicy" and action in as_list(statement["Action"]):
+            yield from ((stage.text(r), statement.get("Condition")) for r in as_list(statement["Resource"]))
+
+
+def names(stage: Templates, role: str, *, action: str) -> list[str]:
+    """Return the patterns of the names of queues that a role may do this to."""
+    found = (resource for resource, _ in allowed(stage, role, action=action))
+    return [resource.removeprefix(f"{SQS}:") for resource in found if resource.startswith(SQS)]
+
+
+def may(stage: Templates, role: str, *, action: str, queue: str) -> bool:
+    return any(fnmatchcase(queue, pattern) for pattern in names(stage, role, action=action))
+
+
+@pytest.mark.parametrize("handler", WIRING)
+def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+    function = stage.every("AWS::Lambda::Function")[f"Exchange/{handler.capitalize()}"]["Properties"]
+
+    assert function["Handler"] == f"lambdas.exchange.{handler}.handler"
+    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
+
+
+def test_the_router_believes_the_control_planes_own_role(stage):
+    functions = stage.every("AWS::Lambda::Function")
+
+    known = functions["Exchange/Route"]["Properties"]["Environment"]["Variables"]["EXCHANGE_CONTROL_ROLE_ID"]
+    role, _ = functions["Exchange/Control"]["Properties"]["Role"]["Fn::GetAtt"]
+    assert known == {"Fn::GetAtt": [role, "RoleId"]}
+
+
+def test_the_index_lists_what_there_is_of_a_kind(stage):
+    (index,) = stage.every("AWS::DynamoDB::Table")["Exchanges"]["Properties"]["GlobalSecondaryIndexes"]
+
+    assert index["IndexName"] == tables.BY_KIND == exchange_items.BY_KIND_INDEX
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
+    assert index["Projection"] == {"ProjectionType": "ALL"}
+
+
+@pytest.mark.parametrize("prefix", ["", "pump-"])
+@pytest.mark.parametrize("name", ["xpublic", "xs_alice", "xs_alice_images.fifo", "xreport"])
+def test_what_is_behind_an_exchange_can_be_made_and_read(name, prefix):
+    stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
+
+    assert may(stage, ROUTE, action="sqs:ReceiveMessage", queue=queue)
+    assert may(stage, ROUTE, action="sqs:SendMessage", queue=dead_letter_name(queue))
+    assert not may(stage, ROUTE, action="sqs:SendMessage", queue=queue)
+    for made in (queue, dead_letter_name(queue)):
+        assert may(stage, CONTROL, action="sqs:CreateQueue", queue=made)
+
+
+@pytest.mark.parametrize("prefix", ["", "pump-"])
+@pytest.mark.parametrize("name", ["q_alice", "q_alice.subscribe.weather.host_1234", "q_alice_" + 90 * "x" + ".fifo"])
+def test_a_declared_queue_can_be_made_and_gets_messages_that_nobody_here_reads(name, prefix):
+    stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
+
+    for made in (queue, dead_letter_name(queue)):
+        assert may(stage, CONTROL, action="sqs:CreateQueue", queue=made)
+        assert may(stage, ROUTE, action="sqs:SendMessage", queue=made)
+        assert not may(stage, ROUTE, action="sqs:ReceiveMessage", queue=made)
+        assert not may(stage, CONTROL, action="sqs:ReceiveMessage", queue=made)
+
+
+@pytest.mark.parametrize("name", ["snowflake-broker", "snowflake-client-1", "signalbox-split-control", "mirrord-a_b"])
+def test_queues_of_others_are_out_of_reach(stage, name):
+    for role in (ROUTE, CONTROL):
+        for action in ("sqs:ReceiveMessage", "sqs:SendMessage", "sqs:DeleteQueue"):
+            assert not may(stage, role, action=action, queue=name)
+
+
+def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
+    named = StageNames("signalbox")
+    own = stage.every("AWS::SQS::Queue")["Exchange/Commands"]["Properties"]
+
+    assert own["QueueName"] == named.control_queue(None)
+    assert stage.stage["Outputs"]["ExchangeReplyQueuePrefix"]["Value"] + "_" == named.reply_prefix(None)
+    for user in (UserName("alice"), UserName("a-b")):
+        assert may(stage, CONTROL, action="sqs:ReceiveMessage", queue=named.control_queue(user))
+        assert may(stage, CONTROL, action="sqs:SendMessage", queue=named.reply_prefix(user) + "1")
+        assert not may(stage, CONTROL, action="sqs:SendMessage", queue=named.control_queue(user))
+
+
+def test_only_the_router_is_called_with_the_messages_of_exchanges(stage):
+    for action in ("Create", "Update", "Delete", "Get"):
+        (found,) = allowed(stage, CONTROL, action=f"lambda:{action}EventSourceMapping")
+        (function,) = as_list(found[1]["ArnLike"]["lambda:FunctionArn"])
+        assert stage.text(function) == "Exchange/Route"
+
+
+def test_no_function_may_touch_identities(stage):
+    for name, statement in stage.statements():
+        if name.startswith(("Exchange/", "Rendezvous/")):
+            assert not [action for action in as_list(statement["Action"]) if action.startswith("iam:")], name
+
+
+def test_permissions_rest_on_what_the_longest_names_keep():
+    longest, user = int(EXCHANGE_PREFIX.split(",")[1].rstrip("}")) * "p", UserName(MAXIMUM_USER_LENGTH * "u")
+
+    for family in ("q_", "xs_"):
+        whole = f"{longest}{family}{user}_"
+        shortened = StageNames("signalbox", longest).queue(f"{family}{user}_{90 * 'x'}.fifo")
+        assert dead_letter_name(shortened).startswith(whole)
+
+
+def test_times_and_names_follow_from_the_settings():
+    stage = templates(
+        stage="trial",
+        exchange_prefix="trial-",
+        exchange_maximum_receives=3,
+        exchange_retention_seconds=600,
+        route_concurrency=7,
+        route_timeout_seconds=20,
+        route_retry_seconds=25,
+    )
+    queues, route = stage.every("AWS::SQS::Queue"), stage.every("AWS::Lambda::Function")["Exchange/Route"]["Properties"]
+
+    assert route["Timeout"] == 20
+    assert stage.stage["Outputs"]["ExchangePrefix"]["Value"] == "trial-"
+    for name, called, kept in (
+        ("Retries", "trial-exchange-retries", "Exchange/DeadLetters"),
+        ("OrderedRetries", "trial-exchange-retries.fifo", "Exchange/OrderedDeadLetters"),
+    ):
+        queue = queues[f"Exchange/{name}"]["Properties"]
+        assert (queue["QueueName"], queue["VisibilityTimeout"], queue["MessageRetentionPeriod"]) == (called, 25, 600)
+        assert queue["RedrivePolicy"]["maxReceiveCount"] == 8
+        assert stage.text(queue["RedrivePolicy"]["deadLetterTargetArn"]) == kept
+        mapping = stage.every("AWS::Lambda::EventSourceMapping")[f"Exchange/Route/{name}"]["Properties"]
+        assert mapping["ScalingConfig"] == {"MaximumConcurrency": 7}
+
+
+@pytest.mark.parametrize("attempts", [2, 5])
+def test_the_router_buries_what_failed_too_often_before_sqs_does(attempts):
+    stage = templates(exchange_maximum_receives=attempts)
+    route = stage.every("AWS::Lambda::Function")["Exchange/Route"]["Properties"]
+
+    assert route["Environment"]["Variables"]["EXCHANGE_MAXIMUM_RECEIVES"] == str(attempts)
+    for name in ("Retries", "OrderedRetries"):
+        redrive = stage.every("AWS::SQS::Queue")[f"Exchange/{name}"]["Properties"]["RedrivePolicy"]
+        assert redrive["maxReceiveCount"] > attempts
+
+
+def test_what_waits_in_order_stays_in_order(stage):
+    ordered = {name for name, q in stage.every("AWS::SQS::Queue").items() if q["Properties"].get("FifoQueue")}
+
+    assert {name for name in ordered if name.startswith("Exchange/")} == {
+        "Exchange/OrderedRetries",
+        "Exchange/OrderedDeadLetters",
+    }
+
+
+def test_a_delivery_that_is_tried_again_raises_no_alarm_before_it_is_dead(stage):
+    for name in ("Retries", "OrderedRetries"):
+        alarm = stage.every("AWS::CloudWatch::Alarm")[f"Exchange/{name}/AgeAlarm"]["Properties"]
+        assert alarm["Threshold"] > 5 * 30
+
+
+def test_queues_expire_by_the_minute_and_strays_by_the_day(stage):
+    schedules = stage.every("AWS::Scheduler::Schedule")
+    found = {
+        name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
+        for name in ("ExpireQueues", "SweepExchanges")
+        for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
+    }
+
+    assert found == {
+        "ExpireQueues": ("rate(1 minute)", '{"task":"expire"}'),
+        "SweepExchanges": ("cron(10 5 * * ? *)", '{"task":"strays"}'),
+    }

@@ -1,0 +1,64 @@
+"""What the functions of live, and its API, may touch, for the table in `test_permissions.py`."""
+
+from tests.infrastructure.exchange.permissions import ITEMS, KEY_IN_USE, READ_QUEUE, SQS
+
+COMMON = {
+    "*": "xray: PutTelemetryRecords PutTraceSegments",
+    "StateKey": KEY_IN_USE,
+}
+SPEAKING = {**COMMON, "Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE}
+LIVE = {
+    "Live/Connections/SenderRole": {"Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE},
+    "Live/ConnectRole": {
+        **SPEAKING,
+        "Live/ConnectLogs": "logs: CreateLogStream PutLogEvents",
+        "Live": "dynamodb: GetItem PutItem UpdateItem",
+        "Live/Timers": "sqs: SendMessage",
+    },
+    "Live/SessionRole": {
+        **SPEAKING,
+        "Live/SessionLogs": "logs: CreateLogStream PutLogEvents",
+        "Live/Inbox": f"{READ_QUEUE} SendMessage",
+        "Live/Timers": f"{READ_QUEUE} SendMessage",
+        "Live/Outbox": "sqs: SendMessage",
+        "Live/DeadLetters": "sqs: SendMessage",
+        "Live/OrderedDeadLetters": "sqs: SendMessage",
+        f"{SQS}:x*.fifo": "sqs: SendMessage",
+        "Live": f"{ITEMS} BatchGetItem BatchWriteItem",
+        "Exchanges": "dynamodb: BatchGetItem GetItem Query",
+        "Exchanges/index/by_kind": "dynamodb: BatchGetItem GetItem Query",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "LivePepper": "secretsmanager: GetSecretValue",
+        "Rendezvous": "dynamodb: Query",
+        "Splits": "dynamodb: Query",
+        "Splits/index/by_kind": "dynamodb: Query",
+        "History": "s3: ListBucket",
+        "History/reports/*.svg": "s3: GetObject",
+    },
+    "Live/DeliverRole": {
+        **SPEAKING,
+        "Live/DeliverLogs": "logs: CreateLogStream PutLogEvents",
+        "Live/Outbox": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
+        "Live/OrderedDeadLetters": "sqs: SendMessage",
+        "Live": "dynamodb: BatchGetItem PutItem Query",
+        "Exchanges": "dynamodb: BatchGetItem",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
+        "arn:<Partition>:execute-api:<Region>:<AccountId>:Live/Connections/WebSocket/live/*/@connections/*": (
+            "execute-api: ManageConnections"
+        ),
+    },
+    "Live/PageRole": {
+        **COMMON,
+        "Live/PageLogs": "logs: CreateLogStream PutLogEvents",
+        "Live": "dynamodb: GetItem",
+        "Exchanges": "dynamodb: GetItem Query",
+        "Exchanges/index/by_kind": "dynamodb: GetItem Query",
+        "Live/Inbox": "sqs: GetQueueAttributes",
+        "Live/Outbox": "sqs: GetQueueAttributes",
+    },
+    "Schedules/SweepSessionsRole": {
+        "Live/Session": "lambda: InvokeFunction",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": KEY_IN_USE,
+    },
+}

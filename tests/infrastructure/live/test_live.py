@@ -1,0 +1,111 @@
+"""What the settings do to live: its queues, its APIs, and what its functions are told."""
+
+import json
+
+import pytest
+
+from signalbox.live.session.inbox import FRAME
+from stacks.live import websocket_api
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
+from tests.infrastructure.templates import ROOT, Templates, templates
+
+HANDLERS = ROOT / "lambdas" / "live"
+WIRING = {
+    "connect": ["wiring.py"],
+    "receive": ["wiring.py"],
+    "session": ["wiring.py", "session_wiring.py"],
+    "deliver": ["wiring.py", "deliver_wiring.py"],
+    "page": ["page_wiring.py"],
+}
+# Lambda does not say it, and the emulator does.
+ENDPOINT = "AWS_ENDPOINT_URL"
+
+
+def routes(stage: Templates) -> dict[str, dict]:
+    """Return the integration of each route of the WebSocket API."""
+    integrations = {
+        key: resource["Properties"]
+        for key, resource in stage.stage["Resources"].items()
+        if resource["Type"] == "AWS::ApiGatewayV2::Integration"
+    }
+    return {
+        route["Properties"]["RouteKey"]: integrations[route["Properties"]["Target"]["Fn::Join"][1][1]["Ref"]]
+        for name, route in stage.every("AWS::ApiGatewayV2::Route").items()
+        if name.startswith("Live/Connections/")
+    }
+
+
+@pytest.mark.parametrize("handler", WIRING)
+def test_a_function_is_told_exactly_what_its_handler_reads(handler):
+    stage = templates(local=True)
+    function = stage.every("AWS::Lambda::Function")[f"Live/{handler.capitalize()}"]["Properties"]
+
+    assert function["Handler"] == f"lambdas.live.{handler}.handler"
+    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read - {ENDPOINT}
+
+
+def test_what_clients_say_goes_into_the_inbox_in_the_order_of_their_connection(stage):
+    frames = routes(stage)["$default"]
+
+    assert frames["IntegrationType"] == "AWS"
+    assert "sqs:path/" in json.dumps(frames["IntegrationUri"])
+    (template,) = frames["RequestTemplates"].values()
+    assert "MessageGroupId=$context.connectionId" in template
+    assert f"MessageBody={FRAME}$util.urlEncode($input.body)" in template
+    assert template == websocket_api.FRAME
+
+
+def test_the_beginning_and_the_end_of_a_connection_reach_a_function(stage):
+    for route in ("$connect", "$disconnect"):
+        assert "LiveConnect" in json.dumps(routes(stage)[route]["IntegrationUri"])
+
+
+def test_only_the_emulator_has_a_function_before_the_inbox(stage):
+    local = templates(local=True)
+
+    assert "Live/Receive" not in stage.every("AWS::Lambda::Function")
+    assert "LiveReceive" in json.dumps(routes(local)["$default"]["IntegrationUri"])
+
+
+def test_a_connection_keeps_its_order_in_both_directions(stage):
+    queues = stage.every("AWS::SQS::Queue")
+
+    for name in ("Inbox", "Outbox"):
+        assert queues[f"Live/{name}"]["Properties"]["DeduplicationScope"] == "messageGroup", name
+    assert {name for name, queue in queues.items() if queue["Properties"].get("FifoQueue")} >= {
+        *("Live/Inbox", "Live/Outbox", "Live/OrderedDeadLetters")
+    }
+
+
+def test_times_and_names_follow_from_the_settings():
+    stage = templates(stage="trial", exchange_prefix="trial-", live_timeout_seconds=20, live_concurrency=7)
+    queues = stage.every("AWS::SQS::Queue")
+
+    for name, called in (
+        ("Inbox", "trial-live-inbox.fifo"),
+        ("Outbox", "trial-live-outbox.fifo"),
+        ("Timers", "trial-live-timers"),
+    ):
+        queue = queues[f"Live/{name}"]["Properties"]
+        assert (queue["QueueName"], queue["VisibilityTimeout"]) == (called, 120)
+    mappings = stage.every("AWS::Lambda::EventSourceMapping")
+    for name in ("Session/Inbox", "Session/Timers", "Deliver/Outbox"):
+        assert mappings[f"Live/{name}"]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 7}
+    for name in ("Connect", "Session", "Deliver"):
+        assert stage.every("AWS::Lambda::Function")[f"Live/{name}"]["Properties"]["Timeout"] == 20
+
+
+def test_the_router_believes_the_role_of_sessions(stage):
+    functions = stage.every("AWS::Lambda::Function")
+
+    known = functions["Exchange/Route"]["Properties"]["Environment"]["Variables"]["LIVE_SESSION_ROLE_ID"]
+    role, _ = functions["Live/Session"]["Properties"]["Role"]["Fn::GetAtt"]
+    assert known == {"Fn::GetAtt": [role, "RoleId"]}
+
+
+def test_lost_connections_are_looked_for_every_five_minutes(stage):
+    schedule = stage.every("AWS::Scheduler::Schedule")["Schedules/SweepSessions"]["Properties"]
+
+    assert schedule["ScheduleExpression"] == "rate(5 minutes)"
+    assert schedule["Target"]["Input"] == '{"task":"sweep"}'

@@ -1,0 +1,113 @@
+"""What the settings do to rendezvous, and that the functions are told what their handlers read."""
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from signalbox.aws.rendezvous import offers
+from signalbox.aws.shared import leases
+from signalbox.history.event import HistoryEvent
+from stacks.history.lake import COLUMNS
+from stacks.shared import tables
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
+from tests.infrastructure.templates import ROOT, templates
+
+HANDLERS = ROOT / "lambdas" / "rendezvous"
+ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
+KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+
+
+@pytest.mark.parametrize("handler", ["offer", "poll", "answer", "client", "page", "sweep"])
+def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+    function = stage.every("AWS::Lambda::Function")[f"Rendezvous/{handler.capitalize()}"]["Properties"]
+
+    assert function["Handler"] == f"lambdas.rendezvous.{handler}.handler"
+    assert (HANDLERS / f"{handler}.py").exists()
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == variables_read(
+        HANDLERS / f"{handler}.py", [HANDLERS / "wiring.py"]
+    )
+
+
+def test_the_index_of_open_offers_has_what_the_adapter_reads_of_it():
+    assert tables.LISTED_OFFER == offers.LISTED
+    assert (tables.OPEN_OFFERS, tables.BY_EXPIRY) == (offers.OPEN_OFFERS_INDEX, leases.BY_EXPIRY_INDEX)
+
+
+def test_the_table_of_history_has_the_fields_of_the_event(stage):
+    kinds = {int: "bigint", str: "string"}
+    (table,) = stage.every("AWS::Glue::Table").values()
+    columns = table["Properties"]["TableInput"]["StorageDescriptor"]["Columns"]
+
+    assert [column["Name"] for column in columns] == ["version", *(f.name for f in fields(HistoryEvent))]
+    special = {"version": "int", "occurred_at": "timestamp", "attempt": "int", "labels": "map<string,string>"}
+    for f in fields(HistoryEvent):
+        kind = int if "int" in str(f.type) else str
+        assert special.get(f.name, kinds[kind]) == COLUMNS[f.name]
+
+
+def test_patience_is_the_visibility_of_the_broker_queue_and_six_times_the_function():
+    stage = templates(offer_patience_seconds=60)
+    broker = stage.every("AWS::SQS::Queue")["Rendezvous/Broker"]["Properties"]
+    offer = stage.every("AWS::Lambda::Function")["Rendezvous/Offer"]["Properties"]
+
+    assert broker["VisibilityTimeout"] == 60
+    assert offer["Timeout"] == 10
+    assert offer["Environment"]["Variables"]["OFFER_PATIENCE_SECONDS"] == "60"
+
+
+def test_an_offer_may_be_received_again_before_it_is_dead(stage):
+    broker = stage.every("AWS::SQS::Queue")["Rendezvous/Broker"]["Properties"]
+
+    assert broker["RedrivePolicy"]["maxReceiveCount"] == 5
+    assert broker["MessageRetentionPeriod"] == 300
+    assert broker["QueueName"] == "snowflake-broker"
+
+
+def test_parked_offers_raise_no_alarm(stage):
+    alarm = stage.every("AWS::CloudWatch::Alarm")["Rendezvous/AgeAlarm"]["Properties"]
+
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (90, 3)
+
+
+def test_http_functions_end_before_the_api_does():
+    stage = templates(poll_hold_seconds=28, http_offer_patience_seconds=19)
+    timeouts = {name: f["Properties"]["Timeout"] for name, f in stage.every("AWS::Lambda::Function").items()}
+
+    assert (timeouts["Rendezvous/Poll"], timeouts["Rendezvous/Client"]) == (29, 29)
+
+
+def test_the_broker_queue_can_be_made_again_as_it_was(stage):
+    sweep = stage.every("AWS::Lambda::Function")["Rendezvous/Sweep"]["Properties"]
+    attributes = json.loads(stage.text(sweep["Environment"]["Variables"]["BROKER_QUEUE_ATTRIBUTES"]))
+
+    assert json.loads(attributes["RedrivePolicy"]) == {
+        "deadLetterTargetArn": "Rendezvous/DeadOffers",
+        "maxReceiveCount": 5,
+    }
+    assert json.loads(attributes["Policy"])["Statement"][0]["Effect"] == "Deny"
+    assert attributes["KmsMasterKeyId"] == "QueueKey"
+    assert attributes["KmsDataKeyReusePeriodSeconds"] == "3600"
+    assert (attributes["VisibilityTimeout"], attributes["MessageRetentionPeriod"]) == ("30", "300")
+
+
+def test_an_existing_queue_takes_the_place_of_ours():
+    stage = templates(broker_queue_arn=ARN, broker_queue_key_arn=KEY_ARN)
+    mapping = stage.every("AWS::Lambda::EventSourceMapping")["Rendezvous/Offer/Offers"]
+    granted = [s for _, s in stage.statements() if ARN in str(s.get("Resource"))]
+
+    assert "Rendezvous/Broker" not in stage.every("AWS::SQS::Queue")
+    assert mapping["Properties"]["EventSourceArn"] == ARN
+    assert stage.stage["Outputs"]["BrokerQueueName"]["Value"] == "their-queue"
+    assert granted
+    assert not [s for s in granted if "sqs:CreateQueue" in s["Action"]]
+
+
+def test_history_becomes_parquet_by_the_hour(stage):
+    stream = stage.every("AWS::KinesisFirehose::DeliveryStream")["HistoryLake/Events"]["Properties"]
+    target = stream["ExtendedS3DestinationConfiguration"]
+
+    assert target["Prefix"] == "raw/dt=!{timestamp:yyyy-MM-dd}/hour=!{timestamp:HH}/"
+    assert target["ErrorOutputPrefix"].startswith("errors/!{firehose:error-output-type}/")
+    assert target["DataFormatConversionConfiguration"]["Enabled"] is True
+    assert stream["DeliveryStreamEncryptionConfigurationInput"]["KeyType"] == "CUSTOMER_MANAGED_CMK"

@@ -1,0 +1,226 @@
+"""What the settings do to splitting: whom they let it touch, and that its functions are told what they read."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lambdas.splitting import control_wiring
+from signalbox.aws.splitting import splits
+from signalbox.cli.splitting import audit
+from signalbox.queues import QueueName
+from signalbox.splitting.control import commands
+from signalbox.splitting.queues.policy import Splittable, policy_document
+from stacks import state_stack
+from stacks.settings.config import settings
+from stacks.shared import tables
+from stacks.shared.command_queue import TIMEOUT_SECONDS
+from tests.infrastructure.handlers import POWERTOOLS, variables_read
+from tests.infrastructure.templates import ROOT, Templates, as_list, templates
+
+HANDLERS = ROOT / "lambdas" / "splitting"
+WIRING = {"split": ["wiring.py"], "control": ["wiring.py", "control_wiring.py"]}
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+SETTINGS = {
+    "splittable_queues": "orders*,bills.fifo",
+    "splittable_dead_letter_queues": "dead-*",
+    "splittable_queue_tag": "may=be split",
+    "splittable_queue_key_arns": KEY,
+    "splittable_targets": "lambda/meme-app,ecs/prod/mailer,ssm//mail/queue,ssm/plain*",
+    "splittable_target_roles": "meme-app,mailer-*",
+}
+SQS, LAMBDA = "arn:<Partition>:sqs:<Region>:<AccountId>", "arn:<Partition>:lambda:<Region>:<AccountId>"
+FUNCTION = f"{LAMBDA}:function:meme-app"
+
+
+def allowed(stage: Templates, identity: str) -> Iterator[tuple[str, str, object]]:
+    """Yield each action, resource and condition of an identity's policy."""
+    for name, statement in stage.statements():
+        if name in (f"{identity}/DefaultPolicy", identity):
+            for action in as_list(statement["Action"]):
+                for resource in as_list(statement["Resource"]):
+                    yield action, stage.text(resource), statement.get("Condition")
+
+
+def resources(stage: Templates, identity: str, *, action: str) -> set[str]:
+    return {resource for found, resource, _ in allowed(stage, identity) if found == action}
+
+
+def conditions(stage: Templates, identity: str, *, action: str) -> list[object]:
+    return [condition for found, _, condition in allowed(stage, identity) if found == action]
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Templates:
+    """Return a stage whose settings name queues and consumers of every kind."""
+    return templates(**SETTINGS)
+
+
+@pytest.mark.parametrize("handler", WIRING)
+def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+    function = stage.every("AWS::Lambda::Function")[f"Splitting/{handler.capitalize()}"]["Properties"]
+
+    assert function["Handler"] == f"lambdas.splitting.{handler}.handler"
+    read = variables_read(HANDLERS / f"{handler}.py", [HANDLERS / name for name in WIRING[handler]])
+    assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
+
+
+def test_the_index_has_the_name_that_the_adapter_asks_for(stage):
+    (index,) = stage.every("AWS::DynamoDB::Table")["Splits"]["Properties"]["GlobalSecondaryIndexes"]
+
+    assert index["IndexName"] == tables.BY_KIND == splits.BY_KIND_INDEX
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["kind", "pk"]
+    assert index["Projection"] == {"ProjectionType": "ALL"}
+
+
+def test_answers_of_audits_go_where_who_asks_may_write(stage):
+    function = stage.every("AWS::Lambda::Function")["Splitting/Control"]["Properties"]
+
+    assert stage.text(function["Environment"]["Variables"]["QUERY_RESULTS"]) == "s3://History/queries/"
+    assert state_stack.QUERY_PREFIX == audit.QUERY_PREFIX
+
+
+def test_the_function_lives_longer_than_an_answer_of_the_history_takes():
+    assert control_wiring.AUDIT_TIMEOUT.total_seconds() < TIMEOUT_SECONDS
+
+
+def test_an_audit_can_go_back_as_far_as_any_stage_keeps_its_history():
+    (retention,) = (setting for setting in settings() if setting.name == "history_retention_days")
+
+    assert retention.maximum == commands.MAXIMUM_AUDIT_DAYS
+
+
+def test_without_settings_nothing_can_be_split(stage):
+    for role in ("Splitting/SplitRole", "Splitting/ControlRole"):
+        reachable = {resource for _, resource, _ in allowed(stage, role) if resource.startswith(SQS)}
+        assert {name.rpartition(":")[2] for name in reachable} <= {"mirrord-*", "signalbox-split-reply-*"}
+
+
+def test_the_local_stage_can_split_the_queues_of_its_demo():
+    stage = templates(local=True)
+
+    assert f"{SQS}:demo-*" in resources(stage, "Splitting/SplitRole", action="sqs:ReceiveMessage")
+    assert f"{LAMBDA}:function:demo-*" in resources(
+        stage, "Splitting/ControlRole", action="lambda:UpdateFunctionConfiguration"
+    )
+
+
+def test_queues_are_read_by_name_and_by_tag(chosen):
+    found = {
+        (resource, str(condition))
+        for action, resource, condition in allowed(chosen, "Splitting/SplitRole")
+        if action == "sqs:ReceiveMessage"
+    }
+
+    tagged = {"StringEquals": {"aws:ResourceTag/may": "be split"}}
+    assert found == {
+        (f"{SQS}:orders*", "None"),
+        (f"{SQS}:bills.fifo", "None"),
+        (f"{SQS}:*", str(tagged)),
+    }
+
+
+def test_only_control_sends_to_originals_and_only_what_was_left(chosen):
+    originals = {f"{SQS}:orders*", f"{SQS}:bills.fifo"}
+
+    assert originals <= resources(chosen, "Splitting/ControlRole", action="sqs:SendMessage")
+    assert not originals & resources(chosen, "Splitting/SplitRole", action="sqs:SendMessage")
+    assert not originals & resources(chosen, "Splitting/ControlRole", action="sqs:ReceiveMessage")
+
+
+def test_the_roles_are_together_what_the_printed_policy_says(chosen):
+    splittable = Splittable(
+        arn_prefix=f"{SQS}:",
+        queues=(QueueName("bills.fifo"),),
+        dead_letter_queues=(QueueName("dead"),),
+        key_arns=(KEY,),
+    )
+    printed = {
+        (action, resource)
+        for statement in policy_document(splittable)["Statement"]
+        for action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    }
+
+    ours = {
+        (action, resource.replace("dead-*", "dead"))
+        for role in ("Splitting/SplitRole", "Splitting/ControlRole")
+        for action, resource, _ in allowed(chosen, role)
+    }
+    about = {resource for _, resource in printed}
+    assert {(action, resource) for action, resource in ours if resource in about} == printed
+
+
+def test_keys_of_queues_are_used_through_sqs(chosen):
+    for identity in ("Splitting/SplitRole", "Splitting/ControlRole", "Splitting/UserPolicy"):
+        assert resources(chosen, identity, action="kms:Encrypt") == {KEY}
+        (condition,) = conditions(chosen, identity, action="kms:Encrypt")
+        assert chosen.text(condition["StringEquals"]["kms:ViaService"]) == "sqs.<Region>.amazonaws.com"
+
+
+@pytest.mark.parametrize("action", ["Create", "Update", "Delete"])
+def test_mappings_are_changed_for_the_named_functions_and_the_own_one_alone(chosen, action):
+    (condition,) = conditions(chosen, "Splitting/ControlRole", action=f"lambda:{action}EventSourceMapping")
+
+    functions = {chosen.text(function) for function in condition["ArnLike"]["lambda:FunctionArn"]}
+    assert functions == {"Splitting/Split", FUNCTION, f"{FUNCTION}:*"}
+
+
+def test_consumers_are_changed_by_name(chosen):
+    control = "Splitting/ControlRole"
+
+    assert resources(chosen, control, action="lambda:UpdateFunctionConfiguration") == {FUNCTION, f"{FUNCTION}:*"}
+    assert resources(chosen, control, action="ecs:UpdateService") == {
+        "arn:<Partition>:ecs:<Region>:<AccountId>:service/prod/mailer"
+    }
+    assert resources(chosen, control, action="ssm:PutParameter") == {
+        f"arn:<Partition>:ssm:<Region>:<AccountId>:parameter/{name}" for name in ("mail/queue", "plain*")
+    }
+
+
+def test_roles_are_passed_to_tasks_of_ecs_alone(chosen):
+    roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
+
+    assert resources(chosen, "Splitting/ControlRole", action="iam:PassRole") == roles
+    to_tasks = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+    assert set(map(str, conditions(chosen, "Splitting/ControlRole", action="iam:PassRole"))) == {str(to_tasks)}
+
+
+def test_discovery_reads_the_policies_of_the_named_roles(chosen):
+    roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
+
+    assert resources(chosen, "Splitting/ControlRole", action="iam:GetRolePolicy") == roles
+    assert resources(chosen, "Splitting/ControlRole", action="iam:GetPolicyVersion") == {
+        "arn:<Partition>:iam::<AccountId>:policy/*",
+        "arn:<Partition>:iam::aws:policy/*",
+    }
+
+
+def test_times_and_names_follow_from_the_settings():
+    stage = templates(stage="trial", split_timeout_seconds=45, temporary_queue_prefix="tmp-")
+    split, control = (stage.every("AWS::Lambda::Function")[f"Splitting/{name}"] for name in ("Split", "Control"))
+    queue = stage.every("AWS::SQS::Queue")["Splitting/Commands"]["Properties"]
+
+    assert split["Properties"]["Timeout"] == 45
+    assert split["Properties"]["Environment"]["Variables"]["SPLIT_TIMEOUT_SECONDS"] == "45"
+    assert queue["QueueName"] == "trial-split-control"
+    assert control["Properties"]["Timeout"] < queue["VisibilityTimeout"] < 60
+    assert stage.stage["Outputs"]["SplitReplyQueuePrefix"]["Value"] == "trial-split-reply-"
+    assert resources(stage, "Splitting/SplitRole", action="sqs:SendMessage") == {
+        f"{SQS}:tmp-*",
+        "Splitting/DeadLetters",
+        "HistoryOverflow/Queue",
+    }
+
+
+def test_every_split_is_looked_at_each_minute_and_strays_once_a_day(stage):
+    schedules = stage.every("AWS::Scheduler::Schedule")
+    found = {
+        name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
+        for name in ("ReconcileSplits", "SweepSplits")
+        for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
+    }
+
+    assert found == {
+        "ReconcileSplits": ("rate(1 minute)", '{"task":"reconcile"}'),
+        "SweepSplits": ("cron(10 4 * * ? *)", '{"task":"strays"}'),
+    }

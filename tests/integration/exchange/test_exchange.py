@@ -1,0 +1,475 @@
+"""The exchange on the deployed stage: what is declared, published, routed and consumed there."""
+
+import json
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.consumer import Consumer, Taken
+from signalbox.clients.exchange.publisher import Post
+from signalbox.control.protocol import CommandRejected
+from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.model.records import Kind, Place
+from signalbox.local.state import State
+from tests.integration.rendezvous.peers import SOON_SECONDS, dead_letter_reasons, wait_for
+
+pytestmark = pytest.mark.emulator
+
+WORKERS = 2
+INSTANCES = 6
+TEXT = "String"
+# A function that starts, on a machine that does other things; and all the tries that a message has.
+LATE_SECONDS = 90
+
+
+@dataclass
+class Desk:
+    """An administrator with exchanges and queues for one test, which no other test has."""
+
+    client: ExchangeClient
+    mark: str = field(default_factory=lambda: secrets.token_hex(4))
+    exchanges: list[str] = field(default_factory=list)
+    queues: list[str] = field(default_factory=list)
+
+    def exchange(self, what: str = "", **settings: Any) -> str:
+        name = f"xs_{self.mark}{what}"
+        self.client.declare_exchange(name, **settings)
+        self.exchanges.append(name)
+        return name
+
+    def queue(self, what: str = "", **settings: Any) -> str:
+        name = f"q_{self.mark}{what}"
+        self.client.declare_queue(name, **settings)
+        self.queues.append(name)
+        return name
+
+    def clear(self) -> None:
+        for name in self.exchanges:
+            self.client.delete_exchange(name, force=True)
+        for name in self.queues:
+            self.client.delete_queue(name)
+
+    def url(self, name: str) -> str:
+        return f"{self.client.url_prefix}{self.client.names.queue(name)}"
+
+    def taken(self, queue: str, count: int) -> list[Taken]:
+        """Return as many messages as are to come into a queue, and see that no more came with them."""
+        found: list[Taken] = []
+        with self.client.consumer(queue) as consumer:
+
+            def all_of_them() -> bool:
+                more = consumer.receive(wait_seconds=1)
+                consumer.ack(*more)
+                found.extend(more)
+                return len(found) >= count
+
+            wait_for(all_of_them, f"{count} messages in {queue}", seconds=LATE_SECONDS)
+        assert len(found) == count
+        return found
+
+    def bodies(self, queue: str, count: int) -> list[str]:
+        return [one.delivered.body for one in self.taken(queue, count)]
+
+    def send(self, exchange: str, body: str, attributes: dict[str, str], **more: str) -> str:
+        """Send to the queue of an exchange as a program does that knows SQS alone; return the message's id."""
+        told = {name: {"DataType": TEXT, "StringValue": text} for name, text in attributes.items()}
+        sent = self.client.sqs.send_message(
+            QueueUrl=self.url(exchange), MessageBody=body, MessageAttributes=told, **more
+        )
+        return str(sent["MessageId"])
+
+    def dead_letters(self, url: str, count: int) -> dict[str, str]:
+        """Return the reasons of dead letters by their bodies."""
+        return dead_letter_reasons(self.client.sqs, url, count, seconds=LATE_SECONDS)
+
+    def condition(self, name: str) -> dict[str, Any]:
+        told = self.client.status()
+        return next(dict(one) for one in (*told["exchanges"], *told["queues"]) if one["name"] == name)
+
+
+@pytest.fixture
+def desk(deployment: Deployment) -> Iterator[Desk]:
+    with client_of(deployment) as client:
+        desk = Desk(client)
+        yield desk
+        desk.clear()
+
+
+def attributes_of(deployment: Deployment, url: str) -> dict[str, str]:
+    sqs = deployment.session().client("sqs")
+    return dict(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"])
+
+
+def test_an_exchange_is_a_queue_with_all_that_belongs_to_it_and_goes_with_it(desk: Desk, deployment: Deployment):
+    name = desk.exchange()
+
+    url, functions = desk.url(name), deployment.session().client("lambda")
+    found = attributes_of(deployment, url)
+    denial = json.loads(found["Policy"])["Statement"][0]
+    (mapping,) = functions.list_event_source_mappings(EventSourceArn=found["QueueArn"])["EventSourceMappings"]
+    assert found["KmsMasterKeyId"]
+    assert (denial["Effect"], denial["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+    assert json.loads(found["RedrivePolicy"])["deadLetterTargetArn"].endswith(f":{name}-dlq")
+    assert mapping["FunctionArn"] == deployment.outputs["RouteFunctionArn"]
+
+    assert desk.client.delete_exchange(name)["deleted"] is True
+    assert functions.list_event_source_mappings(EventSourceArn=found["QueueArn"])["EventSourceMappings"] == []
+    for queue in (name, f"{name}-dlq"):
+        with pytest.raises(desk.client.sqs.exceptions.QueueDoesNotExist):
+            desk.client.sqs.get_queue_url(QueueName=queue)
+
+
+def test_what_is_declared_twice_is_there_once_and_told_the_same(desk: Desk):
+    exchange, queue = desk.exchange(), desk.queue(prefetch=7)
+
+    first, second = (desk.client.declare_queue(queue) for _ in range(2))
+
+    assert first == second
+    assert first["prefetch"] == 7
+    assert [one["exchange"] for one in desk.client.exchanges()].count(exchange) == 1
+
+
+def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk: Desk, deployment: Deployment):
+    exchange, queue = f"xs_{desk.mark}", f"q_{desk.mark}"
+    desk.exchanges.append(exchange)
+    desk.queues.append(queue)
+    everybody = Barrier(INSTANCES)
+
+    def start() -> list[Any]:
+        with client_of(deployment) as client:
+            client.whoami()  # from here on its queue for replies is there
+            everybody.wait(LATE_SECONDS)
+            declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
+            return [*declared, *(client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#"))]
+
+    with ThreadPoolExecutor(INSTANCES) as threads:
+        told = [one.result() for one in [threads.submit(start) for _ in range(INSTANCES)]]
+
+    assert told == [told[0]] * INSTANCES
+    assert sorted(one["pattern"] for one in desk.client.bindings(exchange)) == ["a.#", "b.#"]
+
+
+def test_a_name_as_sr3_makes_it_has_another_one_in_sqs(desk: Desk, deployment: Deployment):
+    queue = desk.queue(".subscribe.dd_swob.alice_host1.example.com_12345678." + "long" * 12)
+
+    (told,) = (one for one in desk.client.queues() if one["queue"] == queue)
+
+    assert len(told["sqs_name"]) == 80
+    assert "." not in told["sqs_name"]
+    assert attributes_of(deployment, told["url"])["QueueArn"].endswith(f":{told['sqs_name']}")
+
+
+def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
+    exchange, weather, everything = desk.exchange(), desk.queue("_weather"), desk.queue("_all")
+    desk.client.bind(exchange, weather, "v03.*.weather.#")
+    for pattern in ("#", "v03.#", ""):
+        desk.client.bind(exchange, everything, pattern)
+
+    keys = ["v03.can.weather", "v03.can.weather.alerts", "v03.can.traffic", "", "v03..weather"]
+    posted = list(desk.client.publish_all(exchange, (Post(key, key or "the empty key") for key in keys)))
+
+    assert all(one.message_id for one in posted)
+    assert sorted(desk.bodies(weather, 3)) == ["v03..weather", "v03.can.weather", "v03.can.weather.alerts"]
+    assert Counter(desk.bodies(everything, 5)) == Counter(key or "the empty key" for key in keys)
+
+
+@pytest.mark.parametrize("count", [2, 30], ids=["as attributes", "in the envelope"])
+def test_a_message_says_whence_it_came(desk: Desk, count: int):
+    exchange, queue = desk.exchange(), desk.queue()
+    desk.client.bind(exchange, queue, "a.*")
+    headers = {f"header {number}": f"text {number} é" for number in range(count)}
+
+    message_id = desk.client.publish(exchange, "a.b", "body é", headers)
+
+    (taken,) = desk.taken(queue, 1)
+    message = taken.delivered
+    assert (message.key, message.body, message.exchange, message.message_id) == ("a.b", "body é", exchange, message_id)
+    assert message.headers == headers
+    assert (message.sequence, message.expires_at) == (None, None)
+    assert abs(message.published_at.timestamp() - time.time()) < SOON_SECONDS
+    assert message.publisher.startswith("AIDA")
+
+
+def test_a_binding_counts_for_what_is_published_after_it_and_no_more_when_it_is_gone(desk: Desk):
+    exchange, queue, other = desk.exchange(), desk.queue(), desk.queue("_other")
+    desk.client.bind(exchange, other, "#")
+    desk.client.publish(exchange, "a", "before")
+    assert desk.bodies(other, 1) == ["before"]
+
+    desk.client.bind(exchange, queue, "a")
+    desk.client.publish(exchange, "a", "bound")
+    assert desk.bodies(other, 1) == ["bound"]
+    desk.client.unbind(exchange, queue, "a")
+    desk.client.publish(exchange, "a", "unbound")
+    assert desk.bodies(other, 1) == ["unbound"]
+
+    assert desk.bodies(queue, 1) == ["bound"]
+
+
+def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deployment: Deployment):
+    exchange, queue = desk.exchange(), desk.queue(prefetch=5)
+    desk.client.bind(exchange, queue, "#")
+    wanted = {str(number) for number in range(60)}
+
+    found: list[list[str]] = [[] for _ in range(WORKERS)]
+    everybody = Barrier(WORKERS + 1)
+
+    def work(mine: list[str]) -> None:
+        with client_of(deployment) as client, client.consumer(queue) as consumer:
+            everybody.wait(LATE_SECONDS)
+            deadline = time.monotonic() + LATE_SECONDS
+            while sum(map(len, found)) < len(wanted) and time.monotonic() < deadline:
+                more = consumer.receive(wait_seconds=1)
+                consumer.ack(*more)
+                mine += [one.delivered.body for one in more]
+
+    with ThreadPoolExecutor(WORKERS) as threads:
+        working = [threads.submit(work, mine) for mine in found]
+        everybody.wait(LATE_SECONDS)
+        list(desk.client.publish_all(exchange, (Post("a", body) for body in sorted(wanted))))
+        for one in working:
+            one.result()
+
+    assert Counter(body for mine in found for body in mine) == Counter(wanted)
+    assert all(found)
+
+
+def test_what_a_worker_leaves_another_gets_at_once(desk: Desk):
+    exchange, queue = desk.exchange(), desk.queue()
+    desk.client.bind(exchange, queue, "#")
+    desk.client.publish(exchange, "a", "hello")
+
+    with desk.client.consumer(queue) as consumer:
+        (first,) = wait_for(lambda: consumer.receive(wait_seconds=1), "a message", seconds=LATE_SECONDS)
+    (second,) = desk.taken(queue, 1)
+
+    assert (first.delivered.message_id, first.times_received) == (second.delivered.message_id, 1)
+    assert second.times_received == 2
+
+
+def test_a_consumer_is_seen(desk: Desk):
+    queue = desk.queue(expires=timedelta(minutes=5))
+    assert desk.client.declare_queue(queue)["consumed_at"] is None
+
+    with desk.client.consumer(queue):
+        assert desk.client.declare_queue(queue)["consumed_at"] is not None
+        assert desk.condition(queue)["last_consumer"] is not None
+
+
+def test_what_nothing_is_bound_to_is_dropped_and_counted(desk: Desk):
+    exchange = desk.exchange()
+
+    desk.client.publish(exchange, "a", "hello")
+
+    wait_for(lambda: desk.condition(exchange)["dropped"] == 1, "one dropped message", every=0.5, seconds=LATE_SECONDS)
+
+
+def test_what_nothing_is_bound_to_goes_to_the_alternate(desk: Desk):
+    rest, queue, bound = desk.exchange("_rest"), desk.queue("_rest"), desk.queue()
+    exchange = desk.exchange(alternate=rest)
+    desk.client.bind(rest, queue, "#")
+    desk.client.bind(exchange, bound, "a.#")
+
+    for key in ("a.b", "b"):
+        desk.client.publish(exchange, key, key)
+
+    (taken,) = desk.taken(queue, 1)
+    assert (taken.delivered.body, taken.delivered.exchange) == ("b", exchange)
+    assert desk.bodies(bound, 1) == ["a.b"]
+    desk.client.unbind(rest, queue, "#")
+    with pytest.raises(CommandRejected, match=f"is the alternate of {exchange}"):
+        desk.client.delete_exchange(rest)
+
+
+def test_exchanges_are_bound_to_one_another_and_a_circle_ends(desk: Desk):
+    first, second, third = (desk.exchange(f"_{number}") for number in range(3))
+    queue = desk.queue()
+    for source, target in ((first, second), (second, third), (third, first)):
+        desk.client.bind(source, target, "#")
+    for exchange in (second, third):
+        desk.client.bind(exchange, queue, "a.#")
+
+    for body, key in (("hello", "a.b"), ("nobody's", "b")):
+        desk.client.publish(first, key, body)
+
+    (taken,) = desk.taken(queue, 1)
+    assert (taken.delivered.body, taken.delivered.exchange) == ("hello", first)
+
+
+def test_an_ordered_exchange_keeps_the_order_of_each_key_and_numbers_it(desk: Desk):
+    exchange, fifo, standard = desk.exchange(".fifo"), desk.queue(".fifo"), desk.queue("_plain")
+    for queue in (fifo, standard):
+        desk.client.bind(exchange, queue, "log.#")
+    posts = [Post(f"log.{number % 3}", str(number)) for number in range(30)]
+
+    assert all(one.message_id for one in desk.client.publish_all(exchange, posts))
+
+    ordered, numbered = ([one.delivered for one in desk.taken(queue, 30)] for queue in (fifo, standard))
+    for key in ("log.0", "log.1", "log.2"):
+        bodies = [post.body for post in posts if post.routing_key == key]
+        assert [one.body for one in ordered if one.key == key] == bodies
+        assert [one.sequence for one in ordered if one.key == key] == list(range(1, 11))
+        mine = sorted((one for one in numbered if one.key == key), key=lambda one: one.sequence or 0)
+        assert [one.body for one in mine] == bodies
+
+
+def test_an_ordered_exchange_takes_a_deduplication_id_once(desk: Desk):
+    exchange, queue = desk.exchange(".fifo"), desk.queue(".fifo")
+    desk.client.bind(exchange, queue, "#")
+
+    for body in ("first", "again"):
+        desk.client.publish(exchange, "a", body, deduplication_id="once")
+    desk.client.publish(exchange, "a", "last")
+
+    assert [(one.delivered.body, one.delivered.sequence) for one in desk.taken(queue, 2)] == [("first", 1), ("last", 2)]
+
+
+def test_what_no_exchange_takes_is_a_dead_letter_with_its_reason(desk: Desk):
+    exchange, ordered, queue = desk.exchange(), desk.exchange(".fifo"), desk.queue()
+    for one in (exchange, ordered):
+        desk.client.bind(one, queue, "#")
+
+    desk.send(exchange, "no key", {"colour": "red"})
+    desk.send(exchange, "long key", {"topic": "k" * 256})
+    desk.send(exchange, "odd headers", {"topic": "a", "headers": "[1]"})
+    desk.send(ordered, "wrong group", {"topic": "a"}, MessageGroupId="b", MessageDeduplicationId="1")
+    desk.send(exchange, "good", {"topic": "a"})
+
+    reasons = desk.dead_letters(desk.url(f"{exchange}-dlq"), 3)
+    assert reasons["no key"] == "topic: expected an attribute of type String that holds the routing key"
+    assert "256 bytes of UTF-8; at most 255" in reasons["long key"]
+    assert reasons["odd headers"] == "headers: expected an object, not [1]"
+    stem = ordered.removesuffix(".fifo")
+    (reason,) = desk.dead_letters(desk.url(f"{stem}-dlq.fifo"), 1).values()
+    assert "expected 'a', the group of its routing key, not 'b'" in reason
+    assert desk.bodies(queue, 1) == ["good"]
+
+
+def test_a_target_that_fails_does_not_hold_up_the_others_and_its_message_ends_beside_it(desk: Desk):
+    """Somebody deletes a queue by hand, past the exchange."""
+    exchange, gone, there = desk.exchange(), desk.queue("_gone"), desk.queue()
+    for queue in (gone, there):
+        desk.client.bind(exchange, queue, "#")
+    desk.client.sqs.delete_queue(QueueUrl=desk.url(gone))
+
+    desk.client.publish(exchange, "a", "hello")
+
+    assert desk.bodies(there, 1) == ["hello"]
+    assert gone in desk.dead_letters(desk.url(f"{gone}-dlq"), 1)["hello"]
+
+
+def test_messages_that_are_too_old_are_not_given_to_anybody(desk: Desk):
+    exchange, queue = desk.exchange(), desk.queue(message_ttl=timedelta(seconds=30))
+    desk.client.bind(exchange, queue, "#")
+    desk.client.publish(exchange, "a", "hello")
+    later = Consumer(
+        desk.client.sqs, Place(Kind.QUEUE, queue), desk.url(queue), now=lambda: time.time() + 30, hold=timedelta(0)
+    )
+
+    wait_for(lambda: later.receive(wait_seconds=1) or later.expired, "the expired message", seconds=LATE_SECONDS)
+
+    assert (later.expired, later.taken) == (1, 0)
+
+
+def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):
+    exchange, queue = desk.exchange(), desk.queue()
+    desk.client.bind(exchange, queue, "#")
+
+    with pytest.raises(CommandRejected, match=rf"{exchange}' is bound \({exchange} to {queue}\): unbind it first"):
+        desk.client.delete_exchange(exchange)
+    told = desk.client.delete_exchange(exchange, force=True)
+
+    assert [dict(one) for one in told["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
+    assert desk.client.delete_exchange(exchange)["deleted"] is False
+    with pytest.raises(NotThere, match=f"exchange '{exchange}' is not there: declare it first"):
+        desk.client.publish(exchange, "a", "hello")
+
+
+def test_a_queue_takes_its_bindings_along(desk: Desk):
+    exchange, queue = desk.exchange(), desk.queue()
+    desk.client.bind(exchange, queue, "#")
+
+    assert len(desk.client.delete_queue(queue)["unbound"]) == 1
+    assert desk.client.bindings(exchange) == []
+
+
+NOT_THERE: dict[str, tuple[Callable[[ExchangeClient, str], object], str]] = {
+    "bind from nothing": (lambda c, q: c.bind("xs_none", q, "#"), "exchange 'xs_none' is not there"),
+    "bind to nothing": (lambda c, _: c.bind("xpublic", "q_none", "#"), "queue 'q_none' is not there"),
+    "an alternate that is not there": (lambda c, _: c.declare_exchange("xpublic", alternate="xs_none"), "'xs_none'"),
+    "bindings of nothing": (lambda c, _: c.bindings("xs_none"), "exchange 'xs_none' is not there"),
+    "order and none": (lambda c, q: c.declare_exchange("xpublic", alternate="xs_none.fifo"), "xs_none.fifo"),
+}
+
+
+@pytest.mark.parametrize(("call", "text"), NOT_THERE.values(), ids=NOT_THERE)
+def test_what_is_not_there_is_named(desk: Desk, call: Callable[[ExchangeClient, str], object], text: str):
+    desk.client.declare_exchange("xpublic")
+
+    with pytest.raises(CommandRejected, match=text):
+        call(desk.client, desk.queue())
+
+
+def test_a_message_may_be_published_and_replayed_by_command(desk: Desk):
+    exchange, queue = desk.exchange(), desk.queue()
+    desk.client.bind(exchange, queue, "#")
+
+    told = desk.client.ask("publish", {"exchange": exchange, "routing_key": "a", "body": "new", "headers": {"b": "c"}})
+    (taken,) = desk.taken(queue, 1)
+    assert isinstance(told, dict)
+    assert taken.delivered.message_id == told["message_id"]
+    assert taken.delivered.headers == {"b": "c"}
+
+    old = {"exchange": exchange, "routing_key": "a", "body": "old", "message_id": "of-old", "publisher": "eve"}
+    replayed = desk.client.ask("replay", {"queue": queue, "messages": [{**old, "published_at": 1_700_000_000_000}]})
+    assert replayed == {"queue": queue, "delivered": 1, "failed": []}
+    (again,) = desk.taken(queue, 1)
+    assert (again.delivered.message_id, again.delivered.publisher) == ("of-old", "eve")
+
+
+def test_the_command_publishes_and_two_of_it_consume_until_they_are_interrupted(
+    desk: Desk, stage_folder: State, tmp_path: Path
+):
+    exchange, queue = desk.exchange(), desk.queue(prefetch=3)
+    desk.client.bind(exchange, queue, "#")
+    (tmp_path / ".signalbox").symlink_to(stage_folder.folder)
+    program = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
+
+    def start(*arguments: str, **more: Any) -> "subprocess.Popen[str]":
+        return subprocess.Popen([*program, *arguments], cwd=tmp_path, text=True, **more)  # noqa: S603 - our own words
+
+    outputs = [tmp_path / f"worker-{number}" for number in range(WORKERS)]
+    workers = [start("consume", queue, "--json", stdout=output.open("w")) for output in outputs]
+    wait_for(lambda: _consumed(desk, queue), "a consumer", every=0.5, seconds=LATE_SECONDS)
+    publisher = start("publish", exchange, "a", "--lines", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    publisher.communicate("".join(f"{number}\n" for number in range(20)))
+    wait_for(lambda: len(_lines(outputs)) >= 20, "all messages", every=0.2, seconds=LATE_SECONDS)
+    for worker in workers:
+        worker.send_signal(signal.SIGINT)
+
+    assert publisher.returncode == 0
+    assert [worker.wait(SOON_SECONDS) for worker in workers] == [0] * WORKERS
+    assert Counter(json.loads(line)["body"] for line in _lines(outputs)) == Counter(map(str, range(20)))
+
+
+def _consumed(desk: Desk, queue: str) -> bool:
+    return any(one["queue"] == queue and one["consumed_at"] for one in desk.client.queues())
+
+
+def _lines(outputs: list[Path]) -> list[str]:
+    return [line for output in outputs for line in output.read_text().splitlines()]

@@ -1,0 +1,103 @@
+"""Much is published while functions are killed: each queue gets its own, once, and ordered keys keep their order.
+
+What each queue is to get is computed by the naive reading of the rules, not by the matcher of the exchange.
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import pytest
+
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.exchange.messages.properties import Delivered
+from signalbox.local.state import State
+from signalbox.messages import MessageId
+from tests.integration.rendezvous.peers import wait_for
+from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
+from tests.integration.shared.kills import Killer
+
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+
+BETWEEN_KILLS = (5.0, 10.0)
+LEAST_KILLS = 5
+END_SECONDS = 600
+
+
+def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: Deployment, stage_folder: State):
+    """Routing and control are killed at random, while bindings that concern nobody come all the time."""
+    pump, outputs, began = Pump.of(deployment), deployment.outputs, time.monotonic()
+    bindings, messages = made_bindings(Random(1)), made_messages(Random(2))  # noqa: S311 - the same every time
+    wanted = expected(bindings, messages)
+    pump.declare(bindings)
+    killer = Killer(stage_folder, [outputs["RouteFunctionName"], outputs["ExchangeControlFunctionName"]])
+
+    with pump.rebinding(), killer.killing(between=BETWEEN_KILLS) as kills:
+        published = pump.publish_all(messages)
+        wait_for(lambda: pump.left()["waiting"] == 0, "all messages taken by the router", seconds=END_SECONDS, every=1)
+    wait_for(lambda: pump.left().total() == 0, "all messages routed", seconds=END_SECONDS, every=1)
+    taken = pump.drain()
+
+    facts = {"delivered": sum(map(len, wanted.values())), "dropped": len(set(messages) - set().union(*wanted.values()))}
+    wait_for(lambda: pump.facts() == facts, f"the history with all facts: {facts}", seconds=END_SECONDS, every=1)
+    copies = Counter((queue, one.message_id) for queue, found in taken.items() for one in found)
+    again = {copy: count for copy, count in copies.items() if count > 1}
+    attempts = pump.attempts()
+    _tell(
+        f"{len(published)} messages, {len(bindings)} bindings, {len(taken)} queues, {len(kills)} kills: "
+        f"{copies.total()} copies came of {facts['delivered']}, {facts['dropped']} messages were dropped, "
+        f"{len(attempts)} routed again, {copies.total() - len(copies)} copies came twice; "
+        f"{time.monotonic() - began:.0f} s"
+    )
+    got = {queue: {published[one.message_id] for one in found} for queue, found in taken.items()}
+    assert len(published) == sum(MESSAGES.values())
+    assert {queue: lost for queue, sent in wanted.items() if (lost := sent - got[queue])} == {}
+    assert {queue: foreign for queue, found in got.items() if (foreign := found - wanted[queue])} == {}
+    assert {copy: count for copy, count in again.items() if count > attempts.get(copy[1], 1)} == {}
+    assert [copy for copy in again if copy[0] in QUEUES[LOG]] == []
+    for queue in QUEUES[LOG]:
+        assert _sequences(taken[queue]) == _counted(wanted[queue]), queue
+    assert _not_as_published(taken, published) == []
+    assert _troubles(pump) == {}
+    assert len(kills) >= LEAST_KILLS
+
+
+def _sequences(found: Sequence[Delivered]) -> dict[str, list[tuple[int | None, int]]]:
+    """Return for each key which number each message had, in the order in which they came."""
+    return {
+        key: [(one.sequence, int(one.body)) for one in found if one.key == key] for key in {one.key for one in found}
+    }
+
+
+def _counted(sent: Iterable[Sent]) -> dict[str, list[tuple[int | None, int]]]:
+    """Return the same as it is to be: from one on, without a gap, in the order of publishing."""
+    numbers: dict[str, list[int]] = {}
+    for one in sorted(sent, key=lambda message: message.number):
+        numbers.setdefault(one.key, []).append(one.number)
+    return {key: list(enumerate(found, start=1)) for key, found in numbers.items()}
+
+
+def _not_as_published(taken: Mapping[str, Sequence[Delivered]], published: Mapping[MessageId, Sent]) -> list[Delivered]:
+    def said(one: Delivered) -> tuple[str, str, str, str]:
+        return one.exchange, one.key, one.body, one.headers["number"]
+
+    def sent(one: Sent) -> tuple[str, str, str, str]:
+        return one.exchange, one.key, str(one.number), str(one.number)
+
+    return [one for found in taken.values() for one in found if said(one) != sent(published[one.message_id])]
+
+
+def _troubles(pump: Pump) -> dict[str, object]:
+    """Return what lies in dead-letter queues or was left behind."""
+    with pump.client() as client:
+        status = client.status()
+    counts = ("queued", "in_flight", "rejects", "dead_letters")
+    names = {*MESSAGES, *(queue for queues in QUEUES.values() for queue in queues)}
+    ours = [one for one in (*status["exchanges"], *status["queues"]) if one["name"] in names]
+    return {one["name"]: told for one in ours if (told := {name: one[name] for name in counts if one[name]})}
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"\n{text}\n")

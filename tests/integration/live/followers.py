@@ -1,0 +1,101 @@
+"""Many clients of ours at once, each in a thread of its own, and what they saw."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import ConnectionLost
+from signalbox.errors import SignalboxError
+from signalbox.live.wamp.patterns import TopicPattern
+from tests.integration.shared.connection_cuts import Relay
+
+LOOK_SECONDS = 0.5
+SECONDS_BETWEEN_STARTS = 0.2
+Seen = dict[str, list[object]]  # what came, by topic
+
+
+@dataclass(slots=True)
+class Follower:
+    """A client that follows some patterns until it is told to stop."""
+
+    client: LiveClient
+    patterns: Sequence[TopicPattern]
+    seen: Seen = field(default_factory=dict)
+    count: int = 0
+    skipped: int = 0
+    error: SignalboxError | None = None
+    cursors: list[Cursor] = field(default_factory=list)
+
+    @property
+    def is_ready(self) -> bool:
+        """Say whether the client gets all that is published from here on."""
+        return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
+
+    def follow(self, over: threading.Event) -> None:
+        self.cursors = [Cursor(pattern) for pattern in self.patterns]
+        for cursor in self.cursors:
+            self.client.follow(cursor)
+        try:
+            with self.client:
+                while not over.is_set():
+                    self._receive()
+        except SignalboxError as error:
+            self.error = error
+
+    def _receive(self) -> None:
+        try:
+            event = self.client.receive(LOOK_SECONDS)
+        except ConnectionLost:  # while so many begin at once, not each begins in time
+            return
+        if event is not None:
+            self.seen.setdefault(event.topic, []).append(event.payload.arguments[0])
+            self.count += 1
+            self.skipped += event.skipped
+
+
+@contextmanager
+def following(followers: Sequence[Follower]) -> Iterator[None]:
+    """Have all of them follow meanwhile."""
+    over = threading.Event()
+    threads = [threading.Thread(target=follower.follow, args=(over,), daemon=True) for follower in followers]
+    for thread in threads:
+        thread.start()
+        over.wait(SECONDS_BETWEEN_STARTS)
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def cutting(line: Relay, *, between: tuple[float, float], chance: Random) -> Iterator[Callable[[], int]]:
+    """Cut one connection after the other, any of them; the function tells how many so far."""
+    over, cuts = threading.Event(), Counter[str]()
+
+    def cut() -> None:
+        while not over.wait(chance.uniform(*between)):
+            cuts["cut"] += line.cut_one(chance)
+
+    thread = threading.Thread(target=cut, daemon=True)
+    thread.start()
+    try:
+        yield lambda: cuts["cut"]
+    finally:
+        over.set()
+        thread.join()
+
+
+def differences(follower: Follower, published: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """Yield what a follower saw otherwise than it was published, of the topics that it follows."""
+    for topic, values in published.items():
+        if any(pattern.matches(topic) for pattern in follower.patterns):  # type: ignore[arg-type]
+            seen = follower.seen.get(topic, [])
+            if seen != list(values):
+                yield f"{topic}: {seen} and not {list(values)}"

@@ -1,0 +1,106 @@
+"""Much is published while connections are cut and functions killed: each client has each event once, in its order."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+
+import pytest
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.publisher import Post
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.local.state import State
+from tests.integration.live.followers import Follower, cutting, differences, following
+from tests.integration.live.stage import Place, new_topic
+from tests.integration.rendezvous.peers import wait_for
+from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.kills import Killer
+
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+
+GROUPS, TOPICS = 25, 20  # of each topic there are two subscriptions: its own, and that of its group
+EVENTS = 2_000
+BETWEEN_CUTS = (1.0, 4.0)
+BETWEEN_KILLS = (3.0, 8.0)
+LEAST_CUTS, LEAST_KILLS = 8, 4
+FUNCTIONS = ("SessionFunctionName", "DeliverFunctionName", "RouteFunctionName")
+READY_SECONDS, END_SECONDS = 600, 900
+
+
+def test_nothing_is_missing_or_twice_or_out_of_order(place: Place, deployment: Deployment, stage_folder: State):
+    chance, began = Random(3), time.monotonic()  # noqa: S311 - the same every time
+    groups = [[f"{root}.t{number}" for number in range(TOPICS)] for root in (new_topic() for _ in range(GROUPS))]
+    messages = [(chance.choice(chance.choice(groups)), number) for number in range(EVENTS)]
+    published: dict[str, list[object]] = {}
+    for topic, number in messages:
+        published.setdefault(topic, []).append(number)
+    killer = Killer(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
+
+    with relay(place.url) as line:
+        followers = _followers(place, groups, url=line.url(place.url))
+        with following(followers):
+            _wait(followers, lambda one: one.is_ready, "ready", seconds=READY_SECONDS)
+            ready = time.monotonic()
+            with (
+                cutting(line, between=BETWEEN_CUTS, chance=chance) as cuts,
+                killer.killing(between=BETWEEN_KILLS) as kills,
+            ):
+                _publish(deployment, place.realm, messages)
+                sent = time.monotonic()
+                wait_for(
+                    lambda: (cuts() >= LEAST_CUTS and len(kills) >= LEAST_KILLS) or _have_all(followers, published),
+                    "enough trouble",
+                    seconds=END_SECONDS,
+                    every=1,
+                )
+            _wait(followers, lambda one: _has_all(one, published), "having all", seconds=END_SECONDS)
+
+    _tell(
+        f"{len(followers)} connections, {GROUPS * TOPICS} topics, {EVENTS} events, {cuts()} cuts, {len(kills)} kills, "
+        f"{sum(one.client.connections for one in followers)} sessions; ready after {ready - began:.0f} s, published "
+        f"in {sent - ready:.0f} s, all there {time.monotonic() - sent:.0f} s later"
+    )
+    assert [found for one in followers for found in differences(one, published)] == []
+    assert [one.skipped for one in followers if one.skipped] == []
+    assert sum(one.count for one in followers) == 2 * EVENTS
+    assert cuts() >= LEAST_CUTS
+    assert len(kills) >= LEAST_KILLS
+
+
+def _followers(place: Place, groups: Sequence[Sequence[str]], *, url: str) -> list[Follower]:
+    """Return for each group a client that follows each of its topics, and one that follows all that begin so."""
+    exact = [[TopicPattern.parse(topic) for topic in topics] for topics in groups]
+    prefixes = [[TopicPattern.parse(topics[0].rpartition(".")[0] + ".", Match.PREFIX)] for topics in groups]
+    return [Follower(place.client("subscriber", url=url), patterns) for patterns in (*exact, *prefixes)]
+
+
+def _publish(deployment: Deployment, exchange: str, messages: Sequence[tuple[str, int]]) -> None:
+    with client_of(deployment) as client:
+        posted = client.publish_all(exchange, (Post(topic, str(number)) for topic, number in messages))
+        assert all(one.message_id for one in posted)
+
+
+def _have_all(followers: Sequence[Follower], published: dict[str, list[object]]) -> bool:
+    return all(_has_all(one, published) for one in followers)
+
+
+def _has_all(follower: Follower, published: dict[str, list[object]]) -> bool:
+    return not any(differences(follower, published))
+
+
+def _wait(followers: Sequence[Follower], is_so: Callable[[Follower], bool], what: str, *, seconds: float) -> None:
+    def all_are() -> bool:
+        assert [one.error for one in followers if one.error] == []
+        return all(map(is_so, followers))
+
+    try:
+        wait_for(all_are, f"all {what}", seconds=seconds, every=0.5)
+    except AssertionError:
+        _tell(f"{sum(map(is_so, followers))} of {len(followers)} {what}")
+        raise
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"\n{text}\n")

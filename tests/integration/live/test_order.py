@@ -1,0 +1,77 @@
+"""What an exchange keeps the order of, on a stage: publishers who do not wait for their acknowledgements."""
+
+import json
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.live.wamp.options import Last
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from tests.integration.live.stage import Place, new_topic
+
+pytestmark = pytest.mark.emulator
+
+EVENTS, TOPICS = 15, 3
+SOON_SECONDS = 60.0
+HELLO, WELCOME, AUTHENTICATE, PUBLISH = 1, 2, 5, 16
+
+
+def publish_without_waiting(place: Place, role: str, topics: list[str]) -> None:
+    """Publish events to topics in turn as fast as they can be sent, and wait for the last one alone."""
+    name, ticket = place.users[role]
+    with connect(place.url, subprotocols=[Subprotocol("wamp.2.json")]) as socket:
+        socket.send(
+            json.dumps([HELLO, place.realm, {"roles": {"publisher": {}}, "authid": name, "authmethods": ["ticket"]}])
+        )
+        socket.recv(SOON_SECONDS)
+        socket.send(json.dumps([AUTHENTICATE, ticket, {}]))
+        assert json.loads(socket.recv(SOON_SECONDS))[0] == WELCOME
+        for number in range(EVENTS):
+            options = {"acknowledge": number == EVENTS - 1}
+            socket.send(json.dumps([PUBLISH, number + 1, options, topics[number % TOPICS], [role, number]]))
+        socket.recv(SOON_SECONDS)
+
+
+def taken(client: LiveClient, number: int) -> list[Received]:
+    found = [client.receive(SOON_SECONDS) for _ in range(number)]
+    assert None not in found, found
+    return [event for event in found if event is not None]
+
+
+@pytest.mark.parametrize("order_by", ["publisher", "exchange"])
+def test_the_order_of_each_publisher_holds_across_topics(place: Place, deployment: Deployment, order_by: str):
+    realm, topics = f"xby-{order_by}-{secrets.token_hex(3)}.fifo", [new_topic() for _ in range(TOPICS)]
+    with client_of(deployment) as administrator:
+        administrator.ask("declare_exchange", {"exchange": realm, "live": True, "order_by": order_by})
+        grant = {
+            "user": place.users["source"][0],
+            "exchange": realm,
+            "right": "write",
+            "match": "prefix",
+            "uri": "trial",
+        }
+        administrator.ask("grant", grant)
+    there = replace(place, realm=realm)
+
+    with there.client("admin") as follower, ThreadPoolExecutor() as pool:
+        follower.follow(Cursor(TopicPattern.parse("trial", Match.PREFIX), Last(1)))
+        assert list(follower.past()) == []
+        publishers = [pool.submit(publish_without_waiting, there, role, topics) for role in ("admin", "source")]
+        events = taken(follower, 2 * EVENTS)
+        for publisher in publishers:
+            publisher.result()
+
+    said = [tuple(event.payload.arguments) for event in events]
+    for role in ("admin", "source"):
+        assert [number for who, number in said if who == role] == list(range(EVENTS))
+    for topic in topics:
+        numbers = [event.sequence for event in events if event.topic == topic]
+        assert numbers == list(range(1, len(numbers) + 1))

@@ -1,0 +1,264 @@
+"""Those who take part in a rendezvous, as the tests play them: clients, proxies, and the stage's administrator."""
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from botocore.config import Config as ClientConfig
+
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.rendezvous.client import new_client_id
+from signalbox.clients.rendezvous.simulator import ProxySimulator, Round, new_session_id, sample_answer, sample_offer
+from signalbox.rendezvous.rules.states import ClientId, Pool, Rendezvous
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from signalbox.rendezvous.wire.reply import answer_reply
+from stacks.settings.config import Config
+
+T = TypeVar("T")
+
+SETTINGS = Config()  # the stage is deployed with the defaults
+PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
+HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
+# More than a machine of two cores that does other things takes for anything that should be there at once.
+SOON_SECONDS = 15
+AT_ONCE = 96  # as many parties may wait side by side
+
+DENIED = '{"error":"no snowflake proxies currently available"}'
+TIMED_OUT = '{"error":"timed out waiting for answer!"}'
+SUCCESS = '{"Status":"success"}'
+CLIENT_GONE = '{"Status":"client gone"}'
+
+
+def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_SECONDS, every: float = 0.05) -> T:
+    """Return what `look` returns as soon as that is something; fail with `what` is missing after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"within {seconds} s, not {what}"
+        time.sleep(every)
+    return found
+
+
+def dead_letter_reasons(
+    sqs: Any, url: str, count: int, *, group: str | None = None, seconds: float = SOON_SECONDS
+) -> dict[str, str]:
+    """Wait for dead letters, with `group` for those of a message group; return their reasons by their bodies."""
+    found: dict[str, str] = {}
+
+    def all_of_them() -> bool:
+        page = sqs.receive_message(
+            QueueUrl=url,
+            MaxNumberOfMessages=10,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+            WaitTimeSeconds=1,
+        )
+        for letter in page.get("Messages", ()):
+            if group in (None, letter["Attributes"].get("MessageGroupId")):
+                found[letter["Body"]] = letter["MessageAttributes"]["Reason"]["StringValue"]
+        return len(found) >= count
+
+    wait_for(all_of_them, f"{count} dead letters in {url}", seconds=seconds)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A response; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A client that has sent its offer, and when."""
+
+    client_id: ClientId
+    offer: str
+    sent_at: float
+
+    @property
+    def answer(self) -> str:
+        """What the client gets if a proxy answers this very offer."""
+        return answer_reply(sample_answer(self.offer))
+
+    def seconds_since(self) -> float:
+        return time.monotonic() - self.sent_at
+
+
+@dataclass(frozen=True, slots=True)
+class HeldProxy:
+    """A proxy whose poll is held."""
+
+    sid: str
+    served: Future[Round]
+
+    def offer(self, *, seconds: float = SOON_SECONDS) -> str:
+        """Return the offer that it was given; empty if there was none."""
+        response = self.served.result(seconds).response
+        return response.offer if response else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    """Clients with the limited key, proxies without any, and an administrator who looks and prepares."""
+
+    deployment: Deployment
+    client_session: Any
+    client_sqs: Any
+    sqs: Any
+    table: Any
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(AT_ONCE))
+
+    @classmethod
+    def of(cls, deployment: Deployment, key: ClientCredentials) -> "Parties":
+        config = ClientConfig(max_pool_connections=AT_ONCE)
+        session, client_session = deployment.session(), deployment.session_of(key)
+        return cls(
+            deployment,
+            client_session,
+            client_sqs=client_session.client("sqs", config=config),
+            sqs=session.client("sqs", config=config),
+            table=session.resource("dynamodb", config=config).Table(deployment.outputs["RendezvousTable"]),
+        )
+
+    # Clients
+
+    def ask(self, nat: Nat = Nat.UNRESTRICTED) -> Asked:
+        """Send a fresh client's offer."""
+        client_id = new_client_id()
+        offer = sample_offer(client_id)
+        self.send(offer_body(offer, nat), client_id=client_id)
+        return Asked(ClientId(client_id), offer, time.monotonic())
+
+    def send(self, body: str, *, client_id: str) -> str:
+        """Send a client's message and return its id."""
+        attribute = {"DataType": "String", "StringValue": client_id}
+        sent = self.client_sqs.send_message(
+            QueueUrl=self.deployment.outputs["BrokerQueueUrl"],
+            MessageBody=body,
+            MessageAttributes={"ClientID": attribute},
+        )
+        return str(sent["MessageId"])
+
+    def reply(self, client_id: str, *, seconds: float = SOON_SECONDS) -> str:
+        """Wait for the reply to a client, as it stands in its queue."""
+        url = wait_for(lambda: self.client_queue(client_id), "the client's queue", seconds=seconds)
+        messages = wait_for(lambda: self._received(url), f"a reply to client {client_id}", seconds=seconds)
+        return str(messages[0]["Body"])
+
+    def client_queue(self, client_id: str) -> str | None:
+        """Return the URL of a client's queue if it is there."""
+        name = self.deployment.outputs["ClientQueuePrefix"] + client_id
+        try:
+            return str(self.client_sqs.get_queue_url(QueueName=name)["QueueUrl"])
+        except self.client_sqs.exceptions.QueueDoesNotExist:
+            return None
+
+    def _received(self, queue_url: str) -> list[dict[str, Any]]:
+        return self.client_sqs.receive_message(QueueUrl=queue_url, WaitTimeSeconds=2).get("Messages", [])
+
+    # Proxies
+
+    def proxy(self, nat: Nat = Nat.UNRESTRICTED, **settings: Any) -> ProxySimulator:
+        return ProxySimulator(self.deployment.rendezvous_url, nat=nat, **settings)
+
+    def hold(self, proxy: ProxySimulator) -> HeldProxy:
+        """Let a proxy poll, and return when its poll is held."""
+        sid = new_session_id()
+        held = HeldProxy(sid, self.pool.submit(replace(proxy, new_session_id=lambda: sid).serve_once))
+        wait_for(lambda: held.served.done() or sid in self.held_sids(), "the poll held")
+        assert not held.served.done(), f"the poll was not held: {held.served.result()}"
+        return held
+
+    def held_sids(self) -> set[str]:
+        return {str(poll.sid) for poll in DynamoHeldPolls(self.table).held(now=datetime.now(UTC))}
+
+    def http(
+        self, method: str, path: str, body: str | bytes = b"", *, headers: Mapping[str, str] | None = None
+    ) -> HttpResponse:
+        """Send a request to the broker."""
+        base = urlsplit(self.deployment.rendezvous_url)
+        connection = http.client.HTTPConnection(base.netloc, timeout=120)
+        try:
+            connection.request(method, base.path + path, body or None, dict(headers or {}))
+            response = connection.getresponse()
+            names = {name.lower(): value for name, value in response.getheaders()}
+            return HttpResponse(response.status, names, response.read().decode())
+        finally:
+            connection.close()
+
+    # The administrator
+
+    def expect_proxies(self, *nats: Nat) -> None:
+        """Make the broker believe that proxies of these NAT types poll every now and then."""
+        for nat in nats:
+            DynamoPresence(self.table).note(nat, now=datetime.now(UTC))
+
+    def forget_polls(self) -> None:
+        """Make the broker believe that no proxy has polled for long."""
+        for nat in Nat:
+            self.table.delete_item(Key={"pk": "presence", "sk": nat})
+
+    def wait_until_nothing_waits(self) -> None:
+        wait_for(
+            lambda: not self.held_sids() and not self.open_offers(), "an empty stage", seconds=2 * PATIENCE_SECONDS
+        )
+
+    def open_offers(self) -> list[Rendezvous]:
+        return DynamoOffers(self.table).claimable(tuple(Pool), now=datetime.now(UTC) + timedelta(hours=1))
+
+    def record(self, client_id: str) -> Rendezvous | None:
+        return DynamoOffers(self.table).find(ClientId(client_id))
+
+    def messages_in(self, queue_url: str) -> int:
+        """Return how many messages are in a queue, in flight or not."""
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        found = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=names)["Attributes"]
+        return sum(int(found[name]) for name in names)
+
+    def messages_for(self, client_id: str) -> int:
+        return self.messages_in(self.client_queue(client_id) or "")
+
+    def waiting_messages(self) -> int:
+        return self.messages_in(self.deployment.outputs["BrokerQueueUrl"])
+
+    def dead_letters(self) -> int:
+        return self.messages_in(self.deployment.outputs["DeadLetterQueueUrl"])
+
+    def dead_letter(self, message_id: str) -> dict[str, Any]:
+        """Wait for the dead letter of a message, and take it away: other tests count them."""
+        letter = wait_for(lambda: self._dead_letter(message_id), "the dead letter")
+        queue = self.deployment.outputs["DeadLetterQueueUrl"]
+        self.sqs.delete_message(QueueUrl=queue, ReceiptHandle=letter["ReceiptHandle"])
+        return letter
+
+    def _dead_letter(self, message_id: str) -> dict[str, Any] | None:
+        received = self.sqs.receive_message(
+            QueueUrl=self.deployment.outputs["DeadLetterQueueUrl"],
+            MaxNumberOfMessages=10,
+            MessageAttributeNames=["All"],
+            VisibilityTimeout=0,
+        )
+        letters = received.get("Messages", [])
+        found = [m for m in letters if m["MessageAttributes"]["OriginalMessageId"]["StringValue"] == message_id]
+        return found[0] if found else None
+
+    def invoke(self, output: str, payload: Mapping[str, object]) -> dict[str, Any]:
+        """Call a function by the name of its output and return what it returns."""
+        lambda_ = self.deployment.session().client("lambda")
+        done = lambda_.invoke(FunctionName=self.deployment.outputs[output], Payload=json.dumps(payload))
+        result = json.loads(done["Payload"].read())
+        assert "FunctionError" not in done, result
+        return dict(result)

@@ -1,0 +1,242 @@
+"""A pump with much traffic: made-up exchanges, queues and bindings, what is published, and who is to get it."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from itertools import cycle
+from random import Random
+
+from signalbox.aws.history.athena import Athena, quoted
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.control import NoControlReply
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.consumer import Consumer
+from signalbox.clients.exchange.publisher import Post
+from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.model.records import Kind, Place
+from signalbox.messages import MessageId
+from tests.integration.rendezvous.peers import wait_for
+from tests.unit.exchange.matching.naive_topics import is_match
+
+PLAIN, LOG = "xs_load", "xs_load.fifo"
+MESSAGES = {PLAIN: 18_000, LOG: 2_000}
+QUEUES = {PLAIN: [f"q_load_{n:02}" for n in range(40)], LOG: [f"q_load_{n:02}.fifo" for n in range(10)]}
+BINDINGS = {PLAIN: 180, LOG: 20}
+# Neighbours are about the same, as files of one directory are: so the copies of a batch share calls.
+NEIGHBOURS = 100
+SITES, KINDS, STATIONS = 8, 4, 6
+LOG_KEYS = 40
+PUBLISHERS, CONSUMERS, DECLARERS = 3, 4, 4
+PREFETCH = 100
+# For each batch the emulator looks through all that waits, so publishers wait, too; and how often they look.
+BACKLOG, POSTS_PER_LOOK = 600, 100
+BACKLOG_SECONDS = 300
+SECONDS_BETWEEN_BINDINGS = 2
+IMPATIENCE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A binding as the test made it up."""
+
+    exchange: str
+    queue: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One publication; its number is its body, and among those of an exchange the order of publishing."""
+
+    number: int
+    exchange: str
+    key: str
+
+
+def made_bindings(chance: Random) -> list[Binding]:
+    """Return as many bindings as there are to be, no two the same, and some for each queue."""
+    made: dict[Binding, None] = {}
+    for exchange, count in BINDINGS.items():
+        queues, make = QUEUES[exchange], {PLAIN: _pattern, LOG: _log_pattern}[exchange]
+        before = len(made)
+        while len(made) < before + count:
+            number = len(made) - before
+            made[Binding(exchange, queues[number % len(queues)], make(chance))] = None
+    return list(made)
+
+
+def _pattern(chance: Random) -> str:
+    site, kind, station = chance.randrange(SITES), chance.randrange(KINDS), chance.randrange(STATIONS)
+    forms = [
+        f"v03.site{site}.kind{kind}.station{station}",
+        f"v03.site{site}.kind{kind}.station{station}.late",
+        f"v03.site{site}.*.station{station}",
+        f"*.site{site}.kind{kind}.*.late",
+        f"v03.site{site}.kind{kind}.station{station}.#",
+        f"#.kind{kind}.station{station}.late",
+        f"v03.#.site{site}.#.station{station}",
+        f"v03.site{site}.kind{kind}.#",
+    ]
+    return chance.choice(forms)
+
+
+def _log_pattern(chance: Random) -> str:
+    number = chance.randrange(LOG_KEYS)
+    return chance.choice([f"log.{number % 4}.{number}", f"log.{number % 4}.*", f"#.{number}", f"log.#.{number}"])
+
+
+def made_messages(chance: Random) -> list[Sent]:
+    """Return what is published, in the order of its numbers."""
+    keys = [_key(chance, number // NEIGHBOURS) for number in range(MESSAGES[PLAIN])]
+    keys += [f"log.{number % 4}.{number % LOG_KEYS}" for number in range(MESSAGES[LOG])]
+    return [Sent(number, PLAIN if number < MESSAGES[PLAIN] else LOG, key) for number, key in enumerate(keys)]
+
+
+def _key(chance: Random, neighbourhood: int) -> str:
+    site, kind = neighbourhood % (SITES + 1), neighbourhood % KINDS  # of the last site nobody asked for much
+    late = chance.choice(["", "", ".late", ".late.again"])
+    return f"v03.site{site}.kind{kind}.station{neighbourhood // 7 % STATIONS}{late}"
+
+
+def expected(bindings: Iterable[Binding], messages: Iterable[Sent]) -> dict[str, set[Sent]]:
+    """Return which queue is to get what, by the naive reading of the rules."""
+    matches = cache(is_match)
+    by_exchange = {name: [one for one in bindings if one.exchange == name] for name in MESSAGES}
+    found: dict[str, set[Sent]] = {queue: set() for queues in QUEUES.values() for queue in queues}
+    for message in messages:
+        for binding in by_exchange[message.exchange]:
+            if matches(binding.pattern, message.key):
+                found[binding.queue].add(message)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pump:
+    """The stage's exchanges, and everything that is done with them here."""
+
+    deployment: Deployment
+    shared: ExchangeClient
+    """For what any thread may do: nothing that waits for a reply."""
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "Pump":
+        return cls(deployment, client_of(deployment))
+
+    def client(self) -> ExchangeClient:
+        """Return a client for one thread."""
+        return client_of(self.deployment)
+
+    def declare(self, bindings: Sequence[Binding]) -> None:
+        """Declare and bind everything, several at a time."""
+        with self.client() as client:
+            for exchange in MESSAGES:
+                client.declare_exchange(exchange)
+        queues = [queue for queues in QUEUES.values() for queue in queues]
+        self._share([lambda client, name=queue: client.declare_queue(name) for queue in queues])
+        self._share([lambda client, one=one: client.bind(one.exchange, one.queue, one.pattern) for one in bindings])
+
+    def _share(self, commands: Sequence[Callable[[ExchangeClient], object]]) -> None:
+        def give(part: Sequence[Callable[[ExchangeClient], object]]) -> None:
+            with self.client() as client:
+                for command in part:
+                    command(client)
+
+        with ThreadPoolExecutor(DECLARERS) as threads:
+            list(threads.map(give, [commands[number::DECLARERS] for number in range(DECLARERS)]))
+
+    def publish(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
+        """Publish messages of one exchange in their order and return their ids."""
+        posts = [Post(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
+        with self.client() as client:
+            posted = list(client.publish_all(messages[0].exchange, self._paced(posts, exchange=messages[0].exchange)))
+        return {one.message_id: message for one, message in zip(posted, messages, strict=True) if one.message_id}
+
+    def _paced(self, posts: Sequence[Post], *, exchange: str) -> Iterator[Post]:
+        def is_keeping_up() -> bool:
+            return self._sizes(exchange)["waiting"] < BACKLOG
+
+        for start in range(0, len(posts), POSTS_PER_LOOK):
+            wait_for(is_keeping_up, "the router keeping up", seconds=BACKLOG_SECONDS, every=1)
+            yield from posts[start : start + POSTS_PER_LOOK]
+
+    def publish_all(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
+        """Publish everything; who publishes to the ordered exchange is alone, so that there is an order."""
+        plain = [one for one in messages if one.exchange == PLAIN]
+        share = -(-len(plain) // PUBLISHERS)
+        parts = [plain[start : start + share] for start in range(0, len(plain), share)]
+        parts.append([one for one in messages if one.exchange == LOG])
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return {key: one for published in threads.map(self.publish, parts) for key, one in published.items()}
+
+    @contextmanager
+    def rebinding(self) -> Iterator[None]:
+        """Bind and unbind meanwhile what concerns no message, so that the router compiles all bindings anew."""
+        over = threading.Event()
+
+        def rebind() -> None:
+            with self.client() as client:
+                client.reply_timeout = IMPATIENCE
+                for change in cycle((client.bind, client.unbind)):
+                    for exchange, queues in QUEUES.items():
+                        with suppress(NoControlReply):  # the function was killed
+                            change(exchange, queues[0], "nobody.#")
+                    if over.wait(SECONDS_BETWEEN_BINDINGS):
+                        return
+
+        thread = threading.Thread(target=rebind, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def left(self) -> Counter[str]:
+        """Return how many messages wait to be routed or tried again, and how many somebody works on."""
+        retries = f"{self.shared.names.stage}-exchange-retries"
+        return sum((self._sizes(name) for name in (*MESSAGES, retries, f"{retries}.fifo")), Counter[str]())
+
+    def _sizes(self, queue: str) -> Counter[str]:
+        asked = {"waiting": "ApproximateNumberOfMessages", "in flight": "ApproximateNumberOfMessagesNotVisible"}
+        url = self.shared.url_prefix + queue
+        found = self.shared.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[*asked.values()])["Attributes"]
+        return Counter({what: int(found[name]) for what, name in asked.items()})
+
+    def drain(self) -> dict[str, list[Delivered]]:
+        """Take everything out of every queue, in the order in which it comes."""
+        queues = [queue for queues in QUEUES.values() for queue in queues]
+        with ThreadPoolExecutor(CONSUMERS) as threads:
+            return dict(zip(queues, threads.map(self._drained, queues), strict=True))
+
+    def _drained(self, queue: str) -> list[Delivered]:
+        place, url = Place(Kind.QUEUE, queue), self.shared.url_prefix + self.shared.names.queue(queue)
+        consumer = Consumer(self.shared.sqs, place, url, prefetch=PREFETCH)
+        found: list[Delivered] = []
+        while taken := consumer.receive(wait_seconds=0):
+            found += [one.delivered for one in taken]
+            consumer.ack(*taken)
+        return found
+
+    def attempts(self) -> dict[str, int]:
+        """Return how often messages came to the router that came more than once, by their ids."""
+        rows = self._history("message_id, max(attempt) AS attempts", "attempt > 1 GROUP BY message_id")
+        return {str(row["message_id"]): int(row["attempts"] or 0) for row in rows}
+
+    def facts(self) -> dict[str, int]:
+        """Return how many copies the history has as delivered, and how many messages as dropped."""
+        outcomes = "outcome IN ('delivered', 'dropped')"
+        rows = self._history("outcome, count(DISTINCT event_id) AS facts", f"{outcomes} GROUP BY outcome")
+        return {str(row["outcome"]): int(row["facts"] or 0) for row in rows}
+
+    def _history(self, columns: str, condition: str) -> Sequence[Mapping[str, str | None]]:
+        outputs, sources = self.deployment.outputs, ", ".join(map(quoted, MESSAGES))
+        results = f"s3://{outputs['HistoryBucket']}/queries/"
+        athena = Athena(self.deployment.session().client("athena"), outputs["HistoryDatabase"], results)
+        asked = f"capability = 'exchange' AND source IN ({sources}) AND {condition}"
+        return athena.rows(f"SELECT {columns} FROM {outputs['HistoryTable']} WHERE {asked}")  # noqa: S608 - our texts

@@ -1,0 +1,172 @@
+"""sr3 as its users have it: from PyPI, in an environment of its own, with our package installed beside it."""
+
+import fcntl
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from signalbox.local import setup
+from signalbox.local.state import CHECKOUT
+from signalbox.sarracenia.broker_url import Broker
+
+SR3 = "metpx-sr3==3.3.1"
+EXAMPLES = CHECKOUT / "examples" / "sarracenia"
+EXAMPLE_URL = re.compile(r"amqpsqs://alice@sqs\.ca-central-1\.amazonaws\.com/signalbox")
+FOLDER = CHECKOUT / ".signalbox" / "sr3"
+VENV = FOLDER / "venv"
+PACKAGE = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+COMMAND_SECONDS = 120
+STOP_SECONDS = 60
+
+
+def environment() -> Path:
+    """Return sr3's environment, made once; our package in it is the one of this checkout, as of now."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wheel = _wheel(FOLDER / "build")
+        stamp = setup.stamp(VENV, [CHECKOUT / "pyproject.toml", Path(__file__)])
+        if setup.is_current(VENV, stamp):
+            _uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", wheel)
+            return VENV
+        shutil.rmtree(VENV, ignore_errors=True)
+        _uv("venv", VENV)
+        _uv("pip", "install", "--python", _program("python"), SR3, f"{wheel}[sr3]")
+        (VENV / "stamp").write_text(stamp)
+    return VENV
+
+
+def _wheel(folder: Path) -> Path:
+    """Build the package from a copy: a build leaves files beside what it builds."""
+    shutil.rmtree(folder, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
+    for name in PACKAGE:
+        shutil.copy(CHECKOUT / name, folder / "source")
+    python = CHECKOUT / ".venv" / "bin" / "python"
+    _uv("build", "--wheel", "--no-build-isolation", "--python", python, "-o", folder, folder / "source")
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def _uv(*words: str | Path) -> None:
+    told = setup.installer_environment({**setup.index_of_pip(), **os.environ})
+    command = [str(CHECKOUT / ".venv" / "bin" / "uv"), *map(str, words)]
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)  # noqa: S603 - our own tool
+    assert done.returncode == 0, done.stderr
+
+
+def _program(name: str) -> Path:
+    return VENV / "bin" / name
+
+
+@dataclass(frozen=True, slots=True)
+class Sr3:
+    """One user's sr3 on one machine: its home, configured as the examples are."""
+
+    home: Path
+    broker: Broker
+    exchange: str
+
+    @classmethod
+    def configured(cls, home: Path, broker: Broker, *, exchange: str, **changes: str) -> "Sr3":
+        """Copy the examples, for this broker; `changes` are pieces of their text, and what they become."""
+        folder = home / ".config" / "sr3"
+        for path in (*EXAMPLES.glob("post/*.conf"), *EXAMPLES.glob("subscribe/*.conf")):
+            text = EXAMPLE_URL.sub(broker.url, path.read_text())
+            for old, new in {**changes, "xs_alice": exchange}.items():
+                text = text.replace(old, new)
+            written = folder / path.relative_to(EXAMPLES)
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(text)
+        credentials = folder / "credentials.conf"
+        credentials.touch(mode=0o600)
+        credentials.write_text(broker.url_with_key)
+        for name in ("in", "out"):
+            (home / "weather" / name).mkdir(parents=True)
+        return cls(home, broker, exchange)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return all that sr3 knows of this machine: nothing of AWS, whatever is set here."""
+        user = pwd.getpwuid(os.getuid()).pw_name  # by which sr3 finds its processes
+        path = os.pathsep.join((str(VENV / "bin"), os.defpath))
+        return {"HOME": str(self.home), "USER": user, "PATH": path, "LANG": "C.UTF-8"}
+
+    def run(self, program: str, *words: str | Path) -> str:
+        """Run one of sr3's programs to its end and return all that it says."""
+        done = subprocess.run(  # noqa: S603 - sr3's own programs
+            [str(_program(program)), *map(str, words)],
+            env=self.environment,
+            cwd=self.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def write(self, *names: str) -> list[Path]:
+        """Write files below what is posted; each says its name."""
+        paths = [self.home / "weather" / "out" / name for name in names]
+        for path, name in zip(paths, names, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name)
+        return paths
+
+    def post(self, *names: str) -> str:
+        """Write and announce files."""
+        return self.run("sr3_post", "-c", "weather", *self.write(*names))
+
+    def downloaded(self) -> dict[str, str]:
+        """Return what came in, by name."""
+        folder = self.home / "weather" / "in"
+        found = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".tmp"))
+        return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
+
+    @contextmanager
+    def in_foreground(self) -> Iterator[Path]:
+        """Run `sr3 foreground subscribe/weather` meanwhile; what it says is in the file."""
+        said = self.home / "foreground.log"
+        command: Sequence[str] = [str(_program("sr3")), "foreground", "subscribe/weather"]
+        with said.open("w") as log:
+            process = subprocess.Popen(  # noqa: S603 - sr3 itself
+                command, env=self.environment, cwd=self.home, stdout=log, stderr=log, start_new_session=True
+            )
+            try:
+                yield said
+            finally:
+                os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.wait(STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+    @contextmanager
+    def in_background(self) -> Iterator[None]:
+        """Run all instances meanwhile."""
+        self.run("sr3", "start", "subscribe/weather")
+        try:
+            yield
+        finally:
+            self.run("sr3", "stop", "subscribe/weather")
+
+    def instance_logs(self) -> list[str]:
+        """Return what each instance in the background has said."""
+        folder = self.home / ".cache" / "sr3" / "log"
+        return [path.read_text() for path in sorted(folder.glob("subscribe_weather_*.log"))]
+
+    def queue(self) -> str:
+        """Return the name of the queue, which sr3 makes up."""
+        (found,) = (self.home / ".cache" / "sr3" / "subscribe" / "weather").glob("*.qname")
+        return found.read_text().strip()

@@ -1,0 +1,88 @@
+"""What the command announces an unmodified sr3 fetches, and what sr3 announces the command fetches."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.cli.shared.user_keys import user_key
+from signalbox.local.state import State
+from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.rights.names import parse_user_name
+from tests.integration.live.page import Desk
+from tests.integration.rendezvous.peers import wait_for
+from tests.integration.sarracenia.sr3 import Sr3, environment
+
+pytestmark = pytest.mark.emulator
+
+NAMES = ["bulletins/top", "bulletins/20231114/CA/SACN31_CWAO", "bulletins/a b/c d.txt", "bulletins/café/温度"]
+NOT_ROUTED = "forecasts/today"
+ARRIVAL_SECONDS = 90  # the emulator starts a function's first instance meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A user at two desks: one with the command, one with sr3."""
+
+    desk: Desk
+    sr3: Sr3
+    user: str
+
+    @property
+    def out(self) -> Path:
+        return self.sr3.home / "weather" / "out"
+
+    @property
+    def queue(self) -> str:
+        return f"q_{self.user}.subscribe.files"
+
+
+@pytest.fixture
+def both(deployment: Deployment, stage_folder: State, tmp_path: Path) -> Iterator[Both]:
+    environment()
+    desk, user = Desk.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
+    desk.run("user", "add", user, "--role", "source")
+    key = user_key(replace(deployment, folder=stage_folder.folder), parse_user_name(user))
+    host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
+    broker = Broker(
+        parse_user_name(user), host, stage_name(stage), key.access_key_id, key.secret_access_key, deployment.region
+    )
+    sr3 = Sr3.configured(tmp_path / "sr3", broker, exchange=f"xs_{user}")
+    sr3.run("sr3", "--dangerWillRobinson=2", "declare", "post/weather", "subscribe/weather")
+    try:
+        yield Both(desk, sr3, user)
+    finally:
+        sr3.run("sr3", "cleanup", "subscribe/weather")
+        desk.run("exchange", "delete", f"xs_{user}", "--force", "--user", user)
+        desk.run("user", "remove", user)
+
+
+@pytest.mark.parametrize("options", [[], ["--inline"], ["--identity", "md5"]], ids=" ".join)
+def test_sr3_fetches_what_the_command_announces(options, both):
+    both.sr3.write(*NAMES, NOT_ROUTED)
+    where = ["--base-url", f"file:{both.out}", "--exchange", f"xs_{both.user}", "--user", both.user]
+
+    with both.sr3.in_foreground():
+        both.desk.run("post", str(both.out), "--recursive", *where, *options)
+        wait_for(lambda: both.sr3.downloaded().keys() >= set(NAMES), "all files", seconds=ARRIVAL_SECONDS)
+
+    assert both.sr3.downloaded() == {name: name for name in NAMES}
+
+
+def test_the_command_fetches_what_sr3_announces(both):
+    bound = ["--exchange", f"xs_{both.user}", "--subtopic", "bulletins.#", "--user", both.user]
+    here = both.desk.folder / "here"
+
+    with both.desk.running("fetching", "subscribe", "--queue", both.queue, *bound, "--download", "here") as fetching:
+        wait_for(lambda: "bulletins.#" in fetching.said, "bound", seconds=ARRIVAL_SECONDS)
+        both.sr3.post(*NAMES, NOT_ROUTED)
+        wait_for(lambda: all((here / name).exists() for name in NAMES), "all files", seconds=ARRIVAL_SECONDS)
+    both.desk.run("queue", "delete", both.queue, "--user", both.user)
+
+    assert {name: (here / name).read_text() for name in NAMES} == {name: name for name in NAMES}
+    assert not (here / NOT_ROUTED).exists()

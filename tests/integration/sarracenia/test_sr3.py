@@ -1,0 +1,174 @@
+"""An unmodified sr3 posts to the stage and subscribes from it, with the driver from our package."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.records import User
+from signalbox.queues import QueueName
+from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.rights.names import parse_user_name
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.sr3.stage import client_of
+from tests.integration.rendezvous.peers import wait_for
+from tests.integration.sarracenia.sr3 import Sr3, environment
+
+pytestmark = pytest.mark.emulator
+
+ROUTED = ["bulletins/20231114/CA/SACN31_CWAO", "bulletins/top", "radar/xam/latest/image.gif"]
+NOT_ROUTED = ["radar/xam/former/image.gif", "forecasts/today"]
+REJECTED = "bulletins/20231114/half.tmp"
+# The emulator starts a function's first instance meanwhile.
+ARRIVAL_SECONDS = 90
+
+
+@pytest.fixture(scope="module")
+def alice(deployment: Deployment) -> Iterator[Broker]:
+    """A user who may post and subscribe, and has nothing but an access key."""
+    environment()
+    identities = ExchangeUsers.of(deployment.session(), deployment.outputs)
+    records = DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
+    name = parse_user_name(f"alice-{secrets.token_hex(4)}")
+    user_id = identities.make(name, Role.SOURCE, Ownership.STRICT)
+    records.put(User(name, Role.SOURCE, Ownership.STRICT, datetime.now(UTC), user_id))
+    key = identities.new_key(name)
+    host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
+    yield Broker(name, host, stage_name(stage), key.access_key_id, key.secret_access_key, deployment.region)
+    identities.remove(name)
+    records.remove(name)
+
+
+@pytest.fixture
+def configured(alice: Broker, tmp_path: Path) -> Iterator[Callable[..., Sr3]]:
+    """Makes her sr3, configured as the examples are but for some changes, with an exchange of its own; all declared."""
+    made = []
+
+    def make(**changes: str) -> Sr3:
+        sr3 = Sr3.configured(tmp_path, alice, exchange=f"xs_{alice.user}_{secrets.token_hex(4)}", **changes)
+        sr3.run("sr3", "--dangerWillRobinson=2", "declare", "post/weather", "subscribe/weather")
+        made.append(sr3)
+        return sr3
+
+    yield make
+    for sr3 in made:
+        sr3.run("sr3", "cleanup", "subscribe/weather")
+
+
+@pytest.fixture
+def queue_of(deployment: Deployment) -> Callable[[Sr3], QueueName]:
+    """The name of an sr3's queue in SQS."""
+    prefix = deployment.outputs["ExchangePrefix"]
+    return lambda sr3: StageNames(sr3.broker.stage, prefix).queue(sr3.queue())
+
+
+def has_queue(deployment: Deployment, name: QueueName) -> bool:
+    sqs = deployment.session().client("sqs")
+    return any(url.endswith(f"/{name}") for url in sqs.list_queues(QueueNamePrefix=name).get("QueueUrls", ()))
+
+
+def messages_in(deployment: Deployment, name: QueueName) -> int:
+    """Return how many messages wait in a queue or are taken."""
+    sqs = deployment.session().client("sqs")
+    url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+    counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    return sum(map(int, sqs.get_queue_attributes(QueueUrl=url, AttributeNames=counts)["Attributes"].values()))
+
+
+def test_files_are_routed_by_topic_filtered_by_url_and_downloaded(configured, queue_of, deployment):
+    sr3 = configured()
+    queue = queue_of(sr3)
+    sr3.post(*ROUTED, *NOT_ROUTED, REJECTED)
+
+    with sr3.in_foreground() as said:
+        wait_for(lambda: sr3.downloaded().keys() >= set(ROUTED), "all files", seconds=ARRIVAL_SECONDS)
+        wait_for(lambda: messages_in(deployment, queue) == 0, "an empty queue", seconds=ARRIVAL_SECONDS)
+
+    assert sr3.downloaded() == {name: name for name in ROUTED}
+    assert f"accepted: {len(ROUTED)}, rejected: 1" in said.read_text()
+
+
+def test_two_instances_take_turns_on_one_queue(configured, queue_of, deployment):
+    sr3, posted = configured(), list[str]()
+    queue = queue_of(sr3)
+
+    def both_have_some() -> bool:
+        names = [f"bulletins/{len(posted) + number:04}" for number in range(20)]
+        sr3.post(*names)
+        posted.extend(names)
+        return [("downloaded ok" in log) for log in sr3.instance_logs()] == [True, True]
+
+    with sr3.in_background():
+        wait_for(both_have_some, "both instances at work", seconds=ARRIVAL_SECONDS)
+        wait_for(lambda: sr3.downloaded().keys() >= set(posted), "all files", seconds=ARRIVAL_SECONDS)
+        wait_for(lambda: messages_in(deployment, queue) == 0, "an empty queue", seconds=ARRIVAL_SECONDS)
+
+    done = [line for log in sr3.instance_logs() for line in log.splitlines() if "downloaded ok" in line]
+    times = Counter(line.split("downloaded ok: ")[1].split()[0] for line in done)
+    assert len(times) == len(posted)
+    assert set(times.values()) == {1}
+
+
+def test_the_format_v02_has_its_headers_on_the_way(configured):
+    sr3 = configured(
+        post_exchange="post_topicPrefix v02.post\npost_format v02\npost_exchange",
+        subtopic="topicPrefix v02.post\nsubtopic",
+    )
+    sr3.post(*ROUTED, *NOT_ROUTED)
+
+    with sr3.in_foreground() as said:
+        wait_for(lambda: sr3.downloaded().keys() >= set(ROUTED), "all files", seconds=ARRIVAL_SECONDS)
+
+    assert sr3.downloaded() == {name: name for name in ROUTED}
+    # In this format, the size is a header.
+    assert f"size: {len(ROUTED[0])}Bytes" in said.read_text()
+
+
+def test_what_sr3_cannot_read_becomes_a_dead_letter_and_does_not_hold_up_others(configured, queue_of, deployment):
+    sr3 = configured()
+    dead_letters = dead_letter_name(queue_of(sr3))
+    with client_of(sr3.broker) as client:
+        client.publish(sr3.exchange, "v03.bulletins", '{"no": "announcement"}')
+    sr3.post(*ROUTED)
+
+    with sr3.in_foreground():
+        wait_for(lambda: sr3.downloaded().keys() >= set(ROUTED), "all files", seconds=ARRIVAL_SECONDS)
+        wait_for(lambda: messages_in(deployment, dead_letters) == 1, "a dead letter", seconds=ARRIVAL_SECONDS)
+
+
+def test_cleanup_takes_the_queue_and_its_dead_letter_queue_away(configured, queue_of, deployment):
+    sr3 = configured()
+    name = queue_of(sr3)
+    assert has_queue(deployment, name)
+
+    sr3.run("sr3", "cleanup", "subscribe/weather")
+
+    for one in (name, dead_letter_name(name)):
+        wait_for(lambda one=one: not has_queue(deployment, one), f"queue {one} gone", seconds=ARRIVAL_SECONDS)
+
+
+def test_what_a_user_may_not_declare_is_said_in_the_log(alice, tmp_path):
+    sr3 = Sr3.configured(tmp_path, alice, exchange="xs_somebody-else")
+
+    said = sr3.run("sr3", "declare", "post/weather")
+
+    assert "may not configure exchange 'xs_somebody-else'" in said
+
+
+def test_a_wrong_key_is_said_in_the_log_and_not_shown(alice, tmp_path):
+    sr3 = Sr3.configured(tmp_path, replace(alice, secret_access_key="not-the-secret"), exchange=f"xs_{alice.user}")
+
+    said = sr3.run("sr3", "declare", "post/weather")
+
+    assert f"setting up {alice.url} failed" in said
+    assert "not-the-secret" not in said

@@ -1,0 +1,142 @@
+"""Temporary queues: deleted at the end of their lease or as strays, and look-alikes left alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.clients.rendezvous.client import new_client_id
+from signalbox.clients.rendezvous.simulator import sample_offer
+from signalbox.queues import Lease, QueueName, QueueUrl
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from tests.integration.rendezvous.peers import DENIED, Parties, wait_for
+
+pytestmark = pytest.mark.emulator
+
+OURS = {"signalbox:stage": "signalbox", "signalbox:capability": "rendezvous"}
+LEASES, STRAYS = {"task": "leases"}, {"task": "strays"}
+
+
+@pytest.fixture
+def leases(parties: Parties) -> DynamoLeases:
+    table = parties.deployment.outputs["LeaseTable"]
+    return DynamoLeases(parties.deployment.session().resource("dynamodb").Table(table))
+
+
+@pytest.fixture
+def queue(parties: Parties) -> QueueUrl:
+    """The queue of a client that was told that there is no proxy."""
+    asked = parties.ask(Nat.RESTRICTED)
+    assert parties.reply(asked.client_id) == DENIED
+    return QueueUrl(str(parties.client_queue(asked.client_id)))
+
+
+def name_of(queue: str) -> QueueName:
+    return QueueName(queue.rpartition("/")[2])
+
+
+def exists(parties: Parties, queue: str) -> bool:
+    return queue in parties.sqs.list_queues(QueueNamePrefix=name_of(queue)).get("QueueUrls", [])
+
+
+@contextmanager
+def strays_of_any_age(parties: Parties) -> Iterator[None]:
+    """Let the sweep take every queue for old: none gets ten minutes old during a test."""
+    lambda_ = parties.deployment.session().client("lambda")
+    name = parties.deployment.outputs["SweepFunctionName"]
+    before = lambda_.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    lambda_.update_function_configuration(
+        FunctionName=name, Environment={"Variables": before | {"STRAY_QUEUE_AGE_SECONDS": "0"}}
+    )
+    try:
+        yield
+    finally:
+        lambda_.update_function_configuration(FunctionName=name, Environment={"Variables": before})
+
+
+def test_a_client_queue_lives_as_long_as_its_lease(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
+    parties.invoke("SweepFunctionName", LEASES)
+    assert exists(parties, queue)
+
+    leases.put(Lease(name_of(queue), queue, "rendezvous", due_at=datetime.now(UTC)))
+    parties.invoke("SweepFunctionName", LEASES)
+
+    assert not exists(parties, queue)
+    assert not leases.is_leased(name_of(queue))
+
+
+def test_a_client_queue_that_lost_its_lease_is_a_stray(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
+    leases.table.delete_item(Key={"queue_name": name_of(queue)})
+    parties.invoke("SweepFunctionName", STRAYS)
+    assert exists(parties, queue), "it is too young to be a stray"
+
+    with strays_of_any_age(parties):
+        parties.invoke("SweepFunctionName", STRAYS)
+
+    assert not exists(parties, queue)
+
+
+def test_sweeps_never_touch_look_alikes_nor_leased_queues(parties: Parties, queue: QueueUrl):
+    prefix = parties.deployment.outputs["ClientQueuePrefix"]
+    look_alikes = {
+        f"{prefix}without-tags": {},
+        f"{prefix}of-another-stage": OURS | {"signalbox:stage": "other"},
+        f"{prefix}of-another-capability": OURS | {"signalbox:capability": "splitting"},
+        f"my-{prefix}in-the-middle": OURS,
+        prefix.rstrip("-"): OURS,
+    }
+    made = [parties.sqs.create_queue(QueueName=name, tags=tags)["QueueUrl"] for name, tags in look_alikes.items()]
+
+    with strays_of_any_age(parties):
+        for task in (LEASES, STRAYS):
+            parties.invoke("SweepFunctionName", task)
+
+    assert [exists(parties, url) for url in [*made, queue]] == [True] * (len(made) + 1)
+    for url in made:
+        parties.sqs.delete_queue(QueueUrl=url)
+
+
+def test_a_strangers_queue_with_the_name_that_a_client_asks_for_is_neither_used_nor_deleted(
+    parties: Parties, leases: DynamoLeases
+):
+    client_id = new_client_id()
+    name = QueueName(parties.deployment.outputs["ClientQueuePrefix"] + client_id)
+    theirs = parties.sqs.create_queue(QueueName=name)["QueueUrl"]
+    parties.sqs.send_message(QueueUrl=theirs, MessageBody="theirs")
+
+    sent = parties.send(offer_body(sample_offer(client_id), Nat.RESTRICTED), client_id=client_id)
+
+    reason = parties.dead_letter(sent)["MessageAttributes"]["Reason"]["StringValue"]
+    assert reason == f"queue {name!r} exists and is not a client queue of ours"
+    assert not leases.is_leased(name)
+    with strays_of_any_age(parties):
+        parties.invoke("SweepFunctionName", STRAYS)
+    assert parties.messages_in(theirs) == 1
+    parties.sqs.delete_queue(QueueUrl=theirs)
+
+
+def test_a_broker_queue_that_somebody_deleted_is_made_again_and_used(parties: Parties):
+    """The daily sweep does it; on AWS a queue's name is free again after a minute."""
+    url = parties.deployment.outputs["BrokerQueueUrl"]
+    before = _settings_of(parties, url)
+    parties.sqs.delete_queue(QueueUrl=url)
+
+    parties.invoke("SweepFunctionName", STRAYS)
+
+    assert _settings_of(parties, url) == before
+    asked = parties.ask(Nat.RESTRICTED)
+    assert parties.reply(asked.client_id) == DENIED
+    wait_for(lambda: parties.waiting_messages() == 0, "the offer deleted")
+
+
+def _settings_of(parties: Parties, queue: str) -> dict[str, str]:
+    """Return what a queue was made with."""
+    attributes = parties.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
+    return {
+        name: value
+        for name, value in attributes.items()
+        if not name.startswith("Approximate") and not name.endswith("Timestamp") and name != "Policy"
+    }

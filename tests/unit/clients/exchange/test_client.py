@@ -1,0 +1,378 @@
+"""What programs do with a stage's exchanges."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from signalbox.clients.control import NoControlReply
+from signalbox.clients.exchange.client import ExchangeClient, NotPublished, user_client
+from signalbox.clients.exchange.publisher import Post
+from signalbox.control.protocol import CommandRejected, InvalidControlReply
+from signalbox.errors import RejectedError
+from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.messages.properties import InvalidPublication
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.patterns import InvalidPattern
+from signalbox.exchange.model.records import OrderBy
+from signalbox.queues import InvalidQueueName
+from signalbox.sarracenia.rights.names import InvalidExchangeName, InvalidUserName, UserName
+from tests.unit.clients.exchange.fake_sqs import URL_PREFIX, PretendedSqs, Refusal
+
+ALICE = UserName("alice")
+OTHER_ERROR = "OverLimit"
+
+
+def echo(command: dict[str, Any]) -> dict[str, Any]:
+    return command
+
+
+@pytest.fixture
+def sqs() -> PretendedSqs:
+    sqs = PretendedSqs({"xs_alice": [], "xs_alice.fifo": [], "q_alice_in": []})
+    sqs.answers["consuming"] = lambda command: {"queue": command["queue"]}
+    return sqs
+
+
+def client(sqs: PretendedSqs, **more: Any) -> ExchangeClient:
+    return ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, ALICE, **more)
+
+
+def fields(told: Any) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if name not in ("command", "id", "reply_queue_url")}
+
+
+COMMANDS = {
+    "declare an exchange": (
+        lambda c: c.declare_exchange("xs_alice", alternate="xs_alice_rest"),
+        "declare_exchange",
+        {"exchange": "xs_alice", "alternate": "xs_alice_rest"},
+    ),
+    "without an alternate any more": (
+        lambda c: c.declare_exchange("xs_alice", alternate=""),
+        "declare_exchange",
+        {"exchange": "xs_alice", "alternate": ""},
+    ),
+    "as it is": (lambda c: c.declare_exchange("xs_alice"), "declare_exchange", {"exchange": "xs_alice"}),
+    "delete an exchange": (lambda c: c.delete_exchange("xs_alice"), "delete_exchange", {"exchange": "xs_alice"}),
+    "with its bindings": (
+        lambda c: c.delete_exchange("xs_alice", force=True),
+        "delete_exchange",
+        {"exchange": "xs_alice", "force": True},
+    ),
+    "declare a queue": (lambda c: c.declare_queue("q_alice.in"), "declare_queue", {"queue": "q_alice.in"}),
+    "with settings": (
+        lambda c: c.declare_queue(
+            "q_alice", expires=timedelta(minutes=5), message_ttl=timedelta(0), prefetch=3, maximum_receives=9
+        ),
+        "declare_queue",
+        {"queue": "q_alice", "expires_seconds": 300, "message_ttl_seconds": 0, "prefetch": 3, "maximum_receives": 9},
+    ),
+    "delete a queue": (lambda c: c.delete_queue("q_alice"), "delete_queue", {"queue": "q_alice"}),
+    "if it is empty": (
+        lambda c: c.delete_queue("q_alice", if_empty=True),
+        "delete_queue",
+        {"queue": "q_alice", "if_empty": True},
+    ),
+    "bind a queue": (
+        lambda c: c.bind("xs_alice", "q_alice", "a.#"),
+        "bind",
+        {"exchange": "xs_alice", "queue": "q_alice", "pattern": "a.#"},
+    ),
+    "unbind an exchange": (
+        lambda c: c.unbind("xs_alice", "xpublic", ""),
+        "unbind",
+        {"exchange": "xs_alice", "destination": "xpublic", "pattern": ""},
+    ),
+    "unbind what may not be bound": (
+        lambda c: c.unbind("xs_alice", "q_alice", "#.a.#.b.#"),
+        "unbind",
+        {"exchange": "xs_alice", "queue": "q_alice", "pattern": "#.a.#.b.#"},
+    ),
+    "status": (lambda c: c.status(), "status", {}),
+    "status of some": (lambda c: c.status("xpublic", "q_*"), "status", {"names": ["xpublic", "q_*"]}),
+    "who one is": (lambda c: c.whoami(), "whoami", {}),
+}
+
+
+@pytest.mark.parametrize(("call", "command", "said"), COMMANDS.values(), ids=COMMANDS)
+def test_a_call_is_a_command(sqs, call, command, said):
+    sqs.answers[command] = echo
+
+    with client(sqs) as alice:
+        told = call(alice)
+
+    assert told["command"] == command
+    assert fields(told) == said
+
+
+LISTS = {
+    "exchanges": (lambda c: c.exchanges(), {}),
+    "queues": (lambda c: c.queues(), {}),
+    "bindings": (lambda c: c.bindings(), {}),
+    "bindings of one exchange": (lambda c: c.bindings("xpublic"), {"exchange": "xpublic"}),
+}
+
+
+@pytest.mark.parametrize(("call", "said"), LISTS.values(), ids=LISTS)
+def test_a_list_is_told_as_it_is(sqs, call, said):
+    sqs.answers |= dict.fromkeys(("exchanges", "queues", "bindings"), lambda command: [command])
+
+    with client(sqs) as alice:
+        (told,) = call(alice)
+
+    assert fields(told) == said
+
+
+WRONG_NAMES = {
+    "exchange": (lambda c: c.declare_exchange("alice"), InvalidExchangeName),
+    "alternate": (lambda c: c.declare_exchange("xs_alice", alternate="rest"), InvalidExchangeName),
+    "queue": (lambda c: c.declare_queue("alice"), InvalidQueueName),
+    "target": (lambda c: c.bind("xs_alice", "alice", "#"), InvalidQueueName),
+    "destination": (lambda c: c.bind("xs_alice", "x.", "#"), InvalidExchangeName),
+    "pattern": (lambda c: c.bind("xs_alice", "q_alice", "#.#.#"), InvalidPattern),
+}
+
+
+@pytest.mark.parametrize(("call", "error"), WRONG_NAMES.values(), ids=WRONG_NAMES)
+def test_what_cannot_be_is_not_asked_for(sqs, call, error):
+    with client(sqs) as alice, pytest.raises(error):
+        call(alice)
+
+    assert sqs.calls == []
+
+
+def test_replies_come_into_a_queue_of_the_users_own_that_is_made_when_it_is_needed(sqs):
+    sqs.answers["whoami"] = echo
+
+    with client(sqs) as alice:
+        before = sqs.queues.keys() - {"xs_alice", "xs_alice.fifo", "q_alice_in"}
+        alice.whoami()
+        first, second = alice.whoami()["reply_queue_url"], alice.whoami()["reply_queue_url"]
+        (made,) = sqs.tags
+
+    assert before == set()
+    assert first == second == URL_PREFIX + made
+    assert made.startswith("dev-exchange-reply-alice_")
+    assert sqs.tags[made]["signalbox:capability"] == "exchange"
+    assert made not in sqs.queues
+    assert sqs.named("SendMessage")[0]["QueueUrl"] == f"{URL_PREFIX}dev-exchange-control-alice"
+
+
+def test_a_client_that_asked_for_nothing_leaves_nothing(sqs):
+    with client(sqs):
+        pass
+
+    assert sqs.calls == []
+
+
+def test_a_refusal_is_raised_as_the_stage_tells_it(sqs):
+    def refuse(_command: dict[str, Any]) -> object:
+        raise Refusal("user 'alice' (subscriber) may not configure exchange 'xs_bob'")
+
+    sqs.answers["declare_exchange"] = refuse
+
+    with client(sqs) as alice, pytest.raises(CommandRejected, match="may not configure exchange 'xs_bob'"):
+        alice.declare_exchange("xs_bob")
+
+
+def test_no_stage_is_waited_for_longer_than_one_likes(sqs):
+    sqs.answers["whoami"] = echo
+
+    with client(sqs, reply_timeout=timedelta(0)) as alice, pytest.raises(NoControlReply):
+        alice.whoami()
+
+
+@pytest.mark.parametrize(
+    ("call", "reply"),
+    [(lambda c: c.status(), []), (lambda c: c.exchanges(), {}), (lambda c: c.exchanges(), ["x"])],
+    ids=["no object", "no list", "no list of objects"],
+)
+def test_a_reply_of_another_shape_is_not_understood(sqs, call, reply):
+    sqs.answers |= {"status": lambda _: reply, "exchanges": lambda _: reply}
+
+    with client(sqs) as alice, pytest.raises(InvalidControlReply, match="is no"):
+        call(alice)
+
+
+def test_a_user_needs_to_know_nothing_but_the_name_of_the_stage(sqs):
+    sqs.answers["whoami"] = lambda _: {"exchange_prefix": "pump-"}
+
+    found = user_client(sqs, "alice", stage="dev")
+
+    assert (found.names, found.url_prefix, found.user) == (StageNames("dev", "pump-"), URL_PREFIX, "alice")
+    assert [name for name in sqs.queues if "reply" in name] == []
+
+
+@pytest.mark.parametrize(
+    ("user", "denied", "error", "text"),
+    [
+        ("a_b", set(), InvalidUserName, "expected 1 to 32 letters"),
+        ("eve", {"dev-exchange-control-eve"}, NotPermitted, "or these are not that user's credentials"),
+    ],
+    ids=["no name of a user", "somebody else's credentials"],
+)
+def test_somebody_else_is_told_so(sqs, user, denied, error, text):
+    sqs.denied = denied
+
+    with pytest.raises(error, match=text):
+        user_client(sqs, user, stage="dev")
+
+
+def test_a_user_who_is_not_there_is_told_so(sqs):
+    with pytest.raises(NotThere, match="stage 'dev' has no user 'eve'"):
+        user_client(sqs, "eve", stage="dev")
+
+
+def published(sqs: PretendedSqs, queue: str = "xs_alice") -> list[tuple[str, dict[str, Any]]]:
+    return [(one.message["Body"], one.message["MessageAttributes"]) for one in sqs.queues[queue]]
+
+
+def test_to_publish_is_to_send_to_the_queue_of_the_exchange(sqs):
+    message_id = client(sqs).publish("xs_alice", "v03.a", "hello", {"sum": "z"})
+
+    text = {"DataType": "String"}
+    attributes = {"topic": {**text, "StringValue": "v03.a"}, "sum": {**text, "StringValue": "z"}}
+    assert message_id == "m1"
+    assert published(sqs) == [("hello", attributes)]
+    assert sqs.asked == []
+
+
+def test_a_stage_may_have_a_prefix_for_its_exchanges(sqs):
+    sqs.queues["pump-xs_alice"] = []
+
+    ExchangeClient(sqs, StageNames("dev", "pump-"), URL_PREFIX).publish("xs_alice", "", "hello")
+
+    assert len(published(sqs, "pump-xs_alice")) == 1
+
+
+def test_a_message_that_cannot_be_published_is_not_sent(sqs):
+    with pytest.raises(InvalidPublication, match="body: is empty"):
+        client(sqs).publish("xs_alice", "a", "")
+
+    assert sqs.calls == []
+
+
+def test_too_large_a_message_is_told_the_limit(sqs):
+    with pytest.raises(InvalidPublication, match="1048576"):
+        client(sqs).publish("xs_alice", "a", "x" * 1_048_577)
+
+
+@pytest.mark.parametrize(
+    ("order_by", "group"), [(OrderBy.TOPIC, "a"), (OrderBy.PUBLISHER, ALICE), (OrderBy.EXCHANGE, "exchange")]
+)
+def test_messages_are_in_the_groups_that_the_exchange_was_declared_for(sqs, order_by, group):
+    client(sqs).publish("xs_alice.fifo", "a", "1", order_by=order_by)
+
+    (call,) = sqs.named("SendMessageBatch")
+    assert [entry["MessageGroupId"] for entry in call["Entries"]] == [group]
+
+
+def test_where_order_goes_by_the_publisher_an_administrator_is_told_before_anything_is_sent(sqs):
+    administrator = ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, None)
+
+    with pytest.raises(RejectedError, match=r"'xs_alice\.fifo' .* publish as a user"):
+        administrator.publish("xs_alice.fifo", "a", "1", order_by=OrderBy.PUBLISHER)
+
+    assert sqs.named("SendMessageBatch") == []
+
+
+def test_a_message_of_which_nothing_is_told_may_be_published(sqs):
+    sqs.send_message_batch = lambda **_: {}
+
+    with pytest.raises(NotPublished, match="exchange 'xs_alice'"):
+        client(sqs).publish("xs_alice", "a", "hello")
+
+
+@pytest.mark.parametrize("exchange", ["xs_eve", "xs_eve.fifo"])
+def test_an_exchange_that_nobody_declared_is_named_with_what_to_do(sqs, exchange):
+    with pytest.raises(NotThere, match=f"^exchange '{exchange}' is not there: declare it first$"):
+        client(sqs).publish(exchange, "a", "hello")
+
+
+def test_an_exchange_of_somebody_else_is_named_with_the_user(sqs):
+    sqs.denied = {"xs_bob"}
+
+    with pytest.raises(NotPermitted, match=r"^user 'alice' may not publish to exchange 'xs_bob': its name"):
+        client(sqs).publish("xs_bob", "a", "hello")
+    with pytest.raises(NotPermitted, match=r"^who has these credentials may not"):
+        ExchangeClient(sqs, StageNames("dev"), URL_PREFIX).publish("xs_bob", "a", "hello")
+
+
+def test_what_else_sqs_refuses_is_raised_as_it_is(sqs):
+    def refuse(**_: Any) -> Any:
+        raise sqs.exceptions.ClientError({"Error": {"Code": OTHER_ERROR, "Message": ""}}, "SendMessageBatch")
+
+    sqs.send_message_batch = refuse
+
+    with pytest.raises(sqs.exceptions.ClientError, match=OTHER_ERROR):
+        client(sqs).publish("xs_alice", "a", "hello")
+
+
+def test_ten_messages_go_in_one_call(sqs):
+    posts = [Post("a", str(number)) for number in range(1, 24)]
+
+    results = list(client(sqs).publish_all("xs_alice", posts))
+
+    assert [len(call["Entries"]) for call in sqs.named("SendMessageBatch")] == [10, 10, 3]
+    assert [(one.post, one.message_id) for one in results] == [(post, f"m{post.body}") for post in posts]
+
+
+def test_a_call_holds_no_more_than_sqs_takes(sqs):
+    posts = [Post("a", "x" * 500_000) for _ in range(3)]
+
+    assert all(one.message_id for one in client(sqs).publish_all("xs_alice", posts))
+    assert [len(call["Entries"]) for call in sqs.named("SendMessageBatch")] == [2, 1]
+
+
+def test_messages_are_sent_before_the_next_are_known(sqs):
+    def posts():
+        yield from [Post("a", "x")] * 10
+        assert len(published(sqs)) == 10
+        yield Post("a", "last")
+
+    assert len(list(client(sqs).publish_all("xs_alice", posts()))) == 11
+
+
+def test_a_message_that_cannot_be_published_does_not_hold_up_the_others(sqs):
+    posts = [Post("a", "first"), Post("k" * 256, "second"), Post("a", "third")]
+
+    first, second, third = client(sqs).publish_all("xs_alice", posts)
+
+    assert [body for body, _ in published(sqs)] == ["first", "third"]
+    assert (first.message_id, first.problem) == ("m1", None)
+    assert (second.message_id, third.message_id) == (None, "m2")
+    assert "256 bytes" in str(second.problem)
+
+
+def test_nothing_is_called_for_messages_that_all_cannot_be_published(sqs):
+    assert [one.message_id for one in client(sqs).publish_all("xs_alice", [Post("a", "")])] == [None]
+    assert sqs.calls == []
+
+
+def test_what_a_call_leaves_behind_is_sent_alone(sqs):
+    sqs.failing = {"second"}
+
+    first, second = client(sqs).publish_all("xs_alice", [Post("a", "first"), Post("a", "second")])
+
+    assert (first.message_id, second.message_id) == ("m1", "m2")
+    assert sqs.named("SendMessage")[0]["MessageBody"] == "second"
+
+
+def test_an_ordered_exchange_gets_groups_by_key_and_never_two_of_a_group_in_a_call(sqs):
+    posts = [Post("a", "1"), Post("b", "2"), Post("a", "3", deduplication_id="mine"), Post("", "4")]
+
+    list(client(sqs).publish_all("xs_alice.fifo", posts))
+
+    first, second = (call["Entries"] for call in sqs.named("SendMessageBatch"))
+    assert [one["MessageGroupId"] for one in first] == ["a", "b"]
+    assert second[0]["MessageGroupId"] == "a"
+    assert second[1]["MessageGroupId"].startswith("sha256-")
+    assert second[0]["MessageDeduplicationId"] == "mine"
+    assert first[0]["MessageDeduplicationId"] != first[1]["MessageDeduplicationId"]
+
+
+def test_no_more_is_sent_than_there_is(sqs):
+    assert list(client(sqs).publish_all("xs_alice", [])) == []
+    assert len(list(client(sqs).publish_all("xs_alice", [Post("a", "x")] * 10))) == 10
+    assert len(sqs.named("SendMessageBatch")) == 1

@@ -1,0 +1,344 @@
+"""What a client does as messages come, connections go and time passes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, Unconfirmed
+from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.session import (
+    LOOKUP,
+    ConnectionLost,
+    JoinRefused,
+    Login,
+    RequestRefused,
+    RightWithdrawn,
+    SessionClosed,
+)
+from signalbox.live.wamp.messages import Payload
+from signalbox.live.wamp.options import Last
+from signalbox.live.wamp.patterns import Match, TopicPattern
+
+LOGS = TopicPattern.parse("logs.", Match.PREFIX)
+SUBSCRIPTION = 17
+WELCOME = [2, 1, {"roles": {"broker": {}}, "_at": "2026-11-21T20:00:00Z"}]
+SUBSCRIBED, CAUGHT_UP = [33, 1, SUBSCRIPTION], [50, 2, {}]
+CUT, NOTHING = "cut", "nothing"
+
+
+def event(sequence: int, topic: str = "logs.a") -> list[object]:
+    return [36, SUBSCRIPTION, sequence, {"topic": topic, "_seq": sequence, "_at": "2026-11-21T20:00:01Z"}, [sequence]]
+
+
+@dataclass(slots=True)
+class Line:
+    """A connection whose other end has said all that it will; behind that it is cut."""
+
+    coming: list[object]
+    world: "World"
+    sent: list[list[object]] = field(default_factory=list)
+    is_closed: bool = False
+    is_dead: bool = False
+
+    def send(self, text: str) -> None:
+        if self.is_dead:
+            raise ConnectionLost("cut")
+        self.sent.append(json.loads(text))
+
+    def receive(self, timeout_seconds: float | None) -> str | None:
+        said = self.coming.pop(0) if self.coming else CUT
+        if said == CUT:
+            raise ConnectionLost("cut")
+        if said == NOTHING:
+            self.world.now += timeout_seconds or 0
+            return None
+        return said if isinstance(said, str) else json.dumps(said)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass(slots=True)
+class World:
+    """A client's surroundings: connections that are there when it asks for them, and a clock."""
+
+    lines: list[Line] = field(default_factory=list)
+    now: float = 0.0
+    pauses: list[float] = field(default_factory=list)
+    _next: Iterator[Line] = field(default_factory=lambda: iter(()))
+
+    def client(self, *scripts: list[object] | None, ticket: str | None = "secret") -> LiveClient:
+        """Return a client for which these are the connections; None is one that cannot be made."""
+        left = list(scripts)
+
+        def connect() -> Line:
+            script = left.pop(0)
+            if script is None:
+                raise ConnectionLost("nobody is there")
+            self.lines.append(Line(script, self))
+            return self.lines[-1]
+
+        clock = Clock(lambda: self.now, self._sleep, lambda: 1.0)
+        return LiveClient(connect, Login("trial.fifo", "alice", ticket), clock)
+
+    def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def numbers(client: LiveClient, count: int) -> list[int | None]:
+    return [received.sequence for _, received in zip(range(count), client, strict=False)]
+
+
+# --- joining
+
+
+def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
+    client = world.client([[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)])
+    client.follow(Cursor(LOGS, Last(5)))
+
+    received = client.receive()
+
+    hello, authenticate, subscribe, lookup = world.lines[0].sent
+    assert hello[:2] == [1, "trial.fifo"]
+    assert isinstance(hello[2], dict)
+    assert (hello[2]["authmethods"], hello[2]["authid"]) == (["ticket"], "alice")
+    assert authenticate == [5, "secret", {}]
+    assert subscribe == [32, 1, {"match": "prefix", "_history": {"last": 5}}, "logs."]
+    assert lookup == [48, 2, {}, LOOKUP, ["logs.", {"match": "prefix"}]]
+    assert received is not None
+    assert received.payload == Payload((1,))
+
+
+def test_a_client_without_a_ticket_joins_as_anybody(world: World) -> None:
+    client = world.client([WELCOME, SUBSCRIBED, event(1)], ticket=None)
+    client.follow(Cursor(LOGS))
+
+    client.receive()
+
+    assert world.lines[0].sent[0][2]["authmethods"] == ["anonymous"]  # type: ignore[index]
+    assert "secret" not in repr(Login("trial.fifo", "alice", "secret"))
+
+
+def test_a_refusal_to_let_a_client_join_is_told_with_its_reason(world: World) -> None:
+    client = world.client([[3, {"message": "there is no such realm"}, "wamp.error.no_such_realm"]])
+
+    with pytest.raises(JoinRefused, match=r"there is no such realm \(wamp.error.no_such_realm\)"):
+        client.receive()
+
+    assert world.lines[0].is_closed
+
+
+def test_the_first_session_is_tried_three_times(world: World) -> None:
+    with pytest.raises(ConnectionLost, match="nobody is there"):
+        world.client([[3, {}, "wamp.error.timeout"]], None, None).receive()
+
+    assert world.pauses == [0.5, 1]
+
+
+def test_a_router_that_does_not_answer_is_no_router(world: World) -> None:
+    with pytest.raises(ConnectionLost, match="has not answered within 30 s"):
+        world.client(*[[[6, {}, "ignored"], NOTHING] for _ in range(3)]).receive()
+
+
+# --- coming back
+
+
+def test_a_client_comes_back_and_goes_on_where_it_was(world: World) -> None:
+    client = world.client(
+        [WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), event(2)], [WELCOME, SUBSCRIBED, event(2), event(3), NOTHING]
+    )
+    client.follow(Cursor(LOGS))
+
+    assert numbers(client, 3) == [1, 2, 3]
+    after = {"since": "2026-11-21T20:00:00+00:00", "topics": {"logs.a": 2}}
+    assert world.lines[1].sent[1] == [32, 1, {"match": "prefix", "_history": {"after": after}}, "logs."]
+    assert world.lines[0].is_closed
+    assert client.connections == 2
+
+
+def test_pauses_grow_until_the_router_answers(world: World) -> None:
+    client = world.client(
+        [WELCOME, SUBSCRIBED],
+        *([None] * 8),
+        [WELCOME],
+        [WELCOME, [3, {}, "wamp.error.timeout"]],
+        [WELCOME, SUBSCRIBED],
+        [WELCOME, SUBSCRIBED, event(1)],
+    )
+    client.follow(Cursor(LOGS))
+
+    client.receive()
+
+    assert world.pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 0.5]
+
+
+def test_waiting_for_an_event_ends_in_time_without_a_connection_too(world: World) -> None:
+    client = world.client([WELCOME, SUBSCRIBED], None, None, [WELCOME, SUBSCRIBED, event(1)])
+    client.follow(Cursor(LOGS))
+
+    assert client.receive(0.75) is None
+    assert world.now == 0.75
+    assert client.receive(3) is not None
+
+
+def test_waiting_for_an_event_ends_in_time_when_nothing_comes(world: World) -> None:
+    client = world.client([WELCOME, NOTHING, NOTHING])
+
+    assert client.receive(0) is None
+    assert client.receive(2) is None
+    assert world.now == 2
+
+
+def test_a_reason_that_passes_is_a_lost_connection(world: World) -> None:
+    client = world.client(
+        [WELCOME, SUBSCRIBED, [3, {"message": "oh"}, "wamp.error.protocol_violation"]],
+        [WELCOME, SUBSCRIBED, event(1)],
+    )
+    client.follow(Cursor(LOGS))
+
+    assert client.receive() is not None
+
+
+# --- subscriptions
+
+
+def test_the_past_ends_where_the_router_has_answered_what_was_asked_behind_it(world: World) -> None:
+    client = world.client([WELCOME, SUBSCRIBED, event(1), event(2), CAUGHT_UP, event(3)])
+    client.follow(Cursor(LOGS, Last(2)))
+
+    assert [received.sequence for received in client.past()] == [1, 2]
+    assert numbers(client, 1) == [3]
+
+
+def test_a_subscription_may_be_added_to_a_session(world: World) -> None:
+    client = world.client([WELCOME, NOTHING, SUBSCRIBED, CAUGHT_UP, event(1)], [WELCOME, SUBSCRIBED, event(2)])
+    client.receive(1)
+
+    client.follow(Cursor(LOGS))
+    assert client.receive() is not None
+    world.lines[0].is_dead = True
+    client.follow(Cursor(TopicPattern.parse("other")))
+
+    assert client.receive() is not None
+    assert [sent[3] for sent in world.lines[1].sent if sent[0] == 32] == ["logs.", "other"]
+
+
+def test_a_subscription_that_is_refused_is_told_and_not_asked_for_again(world: World) -> None:
+    refused = [8, 32, 1, {}, "wamp.error.not_authorized", ["not for you"]]
+    client = world.client([WELCOME, refused], [WELCOME, NOTHING])
+    client.follow(Cursor(LOGS))
+
+    with pytest.raises(RequestRefused, match=r"not for you \(wamp.error.not_authorized\)") as told:
+        client.receive()
+
+    assert told.value.error == "wamp.error.not_authorized"
+    assert client.receive(5) is None
+    assert [sent[0] for sent in world.lines[1].sent] == [1]
+    assert list(client.past()) == []
+
+
+def test_a_right_that_is_withdrawn_ends_the_subscription(world: World) -> None:
+    withdrawn = [35, 0, {"subscription": SUBSCRIPTION, "reason": "wamp.error.not_authorized"}]
+    of_others = [35, 0, {"subscription": 5}]
+    client = world.client([WELCOME, SUBSCRIBED, of_others, [35, 0], withdrawn, event(1), NOTHING])
+    client.follow(Cursor(LOGS))
+
+    with pytest.raises(RightWithdrawn, match=r"'logs\.' is not open to this user any more"):
+        client.receive()
+
+    assert client.receive(1) is None
+
+
+def test_a_client_that_is_sent_away_says_goodbye_and_tells_why(world: World) -> None:
+    client = world.client([WELCOME, [6, {"message": "enough"}, "wamp.close.killed"]])
+
+    with pytest.raises(SessionClosed, match="enough"):
+        client.receive()
+
+    assert world.lines[0].sent[-1] == [6, {}, "wamp.close.goodbye_and_out"]
+
+
+# --- requests
+
+
+def test_a_publication_is_confirmed_and_events_come_meanwhile(world: World) -> None:
+    client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), [17, 3, 4711]])
+    client.follow(Cursor(LOGS))
+
+    publication = client.publish("logs.b", Payload((1,)), options={"retain": True})
+
+    assert publication == 4711
+    assert world.lines[0].sent[-1] == [16, 3, {"retain": True, "acknowledge": True}, "logs.b", [1]]
+    assert client.receive() is not None
+
+
+def test_a_call_has_its_result(world: World) -> None:
+    client = world.client([WELCOME, [50, 1, {}, [5]]])
+
+    assert client.call("wamp.session.count") == Payload((5,))
+
+
+def test_what_is_refused_is_told(world: World) -> None:
+    client = world.client([WELCOME, [8, 48, 1, {}, "wamp.error.no_such_procedure"]])
+
+    with pytest.raises(RequestRefused, match=r"^wamp.error.no_such_procedure$"):
+        client.call("no.such")
+
+
+def test_what_became_of_a_request_is_unknown_when_the_connection_is_cut(world: World) -> None:
+    client = world.client([WELCOME, NOTHING, CUT], [WELCOME, NOTHING], [WELCOME, NOTHING])
+
+    with pytest.raises(Unconfirmed, match="may be carried out all the same"):
+        client.publish("logs.a")
+    client.receive(1)
+    world.lines[1].is_dead = True
+    with pytest.raises(Unconfirmed, match="lost over a request"):
+        client.publish("logs.a")
+
+
+def test_a_request_waits_for_a_connection_and_not_for_ever(world: World) -> None:
+    client = world.client([WELCOME], *([None] * 9))
+    assert client.receive(0.1) is None
+
+    with pytest.raises(ConnectionLost, match=f"no connection for {REPLY_SECONDS:.0f} s"):
+        client.call("x")
+
+
+def test_a_client_leaves_with_its_block(world: World) -> None:
+    with world.client([WELCOME, NOTHING]) as client:
+        client.receive(1)
+
+    assert world.lines[0].is_closed
+
+
+def test_events_of_subscriptions_that_are_not_known_are_no_events(world: World) -> None:
+    client = world.client([WELCOME, event(1), SUBSCRIBED, event(2)])
+    client.follow(Cursor(LOGS))
+
+    assert numbers(client, 1) == [2]
+
+
+def test_a_reply_that_does_not_fit_is_no_reply(world: World) -> None:
+    client = world.client([WELCOME, [17, 1, 5], SUBSCRIBED, NOTHING])
+    client.follow(Cursor(LOGS))
+
+    assert client.receive(1) is None
+
+
+def test_received_events_say_when_they_were_published(world: World) -> None:
+    client = world.client([WELCOME, SUBSCRIBED, event(1)])
+    client.follow(Cursor(LOGS))
+
+    received = client.receive()
+
+    assert isinstance(received, Received)
+    assert received.at == datetime(2026, 11, 21, 20, 0, 1, tzinfo=UTC)

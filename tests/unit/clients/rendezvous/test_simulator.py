@@ -1,0 +1,232 @@
+"""The simulator: offers and answers that the broker's own parsers accept, and proxies that behave as told."""
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.clients.rendezvous.simulator import (
+    Behaviour,
+    BrokerUnreachableError,
+    ProxySimulator,
+    new_session_id,
+    post,
+    sample_answer,
+    sample_offer,
+    wait_for_proxy,
+)
+from signalbox.rendezvous.reporting.pages import debug_page
+from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import Offer, offer_body
+from signalbox.rendezvous.wire.proxy import (
+    ProxyAnswer,
+    ProxyPoll,
+    answer_response,
+    match_response,
+    no_match_response,
+)
+from signalbox.rendezvous.wire.sdp import InvalidSessionDescription, SessionDescription, best_candidate_address
+
+OFFER = sample_offer("a client")
+MATCH = match_response(OFFER, nat=Nat.RESTRICTED, next_poll_milliseconds=20000, relay_url="wss://r.example/").encode()
+
+
+@dataclass
+class FakeBroker:
+    """Answers posts from a list and keeps what was posted."""
+
+    responses: list
+    posted: list = field(default_factory=list)
+    slept: list = field(default_factory=list)
+
+    def post(self, url, body, *, headers, timeout_seconds):
+        self.posted.append((url, body, headers, timeout_seconds))
+        response = self.responses.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    def proxy(self, **settings):
+        return ProxySimulator(
+            "http://broker.example/base/",
+            post=self.post,
+            sleep=self.slept.append,
+            new_session_id=lambda: "sid",
+            **settings,
+        )
+
+
+def test_an_offer_is_as_long_as_a_real_one():
+    assert len(offer_body(OFFER)) == pytest.approx(1250, abs=50)
+
+
+@given(st.text())
+def test_an_offer_passes_the_brokers_own_parser(seed):
+    body = offer_body(sample_offer(seed), nat="restricted").encode()
+
+    assert Offer.parse(body, DEFAULT_BRIDGES).session_description == sample_offer(seed)
+
+
+@given(st.text(), st.text())
+def test_each_seed_has_its_own_offer(one, other):
+    assert (sample_offer(one) == sample_offer(other)) == (one == other)
+
+
+def test_an_offer_says_where_its_client_is():
+    description = SessionDescription.parse(sample_offer("a client", address="203.0.113.9"))
+
+    assert best_candidate_address(description.sdp) == "203.0.113.9"
+
+
+def test_an_answer_belongs_to_one_offer_and_one_proxy():
+    answer = sample_answer(OFFER)
+
+    assert SessionDescription.parse(answer).type == "answer"
+    assert answer == sample_answer(OFFER)
+    assert answer != sample_answer(sample_offer("another client"))
+    assert answer != sample_answer(OFFER, address="198.51.100.8")
+
+
+def test_nothing_is_answered_but_an_offer():
+    with pytest.raises(InvalidSessionDescription):
+        sample_answer("hello")
+
+
+def test_a_normal_proxy_polls_and_answers():
+    broker = FakeBroker([MATCH, answer_response(accepted=True).encode()])
+
+    turn = broker.proxy(nat=Nat.UNKNOWN, proxy_type="webext", clients=8, answer_after_seconds=0.5).serve_once()
+
+    (poll_url, poll, poll_headers, timeout), (answer_url, answer, _, _) = broker.posted
+    assert (poll_url, answer_url) == ("http://broker.example/base/proxy", "http://broker.example/base/answer")
+    assert ProxyPoll.parse(poll) == ProxyPoll("sid", "1.3", "webext", Nat.UNKNOWN, 8, "snowflake.torproject.net$")
+    assert (poll_headers, timeout) == ({}, 30)
+    assert ProxyAnswer.parse(answer) == ProxyAnswer("sid", sample_answer(OFFER))
+    assert broker.slept == [0.5]
+    assert turn.response.relay_url == "wss://r.example/"
+    assert turn.accepted is True
+
+
+def test_a_proxy_whose_client_is_gone_is_told():
+    broker = FakeBroker([MATCH, answer_response(accepted=False).encode()])
+
+    assert broker.proxy().serve_once().accepted is False
+
+
+def test_without_a_client_nothing_is_answered():
+    broker = FakeBroker([no_match_response(20000).encode()])
+
+    turn = broker.proxy().serve_once()
+
+    assert (turn.response.next_poll_milliseconds, turn.accepted) == (20000, None)
+    assert len(broker.posted) == 1
+
+
+def test_a_silent_proxy_takes_the_offer_and_says_nothing():
+    broker = FakeBroker([MATCH])
+
+    turn = broker.proxy(behaviour=Behaviour.SILENT).serve_once()
+
+    assert (turn.response.offer, turn.accepted) == (OFFER, None)
+    assert len(broker.posted) == 1
+
+
+@pytest.mark.parametrize("response", [BrokerUnreachableError("timed out"), MATCH], ids=["in time", "too late"])
+def test_a_proxy_that_hung_up_reads_no_response(response):
+    broker = FakeBroker([response])
+
+    turn = broker.proxy(behaviour=Behaviour.HUNG_UP).serve_once()
+
+    assert (turn.response, turn.accepted) == (None, None)
+    assert broker.posted[0][3] < 1
+
+
+def test_an_old_proxy_has_no_relay_pattern():
+    broker = FakeBroker([no_match_response(0).encode()])
+
+    broker.proxy(relay_pattern=None).serve_once()
+
+    assert ProxyPoll.parse(broker.posted[0][1]).relay_pattern is None
+
+
+def test_a_proxy_may_claim_to_come_from_anywhere():
+    broker = FakeBroker([no_match_response(0).encode()])
+
+    broker.proxy(comes_from="8.8.8.8").serve_once()
+
+    assert broker.posted[0][2] == {"X-Forwarded-For": "8.8.8.8"}
+
+
+def test_session_ids_are_those_of_the_go_proxy():
+    assert len(new_session_id()) == 22
+    assert new_session_id() != new_session_id()
+
+
+@pytest.fixture
+def server():
+    """A server on loopback that sends back what it gets, with the status that the path names."""
+
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self):
+            if self.path == "/hang":
+                hanging.wait(5)
+                return
+            received = self.rfile.read(int(self.headers["Content-Length"]))
+            sent = json.dumps([self.headers["X-Forwarded-For"], received.decode()]).encode()
+            self.send_response(int(self.path.removeprefix("/")))
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *_):
+            """Stay quiet."""
+
+    hanging = threading.Event()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        hanging.set()
+        running.shutdown()
+        thread.join()
+
+
+def test_a_post_by_http(server):
+    body = post(f"{server}/200", b"hello", headers={"X-Forwarded-For": "8.8.8.8"}, timeout_seconds=5)
+
+    assert json.loads(body) == ["8.8.8.8", "hello"]
+
+
+@pytest.mark.parametrize("path", ["400", "202", "500", "hang"])
+def test_any_status_but_200_is_an_error_and_so_is_silence(server, path):
+    with pytest.raises(BrokerUnreachableError):
+        post(f"{server}/{path}", b"hello", headers={}, timeout_seconds=0.2)
+
+
+def test_waiting_for_a_proxy_ends_when_the_broker_has_one():
+    pages = [debug_page([]), debug_page([]), debug_page([("webext", Nat.RESTRICTED)])]
+    waits = []
+
+    class Debug(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(pages.pop(0).encode())
+
+        def log_message(self, *_):
+            """Stay quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Debug) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        wait_for_proxy(f"http://127.0.0.1:{running.server_port}/", sleep=waits.append)
+        running.shutdown()
+        thread.join()
+
+    assert pages == []
+    assert len(waits) == 2

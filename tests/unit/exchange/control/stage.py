@@ -1,0 +1,115 @@
+"""The exchange's control plane in memory: users and administrators ask, and time passes."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from signalbox.control.envelope import Envelope
+from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_reader import COMMANDS
+from signalbox.exchange.control.expiry import Expiring
+from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import User
+from signalbox.history.event import HistoryEvent
+from signalbox.queues import QueueUrl
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.exchange import (
+    START,
+    Countdown,
+    Killed,
+    Killing,
+    MemoryBindings,
+    MemoryCounters,
+    MemoryExchangeQueues,
+    MemoryExchanges,
+    MemoryMappings,
+    MemoryMetrics,
+    MemoryQueues,
+    MemorySender,
+    MemoryTime,
+    MemoryUsers,
+)
+
+ALICE, BOB, FEED = UserName("alice"), UserName("bob"), UserName("feed")
+USERS = [
+    User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDAALICE"),
+    User(BOB, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDABOB"),
+    User(FEED, Role.FEEDER, Ownership.STRICT, START, "AIDAFEED"),
+]
+
+
+class ExchangeStage:
+    def __init__(self) -> None:
+        self.time = MemoryTime()
+        self.exchanges = MemoryExchanges()
+        self.queues = MemoryQueues()
+        self.bindings = MemoryBindings(self.exchanges, self.queues)
+        self.users = MemoryUsers({user.name: user for user in USERS})
+        self.counters = MemoryCounters()
+        self.sqs = MemoryExchangeQueues()
+        self.mappings = MemoryMappings(self.sqs)
+        self.metrics = MemoryMetrics()
+        self.sender = MemorySender()
+        self.events: list[HistoryEvent] = []
+        self.ports = ControlPorts(
+            store=Store(self.exchanges, self.queues, self.bindings, self.users, self.counters),
+            sqs=self.sqs,
+            mappings=self.mappings,
+            metrics=self.metrics,
+            sender=self.sender,
+            clock=self.time,
+            setup=Setup(StageNames("box"), account="1", region="eu-central-1"),
+            queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
+            record=self.events.extend,
+        )
+
+    def ask(
+        self, command: str, *, user: UserName | None = None, ports: ControlPorts | None = None, **given: Any
+    ) -> Any:
+        envelope = Envelope("1", None, {"command": command, "id": "1", **given})
+        return ExchangeDesk(ports or self.ports).answer(user, envelope.command(COMMANDS))
+
+    def ask_until_done(self, command: str, **given: Any) -> Any:
+        """Ask a control plane that is killed before its first call, then before its second, until it is done."""
+        for calls in range(100):
+            try:
+                return self.ask(command, ports=self.killed_after(calls), **given)
+            except Killed:
+                continue
+        raise AssertionError("it is never done")
+
+    def killed_after(self, calls: int) -> ControlPorts:
+        """Return the ports of a function that is killed after so many calls."""
+        countdown = Countdown(calls)
+        store = replace(self.ports.store, **_killing(self.ports.store, countdown))
+        return replace(
+            self.ports,
+            store=store,
+            sqs=Killing(self.sqs, countdown),
+            mappings=Killing(self.mappings, countdown),
+            sender=Killing(self.sender, countdown),
+        )
+
+    def delete_expired(self) -> list[str]:
+        return [queue.name for queue in Expiring(self.ports).delete_expired()]
+
+    def kinds(self) -> list[tuple[str, str]]:
+        """Return what history was told, in order."""
+        return [(event.kind, event.outcome) for event in self.events]
+
+    def meanwhile(self, port: object, name: str, change: Callable[[], object]) -> None:
+        """Let something happen just before the next call of a port's method."""
+        found = getattr(port, name)
+
+        def call(*arguments: object, **named: object) -> object:
+            setattr(port, name, found)
+            change()
+            return found(*arguments, **named)
+
+        setattr(port, name, call)
+
+
+def _killing(store: Store, countdown: Countdown) -> dict[str, Any]:
+    return {one.name: Killing(getattr(store, one.name), countdown) for one in fields(store)}

@@ -1,0 +1,336 @@
+"""What the exchange answers: bindings, lists, messages, and who is asking."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.observation import MAXIMUM_OBSERVED, TooManyToObserve
+from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.model.records import BindOutcome, Minute, QueueActivity, QueueSize
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership
+from tests.fakes.exchange import START
+from tests.unit.exchange.control.stage import ALICE, BOB, FEED, USERS, ExchangeStage
+
+TO_QUEUE = {"exchange": "xpublic", "queue": "q_alice", "pattern": "a.#"}
+OLD = {"exchange": "xpublic", "routing_key": "a.b", "body": "old", "message_id": "m-1", "published_at": 1000}
+
+
+@pytest.fixture
+def stage():
+    stage = ExchangeStage()
+    for exchange in ("xpublic", "xs_alice", "xs_alice_logs.fifo", "xs_bob"):
+        stage.ask("declare_exchange", exchange=exchange)
+    for queue in ("q_alice", "q_bob.x"):
+        stage.ask("declare_queue", queue=queue)
+    stage.events.clear()
+    return stage
+
+
+def test_a_binding_is_made_once(stage):
+    assert stage.ask("bind", user=ALICE, **TO_QUEUE) == {**TO_QUEUE, "bound": True}
+    assert stage.ask("bind", user=ALICE, **TO_QUEUE) == {**TO_QUEUE, "bound": True}
+    assert len(stage.bindings.bound) == 1
+
+    (event,) = stage.events
+    assert (event.kind, event.outcome, event.source, event.destination, event.topic) == (
+        "declared",
+        "binding",
+        "xpublic",
+        "q_alice",
+        "a.#",
+    )
+    assert event.labels == {"user": "alice"}
+
+
+def test_a_binding_is_taken_away_once(stage):
+    stage.ask("bind", **TO_QUEUE)
+
+    assert stage.ask("unbind", **TO_QUEUE) == {**TO_QUEUE, "unbound": True}
+    assert stage.ask("unbind", **TO_QUEUE) == {**TO_QUEUE, "unbound": False}
+    assert stage.kinds() == [("declared", "binding"), ("deleted", "binding")]
+    assert stage.events[-1].labels == {"user": "_"}
+
+
+def test_exchanges_may_be_bound_in_a_circle(stage):
+    stage.ask("bind", exchange="xpublic", destination="xs_alice", pattern="#")
+    stage.ask("bind", exchange="xs_alice", destination="xpublic", pattern="#")
+
+    assert len(stage.bindings.bound) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({"exchange": "xs_new"}, "exchange 'xs_new'"),
+        ({"queue": "q_new"}, "queue 'q_new'"),
+        ({"queue": None, "destination": "xs_new"}, "exchange 'xs_new'"),
+    ],
+)
+def test_what_is_bound_has_to_be_there(stage, given, missing):
+    with pytest.raises(NotThere, match=f"{missing} is not there: declare it first"):
+        stage.ask("bind", **{**TO_QUEUE, **given})
+
+
+def test_what_is_being_deleted_cannot_be_bound(stage):
+    queue = stage.queues.records["q_alice"]
+    stage.queues.records["q_alice"] = replace(queue, is_leaving=True)
+
+    with pytest.raises(NotThere, match="queue 'q_alice' is being deleted"):
+        stage.ask("bind", **TO_QUEUE)
+
+
+def test_what_came_just_after_it_was_bound_is_to_be_bound_again(stage):
+    stage.bindings.bind = lambda bound: BindOutcome.NOT_BOUND
+
+    with pytest.raises(NotThere, match="was not there a moment ago: ask again"):
+        stage.ask("bind", **TO_QUEUE)
+
+
+def test_lists_show_what_one_may_read(stage):
+    stage.ask("bind", **TO_QUEUE)
+    stage.ask("bind", exchange="xpublic", queue="q_bob.x", pattern="b")
+    stage.ask("bind", exchange="xs_bob", destination="xpublic", pattern="#")
+
+    assert [one["exchange"] for one in stage.ask("exchanges", user=BOB)] == ["xpublic", "xs_bob"]
+    assert [one["queue"] for one in stage.ask("queues", user=BOB)] == ["q_bob.x"]
+    assert stage.ask("bindings", user=BOB) == [
+        {"exchange": "xpublic", "queue": "q_bob.x", "pattern": "b"},
+        {"exchange": "xs_bob", "destination": "xpublic", "pattern": "#"},
+    ]
+    assert stage.ask("bindings", user=ALICE, exchange="xpublic") == [TO_QUEUE]
+    assert len(stage.ask("exchanges")) == 4
+    assert len(stage.ask("bindings")) == 3
+
+
+def test_bindings_are_those_of_an_exchange_that_is_there(stage):
+    with pytest.raises(NotThere):
+        stage.ask("bindings", exchange="xs_new")
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "may_not"),
+    [
+        ("declare_exchange", {"exchange": "xs_alice"}, "configure exchange 'xs_alice'"),
+        ("declare_exchange", {"exchange": "xs_bob", "alternate": "xs_alice"}, "write exchange 'xs_alice'"),
+        ("delete_exchange", {"exchange": "xpublic"}, "configure exchange 'xpublic'"),
+        ("declare_queue", {"queue": "q_alice"}, "configure queue 'q_alice'"),
+        ("declare_queue", {"queue": "q_bob2"}, "configure queue 'q_bob2'"),
+        ("delete_queue", {"queue": "q_alice"}, "configure queue 'q_alice'"),
+        ("bind", TO_QUEUE, "write queue 'q_alice'"),
+        ("bind", {**TO_QUEUE, "exchange": "xs_alice", "queue": "q_bob.x"}, "read exchange 'xs_alice'"),
+        ("unbind", TO_QUEUE, "write queue 'q_alice'"),
+        ("bindings", {"exchange": "xs_alice"}, "read exchange 'xs_alice'"),
+        (
+            "publish",
+            {"exchange": "xpublic", "routing_key": "a", "body": "x"},
+            "write exchange 'xpublic'",
+        ),
+        ("consuming", {"queue": "q_alice"}, "read queue 'q_alice'"),
+        ("replay", {"queue": "q_alice", "messages": [OLD]}, "write queue 'q_alice'"),
+    ],
+)
+def test_a_user_has_rights_by_name_only(stage, command, given, may_not):
+    with pytest.raises(NotPermitted) as caught:
+        stage.ask(command, user=BOB, **given)
+
+    assert f"user 'bob' (subscriber) may not {may_not}: " in str(caught.value)
+    assert stage.events == []
+
+
+@pytest.mark.parametrize("user", [None, FEED])
+def test_administrators_and_feeders_may_do_everything(stage, user):
+    stage.ask("declare_exchange", user=user, exchange="xpublic")
+    stage.ask("bind", user=user, **TO_QUEUE)
+
+    assert stage.ask("delete_queue", user=user, queue="q_bob.x")["deleted"]
+
+
+def test_a_denial_tells_all_that_is_missing_and_what_to_do(stage):
+    with pytest.raises(NotPermitted) as caught:
+        stage.ask("bind", user=BOB, exchange="xs_alice", queue="q_alice", pattern="#")
+
+    read, write = str(caught.value).splitlines()
+    assert read == (
+        "user 'bob' (subscriber) may not read exchange 'xs_alice': the exchanges of such a user are xl_bob, "
+        "xl_bob_*, xr_bob, xr_bob_*, xs_bob, xs_bob_*, xpublic, x*_public; "
+        "use one of them, or have an administrator give the user another role"
+    )
+    assert write == (
+        "user 'bob' (subscriber) may not write queue 'q_alice': the queues of such a user are q_bob, q_bob_*; "
+        "use one of them, or have an administrator give the user another role"
+    )
+
+
+def test_a_denial_tells_when_no_name_would_do(stage):
+    with pytest.raises(NotPermitted) as caught:
+        stage.ask("declare_exchange", user=BOB, exchange="xs_bob")
+
+    assert str(caught.value) == (
+        "user 'bob' (subscriber) may not configure exchange 'xs_bob': such a user may configure no exchange; "
+        "have an administrator give the user another role"
+    )
+
+
+def test_a_loose_user_owns_what_begins_with_the_name(stage):
+    stage.users.put(replace(USERS[0], ownership=Ownership.LOOSE))
+
+    assert stage.ask("declare_queue", user=ALICE, queue="q_alice2")["owner"] == "alice"
+
+
+def test_a_user_who_is_gone_has_no_rights_left(stage):
+    with pytest.raises(NotThere, match="there is no user 'carol': have an administrator add the user"):
+        stage.ask("whoami", user=UserName("carol"))
+
+
+def test_who_asks_is_told_as_whom(stage):
+    told = {"stage": "box", "exchange_prefix": "", "account": "1", "region": "eu-central-1"}
+
+    assert stage.ask("whoami", user=BOB) == {"user": "bob", "role": "subscriber", "ownership": "strict", **told}
+    assert stage.ask("whoami") == {"user": None, "role": "admin", "ownership": "strict", **told}
+
+
+def test_a_message_is_put_into_the_queue_of_its_exchange(stage):
+    told = stage.ask(
+        "publish", user=ALICE, exchange="xs_alice", routing_key="a.b", body="hello", headers={"from": "ann"}
+    )
+
+    (message,) = stage.sender.sent["xs_alice"]
+    attributes = {name: one.text for name, one in message.attributes.items()}
+    assert told == {"exchange": "xs_alice", "routing_key": "a.b", "message_id": "message-0"}
+    assert attributes == {"topic": "a.b", "publisher": "alice", "from": "ann"}
+    assert message.deduplication_id is None
+
+
+def test_a_message_of_the_administrators_has_a_publisher_that_no_user_can_be(stage):
+    stage.ask("publish", exchange="xs_alice", routing_key="a.b", body="hello")
+
+    (message,) = stage.sender.sent["xs_alice"]
+    assert message.attributes["publisher"].text == "_"
+
+
+def test_a_command_that_comes_twice_is_one_message_of_an_ordered_exchange(stage):
+    for user in (ALICE, ALICE, FEED):
+        stage.ask("publish", user=user, exchange="xs_alice_logs.fifo", routing_key="a.b", body="hello")
+
+    sent = stage.sender.sent["xs_alice_logs.fifo"]
+    first, again, other = (message.deduplication_id for message in sent)
+    assert first == again != other
+    assert {message.group_id for message in sent} == {"a.b"}
+
+
+def test_a_message_needs_an_exchange_that_is_there(stage):
+    with pytest.raises(NotThere, match="exchange 'xs_alice_new' is not there: declare it first"):
+        stage.ask("publish", user=ALICE, exchange="xs_alice_new", routing_key="a", body="x")
+
+
+def test_a_consumer_gives_signs_of_life(stage):
+    stage.time.pass_by(timedelta(minutes=1))
+
+    told = stage.ask("consuming", user=ALICE, queue="q_alice")
+
+    assert told["consumed_at"] == "2026-11-21T12:01:00+00:00"
+
+
+def test_nobody_consumes_from_a_queue_that_is_not_there(stage):
+    with pytest.raises(NotThere, match="queue 'q_alice_x' is not there: declare it first"):
+        stage.ask("consuming", user=ALICE, queue="q_alice_x")
+
+
+def test_a_queue_may_go_while_a_consumer_says_that_it_lives(stage):
+    stage.meanwhile(stage.queues, "consumed", stage.queues.records.clear)
+
+    with pytest.raises(NotThere, match="queue 'q_alice' is not there any more"):
+        stage.ask("consuming", user=ALICE, queue="q_alice")
+
+
+def test_old_messages_are_delivered_again_as_they_were(stage):
+    told = stage.ask("replay", user=ALICE, queue="q_alice", messages=[OLD, {**OLD, "publisher": "feed"}])
+
+    assert told == {"queue": "q_alice", "delivered": 2, "failed": []}
+    one, other = map(Delivered.parse, stage.sender.sent["q_alice"])
+    assert (one.exchange, one.key, one.body, one.message_id) == ("xpublic", "a.b", "old", "m-1")
+    assert (one.publisher, other.publisher) == ("alice", "feed")
+    assert one.published_at.timestamp() == 1
+    assert (one.sequence, one.expires_at) == (None, None)
+
+
+def test_an_old_message_lives_as_long_as_a_new_one(stage):
+    stage.ask("declare_queue", queue="q_alice", message_ttl_seconds=60)
+
+    stage.ask("replay", queue="q_alice", messages=[OLD])
+
+    delivered = Delivered.parse(stage.sender.sent["q_alice"][0])
+    assert (delivered.publisher, delivered.expires_at) == ("_", START + timedelta(minutes=1))
+
+
+def test_what_cannot_be_replayed_is_told(stage):
+    stage.ask("declare_queue", queue="q_alice.fifo")
+    stage.sender.not_taken = {"bad"}
+
+    told = stage.ask("replay", queue="q_alice.fifo", messages=[OLD, {**OLD, "message_id": "m-2", "body": "bad"}])
+
+    assert told == {"queue": "q_alice.fifo", "delivered": 1, "failed": ["m-2"]}
+    (message,) = stage.sender.sent["q_alice.fifo"]
+    assert (message.group_id, message.deduplication_id) == ("a.b", "m-1")
+
+
+def test_nothing_is_replayed_into_a_queue_that_is_not_there(stage):
+    with pytest.raises(NotThere):
+        stage.ask("replay", queue="q_new", messages=[OLD])
+
+
+def test_the_status_is_that_of_what_one_may_read(stage):
+    queue = stage.queues.records["q_bob.x"]
+    name = stage.ports.names.queue("q_bob.x")
+    stage.sqs.held = {name: QueueSize(1), f"{name}-dlq": QueueSize(2)}
+    stage.metrics.activities[name] = QueueActivity(removed=300)
+    stage.counters.minutes[queue.place] = [Minute(START, received=1, last_at=START)]
+
+    told = stage.ask("status", user=BOB)
+
+    assert [one["name"] for one in told["exchanges"]] == ["xpublic", "xs_bob"]
+    (found,) = told["queues"]
+    assert (found["queued"], found["dead_letters"], found["rate_out"]) == (1, 2, 1.0)
+    assert (found["state"], found["lag_seconds"]) == ("running", 0)
+    assert stage.metrics.asked == [name]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["xpublic"], ["xpublic"]),
+        (["xs_*"], ["xs_alice", "xs_alice_logs.fifo"]),
+        (["q_alice", "q_bob.x", "xs_alic?"], ["xs_alice", "q_alice"]),
+        (["q_nobody", "Q_ALICE"], []),
+    ],
+)
+def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
+    told = stage.ask("status", user=ALICE, names=names)
+
+    assert [one["name"] for one in (*told["exchanges"], *told["queues"])] == expected
+
+
+def test_no_more_is_told_than_one_reply_holds(stage):
+    exchange, queue = stage.exchanges.records["xpublic"], stage.queues.records["q_alice"]
+    stage.exchanges.records = {"xpublic": exchange}
+    stage.queues.records = {f"q_{n}": replace(queue, name=f"q_{n}") for n in range(MAXIMUM_OBSERVED)}
+
+    with pytest.raises(TooManyToObserve, match=r"501 exchanges and queues are more than the 500 .*: give names"):
+        stage.ask("status")
+
+    assert len(stage.ask("status", names=["q_*"])["queues"]) == MAXIMUM_OBSERVED
+
+
+def test_looks_are_taken_side_by_side(stage):
+    looks = []
+
+    def noted(function, values):
+        looks.append([value.name for value in values])
+        return map(function, values)
+
+    stage.ask("status", ports=replace(stage.ports, side_by_side=noted), user=BOB)
+
+    assert looks == [["xpublic", "xs_bob"], ["q_bob.x"]]

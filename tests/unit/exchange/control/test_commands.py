@@ -1,0 +1,242 @@
+"""What may be asked of the exchange, and how all that is wrong with a command is told at once."""
+
+from datetime import timedelta
+
+import pytest
+
+from signalbox.control.envelope import Envelope as ControlEnvelope
+from signalbox.control.envelope import InvalidCommand
+from signalbox.documents import shown
+from signalbox.exchange.control.command_reader import COMMANDS
+from signalbox.exchange.control.commands import (
+    Bind,
+    Consuming,
+    DeclareExchange,
+    DeclareQueue,
+    DeleteExchange,
+    DeleteQueue,
+    ListBindings,
+    ListExchanges,
+    ListQueues,
+    Publish,
+    Replay,
+    Replayed,
+    SettingsWish,
+    Status,
+    Unbind,
+    WhoAmI,
+)
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Bound, Kind, Place, QueueSettings
+from signalbox.messages import Attribute
+
+QUEUE = Place(Kind.QUEUE, "q_alice")
+OLD = {"exchange": "xs_a", "routing_key": "a.b", "body": "{}", "message_id": "m-1", "published_at": 1000}
+
+
+def read(command, **fields):
+    return ControlEnvelope("1", None, {"command": command, "id": "1", **fields}).command(COMMANDS)
+
+
+def problems(command, **fields):
+    with pytest.raises(InvalidCommand) as caught:
+        read(command, **fields)
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "expected"),
+    [
+        ("declare_exchange", {"exchange": "xs_a"}, DeclareExchange("xs_a", None)),
+        ("declare_exchange", {"exchange": "xs_a", "alternate": "xs_b"}, DeclareExchange("xs_a", "xs_b")),
+        (
+            "declare_exchange",
+            {"exchange": "xs_a", "alternate": ""},
+            DeclareExchange("xs_a", None, removes_alternate=True),
+        ),
+        ("delete_exchange", {"exchange": "xs_a"}, DeleteExchange("xs_a", force=False)),
+        ("delete_exchange", {"exchange": "xs_a", "force": True}, DeleteExchange("xs_a", force=True)),
+        ("declare_queue", {"queue": "q_alice"}, DeclareQueue("q_alice", SettingsWish())),
+        (
+            "declare_queue",
+            {
+                "queue": "q_a.b",
+                "expires_seconds": 60,
+                "message_ttl_seconds": 1,
+                "prefetch": 1,
+                "maximum_receives": 1000,
+            },
+            DeclareQueue("q_a.b", SettingsWish(timedelta(minutes=1), timedelta(seconds=1), 1, 1000)),
+        ),
+        ("delete_queue", {"queue": "q_alice", "if_empty": True}, DeleteQueue("q_alice", if_empty=True)),
+        (
+            "bind",
+            {"exchange": "xs_a", "queue": "q_alice", "pattern": "a.#"},
+            Bind(Bound("xs_a", QUEUE, Pattern(("a", "#")))),
+        ),
+        ("bind", {"exchange": "xs_a", "queue": "q_alice", "pattern": ""}, Bind(Bound("xs_a", QUEUE, Pattern(())))),
+        (
+            "bind",
+            {"exchange": "xs_a", "destination": "xs_b", "pattern": "#"},
+            Bind(Bound("xs_a", Place(Kind.EXCHANGE, "xs_b"), Pattern(("#",)))),
+        ),
+        (
+            "unbind",
+            {"exchange": "xs_a", "queue": "q_alice", "pattern": "#.#.#"},
+            Unbind(Bound("xs_a", QUEUE, Pattern(("#", "#", "#")))),
+        ),
+        ("exchanges", {}, ListExchanges()),
+        ("queues", {}, ListQueues()),
+        ("bindings", {}, ListBindings(None)),
+        ("bindings", {"exchange": "xs_a"}, ListBindings("xs_a")),
+        (
+            "publish",
+            {"exchange": "xs_a", "routing_key": "", "body": "x", "headers": {"a": "b"}},
+            Publish("xs_a", Envelope("", "x", {"a": Attribute("String", "b")}), "1"),
+        ),
+        ("consuming", {"queue": "q_alice"}, Consuming("q_alice")),
+        ("whoami", {}, WhoAmI()),
+        (
+            "replay",
+            {"queue": "q_alice", "messages": [OLD, {**OLD, "publisher": "bob"}]},
+            Replay(
+                "q_alice",
+                (
+                    Replayed("xs_a", Envelope("a.b", "{}", {}), "m-1", None, 1000),
+                    Replayed("xs_a", Envelope("a.b", "{}", {}), "m-1", "bob", 1000),
+                ),
+            ),
+        ),
+        ("status", {}, Status()),
+        ("status", {"names": ["xpublic", "q_*"]}, Status(("xpublic", "q_*"))),
+    ],
+)
+def test_a_command_is_read(command, fields, expected):
+    assert read(command, **fields) == expected
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_refuses_what_it_does_not_know(command):
+    assert any(problem.startswith("durable: unknown field") for problem in problems(command, durable=True))
+
+
+def test_all_problems_of_a_queue_are_told_at_once():
+    found = problems(
+        "declare_queue",
+        queue="alice",
+        expires_seconds=59,
+        message_ttl_seconds=1_209_601,
+        prefetch=0,
+        maximum_receives=1001,
+    )
+
+    assert found == [
+        "expires_seconds: expected 60 to 31622400, or 0 for never, not 59",
+        "message_ttl_seconds: expected 1 to 1209600, or 0 for never, not 1209601",
+        "prefetch: expected 1 to 1000, not 0",
+        "maximum_receives: expected 1 to 1000, not 1001",
+        "queue: queue 'alice': expected 'q_' and printable characters, 255 bytes",
+    ]
+
+
+def test_all_problems_of_a_binding_are_told_at_once():
+    assert problems("bind", exchange="alice") == [
+        "exchange: exchange 'alice': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
+        "queue: is missing or empty",
+        'pattern: is missing; the empty one is ""',
+    ]
+
+
+def test_an_exchange_cannot_be_bound_to_itself():
+    assert problems("bind", exchange="xs_a", destination="xs_a", pattern="#") == [
+        "destination: an exchange cannot be bound to itself"
+    ]
+
+
+def test_an_exchange_cannot_be_its_own_alternate():
+    assert problems("declare_exchange", exchange="xs_a", alternate="xs_a") == [
+        "alternate: an exchange cannot be its own alternate"
+    ]
+
+
+def test_a_binding_has_one_target():
+    assert problems("bind", exchange="xs_a", queue="q_a", destination="xs_b", pattern="#") == [
+        "destination: expected either a queue or another exchange as destination, not both"
+    ]
+
+
+def test_a_third_many_cannot_be_bound():
+    (problem,) = problems("bind", exchange="xs_a", queue="q_a", pattern="#.#.#")
+
+    assert problem.startswith("pattern: pattern '#.#.#' uses '#' 3 times")
+
+
+def test_no_pattern_is_longer_than_those_that_could_be_bound():
+    assert problems("unbind", exchange="xs_a", queue="q_a", pattern="a" * 256) == [
+        "pattern: has 256 bytes of UTF-8; at most 255 are allowed"
+    ]
+
+
+def test_all_problems_of_a_message_are_told_at_once():
+    found = problems("publish", id="1" * 201, exchange="alice", routing_key="a" * 256, body="\0")
+
+    assert found[0] == "id: has 201 characters; at most 200 are allowed"
+    assert found[1].startswith("exchange: ")
+    assert found[2].startswith("routing_key: ")
+    assert found[2].endswith("has 256 bytes of UTF-8; at most 255 are allowed")
+    assert found[3].startswith("body: has characters that SQS does not take")
+
+
+def test_a_message_has_a_body_and_a_routing_key():
+    assert problems("publish", exchange="xs_a") == [
+        'routing_key: is missing; the empty one is ""',
+        "body: is missing or empty",
+    ]
+
+
+def test_a_message_is_replayed_under_the_id_that_it_had():
+    found = problems("replay", queue="q_a", messages=[{**OLD, "message_id": "a b", "published_at": None, "age": 1}])
+
+    assert found == [
+        (
+            "messages[0].age: unknown field; known here: exchange, routing_key, body, headers, message_id, publisher, "
+            "published_at"
+        ),
+        "messages[0].published_at: expected milliseconds since 1970",
+        "messages[0].message_id: expected 100 printable characters at most, not 'a b'",
+    ]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, "not 0"), (101, "not 101")])
+def test_a_hundred_messages_are_replayed_at_a_time(count, expected):
+    assert problems("replay", queue="q_a", messages=[OLD] * count) == [
+        f"messages: expected 1 to 100 messages, {expected}"
+    ]
+
+
+def test_what_is_not_wished_stays_as_it_is():
+    found = QueueSettings(timedelta(minutes=5), None, 10, 7)
+
+    assert SettingsWish().over(found) == found
+    assert SettingsWish(message_ttl=timedelta(seconds=9), prefetch=2, maximum_receives=3).over(found) == QueueSettings(
+        timedelta(minutes=5), timedelta(seconds=9), 2, 3
+    )
+
+
+def test_no_time_is_never():
+    settings = QueueSettings(timedelta(minutes=5), timedelta(minutes=5))
+
+    assert SettingsWish(timedelta(0), timedelta(0)).over(settings) == QueueSettings()
+    assert read("declare_queue", queue="q_a", expires_seconds=0).wish == SettingsWish(expires=timedelta(0))
+
+
+def test_a_hundred_names_are_asked_for_at_a_time():
+    assert problems("status", names=["xpublic"] * 101) == ["names: expected 100 at most, not 101"]
+
+
+def test_what_could_be_no_name_is_told():
+    assert problems("status", names=["", "q_*", "q_" * 128]) == [
+        "names[0]: expected a name, or one with '*', not ''",
+        f"names[2]: expected a name, or one with '*', not {shown('q_' * 128)}",
+    ]

@@ -1,0 +1,220 @@
+"""Declaring exchanges and queues: what is made, in which order, and what a second time changes."""
+
+from datetime import timedelta
+
+import pytest
+
+from signalbox.errors import EffectRefused
+from signalbox.exchange.control.declaration import Leaving, NameTaken
+from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.model.control_ports import ChangedMeanwhile
+from signalbox.exchange.model.records import Kind, Place, WantedQueue
+from tests.fakes.exchange import START
+from tests.unit.exchange.control.stage import ALICE, ExchangeStage
+
+
+@pytest.fixture
+def stage():
+    return ExchangeStage()
+
+
+def test_an_exchange_is_told_as_it_was_made(stage):
+    told = stage.ask("declare_exchange", user=ALICE, exchange="xs_alice_logs.fifo")
+
+    assert told == {
+        "exchange": "xs_alice_logs.fifo",
+        "ordered": True,
+        "alternate": None,
+        "created_by": "alice",
+        "created_at": "2026-11-21T12:00:00+00:00",
+        "live": None,
+        "sqs_name": "xs_alice_logs.fifo",
+        "url": "https://sqs/1/xs_alice_logs.fifo",
+        "connected": True,
+    }
+
+
+def test_an_exchange_has_a_queue_that_is_connected_to_the_router(stage):
+    stage.ask("declare_exchange", exchange="xpublic")
+
+    assert stage.sqs.queues["xpublic"] == WantedQueue(
+        "xpublic", Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(minutes=3), 5
+    )
+    assert "xpublic-dlq" in stage.sqs.queues
+    assert stage.mappings.connected == {"xpublic"}
+    assert stage.kinds() == [("declared", "exchange")]
+
+
+def test_messages_wait_until_an_exchange_is_connected(stage):
+    stage.mappings.is_slow = True
+
+    assert stage.ask("declare_exchange", exchange="xpublic")["connected"] is False
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("declare_exchange", {"exchange": "xpublic"}), ("declare_queue", {"queue": "q_a", "expires_seconds": 300})],
+)
+def test_declaring_twice_changes_nothing(stage, command, given):
+    once = stage.ask(command, **given)
+
+    assert stage.ask(command, **given) == once
+    assert len(stage.events) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "given"), [("declare_exchange", {"exchange": "xpublic"}), ("declare_queue", {"queue": "q_a"})]
+)
+def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, command, given):
+    told = stage.ask_until_done(command, **given)
+
+    assert told == ExchangeStage().ask(command, **given)
+    assert stage.kinds() == [("declared", Kind.EXCHANGE if command == "declare_exchange" else Kind.QUEUE)]
+
+
+def test_an_alternate_stays_until_it_is_taken_away(stage):
+    stage.ask("declare_exchange", exchange="xs_lost")
+
+    assert stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")["alternate"] == "xs_lost"
+    assert stage.ask("declare_exchange", exchange="xpublic")["alternate"] == "xs_lost"
+    assert stage.ask("declare_exchange", exchange="xpublic", alternate="")["alternate"] is None
+    assert stage.exchanges.records["xpublic"].version == 2
+    assert stage.kinds() == [("declared", "exchange")] * 3
+
+
+def test_an_alternate_has_to_be_there(stage):
+    with pytest.raises(NotThere, match="exchange 'xs_lost' is not there: declare it before it becomes an alternate"):
+        stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
+
+
+def test_a_queue_is_told_as_it_was_made(stage):
+    told = stage.ask("declare_queue", user=ALICE, queue="q_alice", message_ttl_seconds=90, prefetch=10)
+
+    assert told == {
+        "queue": "q_alice",
+        "ordered": False,
+        "owner": "alice",
+        "created_at": "2026-11-21T12:00:00+00:00",
+        "consumed_at": None,
+        "expires_seconds": None,
+        "message_ttl_seconds": 90,
+        "prefetch": 10,
+        "maximum_receives": 5,
+        "sqs_name": "q_alice",
+        "url": "https://sqs/1/q_alice",
+    }
+    assert stage.kinds() == [("declared", "queue")]
+
+
+def test_a_name_that_sqs_does_not_take_is_mapped(stage):
+    told = stage.ask("declare_queue", queue="q_alice.subscribe.weather")
+
+    assert told["sqs_name"].startswith("q_alice_subscribe_weather-")
+    assert told["sqs_name"] in stage.sqs.queues
+
+
+@pytest.mark.parametrize(
+    ("given", "retention"),
+    [
+        ({}, timedelta(days=14)),
+        ({"message_ttl_seconds": 1}, timedelta(seconds=60)),
+        ({"message_ttl_seconds": 3600}, timedelta(hours=1)),
+    ],
+)
+def test_sqs_keeps_messages_as_long_as_they_live_but_a_minute_at_least(stage, given, retention):
+    stage.ask("declare_queue", queue="q_a", maximum_receives=9, **given)
+
+    assert stage.sqs.queues["q_a"] == WantedQueue(
+        "q_a", Place(Kind.QUEUE, "q_a"), retention, timedelta(minutes=1), maximum_receives=9
+    )
+
+
+def test_settings_that_are_left_out_stay(stage):
+    stage.ask("declare_queue", queue="q_a", expires_seconds=300)
+
+    told = stage.ask("declare_queue", queue="q_a", prefetch=1)
+
+    assert (told["expires_seconds"], told["prefetch"]) == (300, 1)
+    assert stage.kinds() == [("declared", "queue")] * 2
+
+
+def test_declaring_again_is_a_sign_of_life(stage):
+    stage.ask("declare_queue", queue="q_a")
+    stage.time.pass_by(timedelta(hours=1))
+
+    stage.ask("declare_queue", queue="q_a")
+
+    queue = stage.queues.records["q_a"]
+    assert (queue.created_at, queue.declared_at) == (START, START + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("declare_exchange", {"exchange": "xs_alice_a-dlq"}), ("declare_queue", {"queue": "q_alice_a-dlq"})],
+)
+def test_nothing_has_the_name_of_a_dead_letter_queue(stage, command, given):
+    with pytest.raises(NameTaken, match="ends with '-dlq', as dead-letter queues do"):
+        stage.ask(command, user=ALICE, **given)
+
+
+def test_what_sqs_does_not_make_is_not_on_record(stage):
+    stage.sqs.refused["xpublic"] = "it is somebody else's"
+
+    with pytest.raises(EffectRefused):
+        stage.ask("declare_exchange", exchange="xpublic")
+
+    assert stage.exchanges.records == {}
+
+
+@pytest.mark.parametrize(
+    ("declare", "delete", "name"),
+    [("declare_exchange", "delete_exchange", "exchange"), ("declare_queue", "delete_queue", "queue")],
+)
+def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
+    given = {name: "xpublic" if name == "exchange" else "q_a"}
+    stage.ask(declare, **given)
+    refusals = []
+
+    def declare_again():
+        with pytest.raises(Leaving) as caught:
+            stage.ask(declare, **given)
+        refusals.append(str(caught.value))
+
+    stage.meanwhile(stage.sqs, "delete", declare_again)
+
+    assert stage.ask(delete, **given)["deleted"]
+    (refusal,) = refusals
+    assert refusal.endswith("is being deleted: ask again when it is gone, or delete it again if it stays")
+
+
+@pytest.mark.parametrize(
+    ("command", "given"), [("declare_exchange", {"exchange": "xpublic"}), ("declare_queue", {"queue": "q_a"})]
+)
+def test_who_is_second_to_declare_asks_again(stage, command, given):
+    stage.meanwhile(stage.sqs, "make", lambda: stage.ask(command, **given))
+
+    with pytest.raises(ChangedMeanwhile, match="was changed by somebody else meanwhile: ask again"):
+        stage.ask(command, **given)
+
+
+def test_who_is_second_to_change_an_exchange_asks_again(stage):
+    stage.ask("declare_exchange", exchange="xs_lost")
+    stage.ask("declare_exchange", exchange="xpublic")
+    stage.meanwhile(stage.sqs, "make", lambda: stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost"))
+
+    with pytest.raises(ChangedMeanwhile):
+        stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
+
+
+def test_an_exchange_that_is_deleted_before_it_is_connected_does_not_stay_connected(stage):
+    stage.ask("declare_exchange", exchange="xpublic")
+
+    def delete_and_leave_the_queue():
+        stage.exchanges.records.clear()
+
+    stage.meanwhile(stage.mappings, "connect", delete_and_leave_the_queue)
+
+    with pytest.raises(Leaving, match="was deleted while it was declared: ask again"):
+        stage.ask("declare_exchange", exchange="xpublic")
+
+    assert stage.mappings.connected == set()

@@ -1,0 +1,174 @@
+"""Deleting exchanges and queues: what goes with them, what keeps them, and what a killed function leaves."""
+
+import pytest
+
+from signalbox.exchange.control.deletion import SHOWN_BINDINGS, StillUsed
+from signalbox.exchange.model.control_ports import ChangedMeanwhile
+from signalbox.exchange.model.records import QueueSize
+from tests.unit.exchange.control.stage import ALICE, ExchangeStage
+
+
+@pytest.fixture
+def stage():
+    stage = ExchangeStage()
+    stage.ask("declare_exchange", exchange="xpublic")
+    stage.ask("declare_exchange", exchange="xs_alice")
+    stage.ask("declare_queue", queue="q_alice")
+    stage.events.clear()
+    return stage
+
+
+def bind(stage):
+    stage.ask("bind", exchange="xpublic", queue="q_alice", pattern="a.#")
+    stage.ask("bind", exchange="xs_alice", destination="xpublic", pattern="#")
+    stage.events.clear()
+
+
+TO_QUEUE = {"exchange": "xpublic", "queue": "q_alice", "pattern": "a.#"}
+FROM_OTHER = {"exchange": "xs_alice", "destination": "xpublic", "pattern": "#"}
+
+
+def test_an_exchange_goes_with_all_that_it_has_in_sqs(stage):
+    told = stage.ask("delete_exchange", exchange="xpublic")
+
+    assert told == {"exchange": "xpublic", "deleted": True, "unbound": [], "lost": 0, "dead_letters": None}
+    assert {name for name in stage.sqs.queues if "public" in name} == set()
+    assert stage.mappings.connected == {"xs_alice"}
+    assert "xpublic" not in stage.exchanges.records
+    assert stage.kinds() == [("deleted", "exchange")]
+
+
+@pytest.mark.parametrize(
+    ("command", "given"), [("delete_exchange", {"exchange": "xs_bob"}), ("delete_queue", {"queue": "q_bob"})]
+)
+def test_what_is_not_there_is_deleted_already(stage, command, given):
+    assert stage.ask(command, **given) == {
+        **given,
+        "deleted": False,
+        "unbound": [],
+        "lost": 0,
+        "dead_letters": None,
+    }
+
+
+def test_an_exchange_stays_while_it_is_bound(stage):
+    bind(stage)
+
+    with pytest.raises(StillUsed) as caught:
+        stage.ask("delete_exchange", exchange="xpublic")
+
+    assert str(caught.value) == (
+        "exchange 'xpublic' is bound (xpublic to q_alice, xs_alice to xpublic): unbind it first, or delete with force"
+    )
+    assert not stage.exchanges.records["xpublic"].is_leaving
+
+
+def test_of_many_bindings_some_are_named_and_the_rest_counted(stage):
+    bind(stage)
+    for number in range(SHOWN_BINDINGS):
+        stage.ask("bind", exchange="xpublic", queue="q_alice", pattern=str(number))
+
+    with pytest.raises(StillUsed, match=r" and 2 more\): unbind it first"):
+        stage.ask("delete_exchange", exchange="xpublic")
+
+
+def test_bindings_go_by_force(stage):
+    bind(stage)
+
+    told = stage.ask("delete_exchange", exchange="xpublic", force=True)
+
+    assert told["unbound"] == [TO_QUEUE, FROM_OTHER]
+    assert stage.bindings.bound == {}
+    assert stage.kinds() == [("deleted", "binding"), ("deleted", "binding"), ("deleted", "exchange")]
+
+
+def test_an_exchange_stays_while_messages_wait_in_it(stage):
+    stage.sqs.held["xpublic"] = QueueSize(2, in_flight=1, delayed=1)
+
+    with pytest.raises(StillUsed, match="exchange 'xpublic' holds 4 messages, as far as SQS has counted"):
+        stage.ask("delete_exchange", exchange="xpublic")
+
+    assert stage.ask("delete_exchange", exchange="xpublic", force=True)["lost"] == 4
+
+
+def test_an_exchange_stays_while_it_is_an_alternate(stage):
+    stage.ask("declare_exchange", exchange="xs_alice", alternate="xpublic")
+
+    with pytest.raises(StillUsed, match="exchange 'xpublic' is the alternate of xs_alice"):
+        stage.ask("delete_exchange", exchange="xpublic")
+
+    assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
+
+
+def test_a_queue_takes_its_bindings_and_messages_along(stage):
+    bind(stage)
+    stage.sqs.held["q_alice"] = QueueSize(3)
+
+    told = stage.ask("delete_queue", queue="q_alice", user=ALICE)
+
+    assert told == {"queue": "q_alice", "deleted": True, "unbound": [TO_QUEUE], "lost": 3, "dead_letters": None}
+    assert {name for name in stage.sqs.queues if name.startswith("q_")} == set()
+    assert stage.kinds() == [("deleted", "binding"), ("deleted", "queue")]
+
+
+def test_a_queue_stays_while_it_is_to_be_empty_first(stage):
+    stage.sqs.held["q_alice"] = QueueSize(1)
+
+    with pytest.raises(StillUsed, match="take them first, or delete it without if_empty"):
+        stage.ask("delete_queue", queue="q_alice", if_empty=True)
+
+    stage.sqs.held.clear()
+    assert stage.ask("delete_queue", queue="q_alice", if_empty=True)["deleted"]
+
+
+def test_dead_letters_stay_for_whoever_wants_them(stage):
+    stage.sqs.held["q_alice-dlq"] = QueueSize(2)
+
+    told = stage.ask("delete_queue", queue="q_alice")
+
+    assert told["dead_letters"] == {"sqs_name": "q_alice-dlq", "url": "https://sqs/1/q_alice-dlq", "waiting": 2}
+    assert {name for name in stage.sqs.queues if name.startswith("q_")} == {"q_alice-dlq"}
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("delete_exchange", {"exchange": "xpublic", "force": True}), ("delete_queue", {"queue": "q_alice"})],
+)
+def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, command, given):
+    bind(stage)
+
+    stage.ask_until_done(command, **given)
+
+    name = given.get("exchange") or given["queue"]
+    assert name not in {*stage.exchanges.records, *stage.queues.records, *stage.sqs.queues, *stage.mappings.connected}
+    assert not [bound for bound in stage.bindings.bound if name in (bound.exchange, bound.target.name)]
+
+
+@pytest.mark.parametrize(
+    ("command", "given"), [("delete_exchange", {"exchange": "xpublic"}), ("delete_queue", {"queue": "q_alice"})]
+)
+def test_what_is_changed_meanwhile_stays(stage, command, given):
+    port, change = (stage.exchanges, "bind") if "exchange" in given else (stage.queues, "declare_queue")
+    changing = TO_QUEUE if change == "bind" else given
+    stage.meanwhile(port, "save", lambda: stage.ask(change, **changing))
+
+    with pytest.raises(ChangedMeanwhile):
+        stage.ask(command, **given)
+
+    assert {"xpublic", "q_alice"} <= {*stage.exchanges.records, *stage.queues.records}
+    assert {"xpublic", "q_alice"} <= stage.sqs.queues.keys()
+
+
+def test_a_record_goes_only_as_it_was_read_last(stage):
+    stage.meanwhile(stage.exchanges, "forget", lambda: stage.exchanges.bump("xpublic"))
+
+    with pytest.raises(ChangedMeanwhile):
+        stage.ask("delete_exchange", exchange="xpublic")
+
+    assert stage.ask("delete_exchange", exchange="xpublic")["deleted"]
+
+
+def test_two_who_delete_meet_without_an_error(stage):
+    stage.meanwhile(stage.sqs, "delete", lambda: stage.ask("delete_queue", queue="q_alice"))
+
+    assert stage.ask("delete_queue", queue="q_alice")["deleted"]

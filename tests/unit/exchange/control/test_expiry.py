@@ -1,0 +1,102 @@
+"""Queues that expire: those that nobody declared or consumed from for so long, as far as anybody can know."""
+
+from datetime import timedelta
+
+import pytest
+
+from signalbox.exchange.control.expiry import expired
+from signalbox.exchange.model.records import DeclaredQueue, QueueActivity, QueueSettings
+from tests.fakes.exchange import START
+from tests.unit.exchange.control.stage import ExchangeStage
+
+MINUTE = timedelta(minutes=1)
+
+
+def queue(*, declared=0, consumed=None, expires=10):
+    return DeclaredQueue(
+        "q_a",
+        None,
+        created_at=START,
+        declared_at=START + declared * MINUTE,
+        consumed_at=None if consumed is None else START + consumed * MINUTE,
+        settings=QueueSettings(expires=None if expires is None else expires * MINUTE),
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "minutes", "is_expired"),
+    [
+        pytest.param(queue(), 10, True, id="never-consumed"),
+        pytest.param(queue(), 9, False, id="not-yet"),
+        pytest.param(queue(declared=1), 10, False, id="declared-again"),
+        pytest.param(queue(consumed=1), 10, False, id="consumed"),
+        pytest.param(queue(consumed=1), 11, True, id="consumed-long-ago"),
+        pytest.param(queue(declared=5, consumed=1), 12, False, id="declared-after-it-was-consumed"),
+        pytest.param(queue(expires=None), 10**6, False, id="stays-for-ever"),
+    ],
+)
+def test_a_queue_expires_after_its_last_sign_of_life(found, minutes, is_expired):
+    assert bool(expired([found], START + minutes * MINUTE, delay=timedelta(0))) is is_expired
+
+
+def test_what_is_seen_late_may_still_be_on_its_way():
+    assert expired([queue()], START + 14 * MINUTE, delay=5 * MINUTE) == []
+    assert expired([queue()], START + 15 * MINUTE, delay=5 * MINUTE) == [queue()]
+
+
+@pytest.fixture
+def stage():
+    stage = ExchangeStage()
+    stage.ask("declare_exchange", exchange="xpublic")
+    stage.ask("declare_queue", queue="q_a", expires_seconds=600)
+    stage.ask("declare_queue", queue="q_stays")
+    stage.ask("bind", exchange="xpublic", queue="q_a", pattern="#")
+    stage.events.clear()
+    return stage
+
+
+def test_a_queue_that_nobody_uses_is_deleted_with_its_bindings(stage):
+    stage.time.pass_by(15 * MINUTE)
+
+    assert stage.delete_expired() == ["q_a"]
+    assert stage.delete_expired() == []
+    assert stage.bindings.bound == {}
+    assert "q_a" not in stage.sqs.queues
+    assert stage.kinds() == [("deleted", "binding"), ("deleted", "queue")]
+    assert stage.events[-1].reason == "nobody consumed from it for as long as it was to stay without"
+
+
+def test_a_queue_with_signs_of_life_stays_and_costs_no_look_at_metrics(stage):
+    stage.time.pass_by(14 * MINUTE)
+    stage.ask("consuming", queue="q_a")
+    stage.time.pass_by(14 * MINUTE)
+
+    assert stage.delete_expired() == []
+    assert stage.metrics.asked == []
+
+
+def test_a_queue_from_which_somebody_receives_without_a_word_stays(stage):
+    stage.metrics.activities["q_a"] = QueueActivity(received_at=START + 2 * MINUTE)
+    stage.time.pass_by(16 * MINUTE)
+
+    assert stage.delete_expired() == []
+
+    stage.time.pass_by(MINUTE)
+    assert stage.delete_expired() == ["q_a"]
+
+
+def test_a_queue_that_is_consumed_meanwhile_stays(stage):
+    stage.time.pass_by(15 * MINUTE)
+    stage.meanwhile(stage.metrics, "activity", lambda: stage.ask("consuming", queue="q_a"))
+
+    assert stage.delete_expired() == []
+    assert stage.queues.records.keys() == {"q_a", "q_stays"}
+
+
+def test_a_deletion_that_was_killed_is_finished(stage):
+    stage.time.pass_by(15 * MINUTE)
+    stage.meanwhile(stage.sqs, "delete", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stage.delete_expired()
+
+    assert stage.delete_expired() == ["q_a"]

@@ -1,0 +1,142 @@
+"""Exchanges that connections may join: what is said of them, what stays, and what is refused."""
+
+import pytest
+
+from signalbox.control.envelope import InvalidCommand
+from signalbox.exchange.control.errors import NotPermitted, NotThere
+from tests.unit.exchange.control.stage import ALICE, BOB, ExchangeStage
+
+OWN = "xs_alice_logs.fifo"
+DEFAULT = {
+    "order_by": "topic",
+    "anonymous": None,
+    "retention": {"count": 1000, "age_seconds": 86_400},
+    "rules": {},
+}
+
+
+@pytest.fixture
+def stage():
+    return ExchangeStage()
+
+
+def declare(stage, *, user=ALICE, exchange=OWN, **given):
+    return stage.ask("declare_exchange", user=user, exchange=exchange, **given)["live"]
+
+
+def problems(stage, **given):
+    with pytest.raises(InvalidCommand) as caught:
+        declare(stage, **given)
+    return str(caught.value).splitlines()
+
+
+def test_an_exchange_becomes_live_when_it_is_said_to_be(stage):
+    assert declare(stage) is None
+    assert declare(stage, live=True) == DEFAULT
+    assert stage.kinds() == [("declared", "exchange")] * 2
+
+
+def test_a_new_exchange_can_be_live_from_the_beginning(stage):
+    assert declare(stage, live=True) == DEFAULT
+
+
+def test_what_is_said_of_a_live_exchange_is_kept(stage):
+    rules = {"logs.": {"count": 10, "age_seconds": 0}, "": {}}
+
+    found = declare(stage, order_by="exchange", retention={"count": 5}, rules=rules)
+
+    assert found == {
+        "order_by": "exchange",
+        "anonymous": None,
+        "retention": {"count": 5, "age_seconds": 86_400},
+        "rules": {"logs.": {"count": 10, "age_seconds": None}, "": {"count": None, "age_seconds": None}},
+    }
+    assert declare(stage) == found
+    assert declare(stage, live=True) == found
+
+
+def test_a_limit_of_nought_is_none(stage):
+    assert declare(stage, retention={"count": 0, "age_seconds": 0})["retention"] == {"count": None, "age_seconds": None}
+
+
+def test_rules_take_the_place_of_those_that_were_there(stage):
+    declare(stage, rules={"a": {"count": 1}})
+
+    assert declare(stage, rules={"b": {"count": 2}})["rules"] == {"b": {"count": 2, "age_seconds": None}}
+    assert declare(stage, rules={})["rules"] == {}
+
+
+def test_an_exchange_can_stop_being_live(stage):
+    declare(stage, live=True)
+
+    assert declare(stage, live=False) is None
+    assert declare(stage) is None
+
+
+def test_administrators_may_let_anybody_join_as_some_user(stage):
+    assert declare(stage, user=None, anonymous="bob")["anonymous"] == "bob"
+    assert declare(stage, user=None, order_by="topic")["anonymous"] == "bob"
+    assert declare(stage, anonymous="")["anonymous"] is None
+
+
+def test_nobody_else_lends_the_rights_of_a_user(stage):
+    with pytest.raises(NotPermitted, match="only administrators may let anybody join as user 'bob'"):
+        declare(stage, anonymous="bob")
+
+
+def test_nobody_joins_as_a_user_whom_there_is_not(stage):
+    with pytest.raises(NotThere, match="there is no user 'carol'"):
+        declare(stage, user=None, anonymous="carol")
+
+
+def test_who_may_not_configure_an_exchange_does_not_make_it_live(stage):
+    with pytest.raises(NotPermitted):
+        declare(stage, user=BOB, live=True)
+
+
+def test_only_ordered_exchanges_can_be_live(stage):
+    assert problems(stage, exchange="xs_alice_logs", live=True) == [
+        "live: only ordered exchanges, whose names end with '.fifo', can be live"
+    ]
+
+
+def test_all_that_is_wrong_is_told_at_once(stage):
+    assert problems(
+        stage,
+        live="yes",
+        order_by="weekday",
+        anonymous="no_name",
+        retention={"count": 10**9, "days": 1},
+        rules={"x" * 300: {"age_seconds": -1}},
+    ) == [
+        "live: expected true or false, not 'yes'",
+        "order_by: is said of live exchanges only, and this one is not to be live",
+        "anonymous: is said of live exchanges only, and this one is not to be live",
+        "retention: is said of live exchanges only, and this one is not to be live",
+        "rules: is said of live exchanges only, and this one is not to be live",
+    ]
+    found = problems(
+        stage,
+        order_by="weekday",
+        anonymous="no_name",
+        retention={"count": 10**9, "days": 1},
+        rules={"x" * 300: {"age_seconds": -1}, **{f"r{number}": {} for number in range(50)}},
+    )
+    assert found[0] == "order_by: expected one of topic, publisher, exchange, not 'weekday'"
+    assert found[1].startswith("anonymous: user 'no_name'")
+    assert found[2:4] == [
+        "retention.days: unknown field; known here: count, age_seconds",
+        "retention.count: expected 1 to 1000000, or 0 for no limit, not 1000000000",
+    ]
+    assert found[4] == "rules: expected 50 at most, not 51"
+    assert found[5].startswith("rules: prefix 'xxx")
+    assert found[6].endswith("age_seconds: expected a whole number from 0 on, not -1")
+
+
+def test_a_message_published_by_command_keeps_the_order_that_was_declared(stage):
+    declare(stage, order_by="exchange")
+
+    stage.ask("publish", user=ALICE, exchange=OWN, routing_key="a.b", body="x")
+
+    (message,) = stage.sender.sent[OWN]
+    assert message.group_id == "exchange"

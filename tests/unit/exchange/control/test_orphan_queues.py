@@ -1,0 +1,99 @@
+"""Strays of the exchange: what a crash left behind is deleted, and nothing else."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from signalbox.exchange.control.orphan_queues import ExchangeSweep
+from signalbox.exchange.model.records import QueueSize
+from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from tests.unit.exchange.control.stage import ExchangeStage
+
+OURS = {STAGE_TAG: "box", CAPABILITY_TAG: "exchange"}
+
+
+@dataclass
+class MemoryFoundQueues:
+    queues: list[StrayQueue] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+
+    def delete(self, queue_url: QueueUrl) -> None:
+        self.deleted.append(queue_url)
+
+    def with_prefix(self, prefix: str) -> Iterable[StrayQueue]:
+        return [queue for queue in self.queues if queue.queue_name.startswith(prefix)]
+
+
+class Sweep:
+    def __init__(self) -> None:
+        self.stage = ExchangeStage()
+        self.found = MemoryFoundQueues()
+        self.desk = ExchangeSweep(self.stage.ports, self.found)
+
+    def add(self, name: str, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
+        at = self.stage.time.now() - timedelta(hours=hours)
+        self.found.queues.append(StrayQueue(QueueName(name), QueueUrl(name), {**OURS, **tags}, at))
+        self.stage.sqs.queues.setdefault(QueueName(name), None)
+        self.stage.sqs.held[QueueName(name)] = QueueSize(waiting)
+
+
+@pytest.mark.parametrize("name", ["xs_alice", "xs_alice.fifo", "xs_alice-dlq.fifo", "q_alice_x", "q_alice_x-dlq"])
+def test_a_queue_that_stands_behind_nothing_is_deleted_after_a_day(name: str):
+    sweep = Sweep()
+    sweep.add(name)
+
+    assert list(sweep.desk.delete_strays()) == sweep.found.deleted == [name]
+
+
+def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
+    sweep = Sweep()
+    sweep.add("xs_young", hours=23)
+    sweep.add("q_full", waiting=1)
+    sweep.add("xs_theirs", **{STAGE_TAG: "other"})
+    sweep.add("xs_splits", **{CAPABILITY_TAG: "splitting"})
+    sweep.add("orders")
+
+    assert list(sweep.desk.delete_strays()) == sweep.found.deleted == []
+
+
+def test_what_is_declared_stays_with_its_dead_letters():
+    sweep = Sweep()
+    sweep.stage.ask("declare_exchange", exchange="xpublic.fifo")
+    sweep.stage.ask("declare_queue", queue="q_alice.subscribe.weather")
+    for name in ("xpublic.fifo", "xpublic-dlq.fifo", *(one for one in sweep.stage.sqs.queues if one.startswith("q_"))):
+        sweep.add(name)
+
+    assert list(sweep.desk.delete_strays()) == []
+    assert len(sweep.found.queues) == 4
+
+
+def test_a_queue_that_was_deleted_since_it_was_listed_is_none():
+    sweep = Sweep()
+    sweep.add("xs_gone")
+    sweep.stage.sqs.delete(QueueName("xs_gone"))
+
+    assert list(sweep.desk.delete_strays()) == []
+
+
+def test_an_exchange_that_was_never_finished_is_disconnected_first():
+    sweep = Sweep()
+    sweep.add("xs_alice")
+    sweep.stage.mappings.connect(QueueName("xs_alice"))
+
+    list(sweep.desk.delete_strays())
+
+    assert sweep.stage.mappings.connected == set()
+
+
+def test_reply_queues_are_deleted_when_their_time_is_over():
+    sweep = Sweep()
+    now = sweep.stage.time.now()
+    sweep.add("box-exchange-reply-_1", **{EXPIRES_TAG: (now - timedelta(hours=1)).isoformat()})
+    sweep.add("box-exchange-reply-alice_1")
+    sweep.add("box-exchange-reply-alice_2", **{EXPIRES_TAG: (now + timedelta(hours=1)).isoformat()})
+    sweep.add("box-exchange-reply-alice_3", hours=23)
+    sweep.add("box-exchange-reply-alice_4", **{STAGE_TAG: "other"})
+
+    assert list(sweep.desk.delete_reply_queues()) == ["box-exchange-reply-_1", "box-exchange-reply-alice_1"]

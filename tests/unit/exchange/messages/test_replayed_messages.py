@@ -1,0 +1,121 @@
+"""What is sent when a message is replayed: what it was, and a mark."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from signalbox.exchange.messages.properties import (
+    Delivered,
+    Envelope,
+    InvalidDelivery,
+    InvalidPublication,
+    dead_letter_message,
+)
+from signalbox.exchange.messages.replayed_messages import (
+    Original,
+    original_of_letter,
+    replayed_copy,
+    replayed_publication,
+)
+from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.messages import Attribute, Message, MessageId
+from signalbox.sarracenia.rights.names import ExchangeName
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ORIGINAL = Original(
+    origin="xlog.fifo a.b 7",
+    exchange=ExchangeName("xlog.fifo"),
+    envelope=Envelope(RoutingKey("a.b"), "body", {"color": Attribute("String", "red")}),
+    message_id=MessageId("m-1"),
+    publisher="alice",
+    published_at=NOON,
+    sequence=7,
+)
+
+
+def test_a_replayed_publication_is_what_it_was_with_the_mark():
+    message = replayed_publication(ORIGINAL, "again", order_by=None)
+
+    assert (message.message_id, message.body, message.system_attributes) == ("xlog.fifo a.b 7", "body", {})
+    assert {name: one.text for name, one in message.attributes.items()} == {
+        "topic": "a.b",
+        "color": "red",
+        "replay": "again",
+    }
+
+
+def test_an_ordered_exchange_takes_a_message_of_a_replay_once():
+    first, again, other = (replayed_publication(ORIGINAL, replay, order_by=OrderBy.TOPIC) for replay in ("a", "a", "b"))
+
+    assert first.group_id == "a.b"
+    assert first.deduplication_id == again.deduplication_id
+    assert first.deduplication_id != other.deduplication_id
+
+
+def test_an_exchange_that_keeps_more_in_order_than_a_topic_gets_the_group_that_it_expects():
+    of_all = replayed_publication(ORIGINAL, "a", order_by=OrderBy.EXCHANGE)
+    of_one = replayed_publication(ORIGINAL, "a", order_by=OrderBy.PUBLISHER, sender="AROA:job")
+
+    assert (of_all.group_id, of_one.group_id) == ("exchange", "AROA:job")
+
+
+def test_a_replayed_copy_tells_when_by_whom_and_as_what_it_was_published_first():
+    delivered = Delivered.parse(replayed_copy(ORIGINAL, "again", into="q_a", expires_at=NOON))
+
+    assert delivered.headers == {"color": "red", "replay": "again"}
+    assert (delivered.exchange, delivered.message_id, delivered.publisher) == ("xlog.fifo", "m-1", "alice")
+    assert (delivered.published_at, delivered.sequence, delivered.expires_at) == (NOON, 7, NOON)
+
+
+def test_a_copy_for_an_ordered_queue_is_not_taken_for_the_first_one_that_sqs_may_still_remember():
+    copy = replayed_copy(ORIGINAL, "again", into="q_a.fifo", expires_at=None)
+
+    assert copy.group_id == "a.b"
+    assert copy.deduplication_id not in (None, "m-1")
+
+
+def test_a_letter_that_consumers_left_is_the_copy_that_they_got():
+    letter = replace(replayed_copy(ORIGINAL, "before", into="q_a", expires_at=NOON), message_id=MessageId("l-1"))
+
+    found = original_of_letter(letter, exchange=None)
+
+    assert replace(found, origin=ORIGINAL.origin, envelope=ORIGINAL.envelope) == ORIGINAL
+    assert found.origin == "l-1"
+
+
+def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
+    published = Message(
+        MessageId("m-2"), "body", {"topic": Attribute("String", "a"), "color": Attribute("String", "red")}, {}, {}
+    )
+    letter = replace(
+        dead_letter_message(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"}
+    )
+
+    found = original_of_letter(letter, exchange=ExchangeName("xs"))
+
+    assert found.envelope == Envelope(RoutingKey("a"), "body", {"color": Attribute("String", "red")})
+    assert (found.exchange, found.publisher, found.sequence) == ("xs", "unknown", None)
+    assert found.published_at == datetime.fromtimestamp(1, UTC)
+
+
+def test_a_letter_says_who_published_it_if_that_is_known():
+    attributes = {"topic": Attribute("String", "a"), "publisher": Attribute("String", "alice")}
+    letter = Message(MessageId("m"), "body", attributes, {"SentTimestamp": "1000"}, {})
+
+    found = original_of_letter(letter, exchange=None)
+
+    assert (found.exchange, found.publisher) == ("unknown", "alice")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "error"),
+    [({}, InvalidPublication), ({"exchange": Attribute("String", "xs")}, InvalidDelivery)],
+)
+def test_a_letter_that_is_no_message_of_an_exchange_is_refused(attributes, error):
+    letter = Message(MessageId("m"), json.dumps({}), attributes, {"SentTimestamp": "1000"}, {})
+
+    with pytest.raises(error):
+        original_of_letter(letter, exchange=None)

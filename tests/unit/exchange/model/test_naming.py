@@ -1,0 +1,104 @@
+"""What the exchange calls its queues in SQS, and whom a control queue tells of."""
+
+import secrets
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
+from signalbox.exchange.model.naming import (
+    StageNames,
+    dead_letter_name,
+    dead_letter_problem,
+    exchange_name_problem,
+    is_dead_letter_name,
+)
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName, InvalidUserName, parse_user_name
+
+NAMES = StageNames("box")
+ALICE = parse_user_name("alice")
+
+
+def test_an_exchange_bears_its_own_name_in_sqs():
+    assert NAMES.queue("xs_alice_logs.fifo") == "xs_alice_logs.fifo"
+    assert StageNames("box", "dev-").queue("xpublic") == "dev-xpublic"
+
+
+@pytest.mark.parametrize("prefix", ["", "dev-"])
+def test_a_router_knows_an_exchange_by_its_queue(prefix):
+    names = StageNames("box", prefix)
+
+    assert names.exchange_of(names.queue("xs_alice.fifo")) == "xs_alice.fifo"
+
+
+@pytest.mark.parametrize("queue", ["xpublic", "dev-q_alice", "dev-xpublic-dlq"])
+def test_other_queues_are_no_exchanges(queue):
+    assert StageNames("box", "dev-").exchange_of(QueueName(queue)) is None
+
+
+def test_whoever_may_send_to_a_users_control_queue_is_that_user():
+    assert NAMES.control_queue(ALICE) == "box-exchange-control-alice"
+    assert NAMES.user_of("box-exchange-control-alice") == "alice"
+
+
+def test_the_administrators_have_a_control_queue_of_their_own():
+    assert NAMES.control_queue(None) == "box-exchange-control"
+    assert NAMES.user_of("box-exchange-control") is None
+
+
+@pytest.mark.parametrize("queue", ["box-exchange-controlled", "other-exchange-control", "box-exchange-control-"])
+def test_a_queue_that_is_nobodys_gives_nobody_the_rights_of_administrators(queue):
+    with pytest.raises(InvalidUserName):
+        NAMES.user_of(queue)
+
+
+def test_reply_queues_of_one_user_are_not_those_of_another():
+    assert NAMES.reply_prefix(ALICE) == "box-exchange-reply-alice_"
+    assert not NAMES.reply_prefix(parse_user_name("alice-2")).startswith(NAMES.reply_prefix(ALICE))
+    assert NAMES.reply_prefix(None) == "box-exchange-reply-_"
+
+
+def test_a_users_queues_for_replies_have_room_for_what_tells_them_apart():
+    names = StageNames("a-rather-long-name-of-a-stage")
+    longest = parse_user_name("u" * 18)
+
+    names.check_user(longest)
+
+    assert len(f"{names.reply_prefix(longest)}{secrets.token_hex(REPLY_QUEUE_RANDOM_BYTES)}") == 80
+    with pytest.raises(InvalidUserName, match=r"at most 18 are allowed.*choose a shorter name"):
+        names.check_user(parse_user_name("u" * 19))
+
+
+def test_the_dead_letter_queue_says_whose_it_is():
+    assert dead_letter_name(QueueName("q_alice")) == "q_alice-dlq"
+    assert dead_letter_name(QueueName("xs_alice.fifo")) == "xs_alice-dlq.fifo"
+
+
+@given(st.text("ab", min_size=1, max_size=80), st.sampled_from(["", ".fifo"]))
+def test_every_dead_letter_queue_has_a_name_that_sqs_takes(stem, suffix):
+    name = dead_letter_name(QueueName(stem[: 80 - len(suffix)] + suffix))
+
+    assert len(name) <= 80
+    assert name.endswith(f"-dlq{suffix}")
+    assert is_dead_letter_name(name)
+
+
+def test_names_that_differ_at_their_ends_have_different_dead_letter_queues():
+    one, other = QueueName("q_" + "a" * 77 + "1"), QueueName("q_" + "a" * 77 + "2")
+
+    assert dead_letter_name(one) != dead_letter_name(other)
+
+
+@pytest.mark.parametrize("name", ["xs_alice-dlq", "q_alice-dlq.fifo"])
+def test_only_dead_letter_queues_are_named_so(name):
+    assert dead_letter_problem(name) == "ends with '-dlq', as dead-letter queues do"
+    assert exchange_name_problem(ExchangeName(name), prefix="") == dead_letter_problem(name)
+
+
+def test_an_exchange_has_to_fit_with_the_stages_prefix():
+    name = ExchangeName("x" * 80)
+
+    assert exchange_name_problem(name, prefix="") is None
+    assert exchange_name_problem(name, prefix="dev-") == "has 80 characters; at most 76 are allowed, after 'dev-'"

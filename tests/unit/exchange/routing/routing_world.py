@@ -1,0 +1,317 @@
+"""A world to route in: tables and queues in memory, whose every effect may fail, or be the last of a function."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from signalbox.errors import EffectFailed
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Bound, Exchange, Kind, Place
+from signalbox.exchange.model.routing_ports import Look
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.delivery import Carrier
+from signalbox.exchange.routing.retries import Retrier
+from signalbox.exchange.routing.router import Routed, Router
+from signalbox.exchange.routing.sequences import Head
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sending import Batch, Delivery
+from tests.unit.exchange.routing.naive_sqs import START, NaiveQueue
+
+RETRIES, ORDERED_RETRIES, DEAD = QueueName("s-retries"), QueueName("s-retries.fifo"), QueueName("s-dead")
+NAMES = StageNames("s")
+CONTROL_ID = "AROACONTROL"
+
+
+class Killed(BaseException):
+    """The function's time is over, in the middle of something."""
+
+
+@dataclass
+class MemoryTable:
+    exchanges: dict[ExchangeName, Exchange] = field(default_factory=dict)
+    bound: list[Bound] = field(default_factory=list)
+    queues: set[DeclaredName] = field(default_factory=set)
+    users: dict[str, UserName] = field(default_factory=dict)
+    times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
+    looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)
+
+    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
+        wanted, unknown = set(exchanges), set(senders)
+        self.looks.append((wanted, unknown))
+        users = {sender: self.users[sender] for sender in unknown if sender in self.users}
+        return Look({name: one for name, one in self.exchanges.items() if name in wanted}, users)
+
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Bound]:
+        self.readings.append(exchange if first_word is None else f"{exchange}: {first_word}")
+        for bound in self.bound:
+            begins_with = bound.pattern.words[0] if bound.pattern.words else ""
+            if bound.exchange == exchange and first_word in (None, begins_with):
+                yield bound
+
+    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+        return {queue: self.times_to_live[queue] for queue in queues if queue in self.times_to_live}
+
+    def is_declared(self, queue: DeclaredName) -> bool:
+        return queue in self.queues
+
+    def declare(self, name: str, *, alternate: str | None = None) -> None:
+        made = Exchange(ExchangeName(name), None, START, ExchangeName(alternate) if alternate else None)
+        self.exchanges[made.name] = made
+
+    def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:
+        target = Place(Kind.QUEUE, queue) if queue else Place(Kind.EXCHANGE, to or "")
+        self.bound.append(Bound(ExchangeName(exchange), target, Pattern.stored(pattern)))
+        self._next_version(exchange)
+
+    def unbind(self, exchange: str, pattern: str, target: str) -> None:
+        kind = Kind.EXCHANGE if target.startswith("x") else Kind.QUEUE
+        self.bound.remove(Bound(ExchangeName(exchange), Place(kind, target), Pattern.stored(pattern)))
+        self._next_version(exchange)
+
+    def set_alternate(self, exchange: str, alternate: str | None) -> None:
+        found = self.exchanges[ExchangeName(exchange)]
+        self.exchanges[found.name] = replace(found, alternate=ExchangeName(alternate) if alternate else None)
+        self._next_version(exchange)
+
+    def _next_version(self, exchange: str) -> None:
+        name = ExchangeName(exchange)
+        self.exchanges[name] = replace(self.exchanges[name], version=self.exchanges[name].version + 1)
+
+
+@dataclass
+class MemoryKeyHolds:
+    held: dict[tuple[ExchangeName, RoutingKey], tuple[list[MessageId], datetime]] = field(default_factory=dict)
+
+    def hold(
+        self,
+        exchange: ExchangeName,
+        key: RoutingKey,
+        *,
+        messages: Sequence[MessageId],
+        now: datetime,
+        until: datetime,
+    ) -> Sequence[MessageId] | None:
+        waiting, end = self.held.get((exchange, key), ([], now))
+        if end <= now:
+            waiting = []
+        if waiting and waiting[0] not in messages:
+            return None
+        found = list(dict.fromkeys([*waiting, *messages]))
+        self.held[exchange, key] = found, until
+        return found
+
+    def release(
+        self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
+    ) -> None:
+        waiting, end = self.held.get((exchange, key), ([], None))
+        if waiting != held or end is None:
+            return
+        self.held[exchange, key] = list(left), end
+        if not left:
+            del self.held[exchange, key]
+
+
+@dataclass
+class MemoryHeads:
+    burn: Callable[[], None] = lambda: None
+    heads: dict[tuple[ExchangeName, RoutingKey], Head] = field(default_factory=dict)
+
+    def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
+        return {key: self.heads[exchange, key] for key in keys if (exchange, key) in self.heads}
+
+    def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
+        self.burn()
+        stored = self._of(exchange, key)
+        if stored.sequence != replacing.sequence:
+            return False
+        self.heads[exchange, key] = replace(head, detours=stored.detours)
+        self.burn()
+        return True
+
+    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        self.burn()
+        self._put(exchange, key, {**self._of(exchange, key).detours, queue: last})
+        self.burn()
+
+    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+        self.burn()
+        if queue not in self._of(exchange, key).detours:
+            return False
+        self.detour(exchange, key, queue, last=last)
+        return True
+
+    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        self.burn()
+        detours = dict(self._of(exchange, key).detours)
+        if detours.get(queue) == last:
+            del detours[queue]
+            self._put(exchange, key, detours)
+        self.burn()
+
+    def _of(self, exchange: ExchangeName, key: RoutingKey) -> Head:
+        return self.heads.get((exchange, key), Head())
+
+    def _put(self, exchange: ExchangeName, key: RoutingKey, detours: Mapping[QueueName, int]) -> None:
+        self.heads[exchange, key] = replace(self._of(exchange, key), detours=detours)
+
+
+@dataclass
+class MemoryTally:
+    counts: dict[Place, Counter[str]] = field(default_factory=dict)
+
+    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+        for place, counted in counts.items():
+            self.counts.setdefault(place, Counter()).update(counted)
+
+    def of_queue(self, name: str) -> dict[str, int]:
+        return dict(self.counts[Place(Kind.QUEUE, name)])
+
+    def of_exchange(self, name: str) -> dict[str, int]:
+        return dict(self.counts[Place(Kind.EXCHANGE, name)])
+
+
+@dataclass
+class NaiveSqs:
+    """Queues, of which some are in trouble.
+
+    A queue that is `closed` takes nothing; of one that is `silent` nobody hears what it took, of a `deaf` one that
+    it took nothing; one that is `half` open takes every other message; and none takes a body in `refused`.
+    """
+
+    burn: Callable[[], None] = lambda: None
+    queues: dict[QueueName, NaiveQueue] = field(default_factory=dict)
+    trouble: dict[QueueName, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    calls: list[tuple[QueueName, int]] = field(default_factory=list)
+    sent: int = 0
+
+    def make(self, *names: QueueName, is_forgetful: bool = False) -> None:
+        self.queues |= {name: NaiveQueue(name, is_forgetful) for name in names}
+
+    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+        assert 1 <= len(batch.deliveries) <= 10
+        self.calls.append((batch.destination, len(batch.deliveries)))
+        trouble = self.trouble.get(batch.destination)
+        self.burn()
+        if trouble == "deaf":
+            raise EffectFailed("no answer")
+        failed = [
+            (one, reason) for one in batch.deliveries if (reason := self._problem(batch, one, trouble)) != "taken"
+        ]
+        if trouble == "silent":
+            raise EffectFailed("no answer")
+        self.burn()
+        return failed
+
+    def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
+        self.sent += 1
+        if batch.destination not in self.queues or trouble == "closed" or (trouble == "half" and self.sent % 2):
+            return None
+        if delivery.message.body in self.refused and "Reason" not in delivery.message.attributes:
+            return self.refused[delivery.message.body]
+        self.queues[batch.destination].send(delivery.message)
+        return "taken"
+
+
+@dataclass
+class World:
+    """Everything; a function calls `burn` before and after each of its effects."""
+
+    is_forgetful: bool = False
+    maximum_bindings: int = 100
+    moment: float = 0.0
+    table: MemoryTable = field(default_factory=MemoryTable)
+    tally: MemoryTally = field(default_factory=MemoryTally)
+    breath: int | None = None
+    interruption: Callable[[], None] | None = None
+    routed: list[Routed] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.heads, self.sqs = MemoryHeads(self.burn), NaiveSqs(self.burn)
+        self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
+        self.carrier = Carrier(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
+        self.routers = [self.router(), self.router()]
+        self.retrier = Retrier(self.heads, self.carrier, self.tally, NAMES, self.now)
+
+    def router(self) -> Router:
+        trusted = frozenset({CONTROL_ID})
+        return Router(self.table, self.heads, self.carrier, self.tally, NAMES, self.now, trusted, self.maximum_bindings)
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.moment)
+
+    def burn(self) -> None:
+        """Let the function's life go on: it may be its end, or somebody else's turn."""
+        if self.breath is None:
+            return
+        self.breath -= 1
+        if self.breath < 0:
+            self.breath = None
+            if self.interruption is None:
+                raise Killed
+            interruption, self.interruption = self.interruption, None
+            interruption()
+
+    def declare(self, exchange: str, *, alternate: str | None = None) -> None:
+        self.table.declare(exchange, alternate=alternate)
+        name = NAMES.queue(exchange)
+        self.sqs.make(name, dead_letter_name(name))
+
+    def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:
+        self.table.bind(exchange, pattern, queue=queue, to=to)
+        if queue and queue not in self.table.queues:
+            self.table.queues.add(DeclaredName(queue))
+            name = NAMES.queue(queue)
+            self.sqs.make(name, dead_letter_name(name), is_forgetful=self.is_forgetful)
+
+    def delete(self, queue: str) -> None:
+        self.table.queues.remove(DeclaredName(queue))
+        del self.sqs.queues[NAMES.queue(queue)]
+
+    def publish(self, exchange: str, key: str, body: str = "body", **headers: str) -> None:
+        is_ordered = exchange.endswith(".fifo")
+        queue = self.sqs.queues[NAMES.queue(exchange)]
+        deduplication_id = f"d-{queue.count}" if is_ordered else None
+        queue.send(Envelope.of_publication(key, body, headers).published(deduplication_id=deduplication_id))
+
+    def route(self, exchange: str, *, number: int = 10, router: int = 0) -> Routed:
+        """Let the router have a batch, as Lambda does: what it does not report is deleted."""
+        return self._handle(
+            NAMES.queue(exchange),
+            lambda messages: self.routers[router].route(messages, ExchangeName(exchange)),
+            number=number,
+        )
+
+    def retry(self, *, is_ordered: bool = False, number: int = 10) -> Routed:
+        """Let the retry handler have a batch."""
+        return self._handle(
+            ORDERED_RETRIES if is_ordered else RETRIES,
+            lambda messages: self.retrier.retry(messages, is_ordered=is_ordered),
+            number=number,
+        )
+
+    def _handle(self, name: QueueName, handle: Callable[[Sequence[Message]], Routed], *, number: int) -> Routed:
+        queue = self.sqs.queues[name]
+        entries = queue.receive(number, now=self.moment)
+        if not entries:
+            return Routed((), ())
+        routed = handle([entry.message for entry in entries])
+        self.burn()
+        for entry in entries:
+            if entry.message.message_id not in routed.not_done:
+                queue.delete(entry)
+        self.routed.append(routed)
+        return routed
+
+    def messages(self, queue: str) -> list[Message]:
+        return self.sqs.queues[NAMES.queue(queue)].messages()
+
+    def bodies(self, queue: str) -> list[str]:
+        return [message.body for message in self.messages(queue)]

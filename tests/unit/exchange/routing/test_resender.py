@@ -1,0 +1,141 @@
+"""Sending again to a queue that does not always take what it is given."""
+
+from collections.abc import Callable, Sequence
+
+from signalbox.errors import EffectFailed
+from signalbox.exchange.routing.resender import NOT_TAKEN, PAUSES, Resender
+from signalbox.messages import MAXIMUM_BYTES, Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sending import Batch, Delivery
+
+Answer = Callable[[Message], str | None]
+
+
+class Queue:
+    """A `QueueSender` that takes what `answer` lets it take, and remembers ids if it is a FIFO queue."""
+
+    def __init__(self, *failures: dict[str, str | None], silent: Sequence[int] = ()) -> None:
+        self.failures, self.silent = list(failures), silent
+        self.calls: list[list[str]] = []
+        self.taken: list[str] = []
+
+    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+        number = len(self.calls)
+        self.calls.append([one.message.body for one in batch.deliveries])
+        failing = self.failures[number] if number < len(self.failures) else {}
+        self.taken += [body for body in self.calls[-1] if body not in failing and body not in self.taken]
+        if number in self.silent:
+            raise EffectFailed("no answer")
+        return [(one, failing[one.message.body]) for one in batch.deliveries if one.message.body in failing]
+
+
+def messages(*bodies: str, fifo: bool = False) -> list[Message]:
+    return [
+        Message(MessageId(f"id-{body}"), body, {}, {"MessageGroupId": body[0]} if fifo else {}, {}) for body in bodies
+    ]
+
+
+def resender(queue: Queue, name: str = "q_a", slept: list[float] | None = None) -> Resender:
+    return Resender(queue, QueueName(name), (slept if slept is not None else []).append)
+
+
+def test_messages_go_ten_a_call():
+    queue = Queue()
+    bodies = [f"m{number}" for number in range(12)]
+
+    sent = resender(queue).send(messages(*bodies))
+
+    assert queue.calls == [bodies[:10], bodies[10:]]
+    assert sent.taken == tuple(f"id-{body}" for body in bodies)
+    assert not sent.is_stopped
+
+
+def test_calls_are_no_larger_than_sqs_takes():
+    queue = Queue()
+    half = "x" * (MAXIMUM_BYTES // 2 + 1)
+
+    resender(queue).send(messages(f"a{half}", f"b{half}"))
+
+    assert [len(call) for call in queue.calls] == [1, 1]
+
+
+def test_a_message_for_which_the_mark_leaves_no_room_is_refused_unsent():
+    queue = Queue()
+
+    sent = resender(queue).send(messages("a" * (MAXIMUM_BYTES + 1), "b"))
+
+    assert queue.calls == [["b"]]
+    assert (len(sent.refused), sent.taken) == (1, ("id-b",))
+
+
+def test_what_was_not_taken_is_tried_again_after_a_while():
+    queue, slept = Queue({"b": None}), list[float]()
+
+    sent = resender(queue, slept=slept).send(messages("a", "b"))
+
+    assert queue.calls == [["a", "b"], ["b"]]
+    assert slept == list(PAUSES[:2])
+    assert sent.taken == ("id-a", "id-b")
+
+
+def test_what_sqs_refuses_for_good_is_not_tried_again():
+    queue = Queue({"a": "InvalidMessageContents"})
+
+    sent = resender(queue).send(messages("a", "b"))
+
+    assert (queue.calls, sent.refused, sent.taken) == (
+        [["a", "b"]],
+        {"id-a": "InvalidMessageContents"},
+        ("id-b",),
+    )
+
+
+def test_what_is_never_taken_is_refused_and_the_replay_stops():
+    queue = Queue(*[{"a": None}] * len(PAUSES))
+
+    sent = resender(queue).send(messages("a"))
+
+    assert (len(queue.calls), sent.refused, sent.is_stopped) == (len(PAUSES), {"id-a": NOT_TAKEN}, True)
+
+
+def test_a_call_to_a_standard_queue_that_nobody_answers_is_in_doubt_and_not_made_again():
+    queue = Queue(silent=[0])
+
+    sent = resender(queue).send(messages("a", "b"))
+
+    assert (queue.calls, sent.doubtful, sent.taken) == ([["a", "b"]], ("id-a", "id-b"), ())
+    assert not sent.is_stopped
+
+
+def test_a_call_to_a_fifo_queue_that_nobody_answers_is_made_again_since_it_drops_what_it_has():
+    queue = Queue(silent=[0])
+
+    sent = resender(queue, "q_a.fifo").send(messages("a1", "b1", fifo=True))
+
+    assert queue.calls == [["a1", "b1"], ["a1", "b1"]]
+    assert (sent.taken, sent.doubtful) == (("id-a1", "id-b1"), ())
+
+
+def test_a_fifo_queue_that_never_answers_leaves_messages_in_doubt():
+    queue = Queue(silent=range(len(PAUSES)))
+
+    sent = resender(queue, "q_a.fifo").send(messages("a1", fifo=True))
+
+    assert (sent.doubtful, sent.refused, sent.is_stopped) == (("id-a1",), {}, True)
+
+
+def test_in_a_fifo_queue_nothing_overtakes_a_message_of_its_group():
+    queue = Queue({"a1": None})
+
+    sent = resender(queue, "q_a.fifo").send(messages("a1", "b1", "a2", "b2", fifo=True))
+
+    assert queue.calls == [["a1", "b1"], ["b2"], ["a1"], ["a2"]]
+    assert sent.taken == ("id-b1", "id-b2", "id-a1", "id-a2")
+
+
+def test_a_call_of_which_everything_has_to_wait_is_not_made():
+    queue = Queue({"a1": None})
+
+    resender(queue, "q_a.fifo").send(messages("a1", "a2", fifo=True))
+
+    assert queue.calls == [["a1"], ["a1"], ["a2"]]

@@ -1,0 +1,167 @@
+"""Trying again: alone, in order, five times, and then among the dead."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.routing.retries import MAXIMUM_ATTEMPTS
+from signalbox.messages import Attribute, Message, MessageId
+from signalbox.queues import QueueName
+from tests.unit.exchange.routing.naive_sqs import VISIBILITY
+from tests.unit.exchange.routing.routing_world import DEAD, RETRIES, World
+
+LOG = "xlog.fifo"
+QUEUE, ORDERED = QueueName("q_a"), QueueName("q_a.fifo")
+
+
+@pytest.fixture
+def world() -> World:
+    """A world in which one copy waits for each of two queues that take nothing."""
+    made = World()
+    made.declare("xs")
+    made.declare(LOG)
+    made.bind("xs", "#", queue=QUEUE)
+    made.bind(LOG, "#", queue=ORDERED)
+    made.sqs.trouble = {QUEUE: "closed", ORDERED: "closed"}
+    made.publish("xs", "a", body="0", color="red")
+    made.publish(LOG, "a", body="0", color="red")
+    made.route("xs")
+    made.route(LOG)
+    return made
+
+
+def try_again(world: World, *, is_ordered: bool, times: int) -> None:
+    for _ in range(times):
+        world.retry(is_ordered=is_ordered)
+        world.moment += VISIBILITY
+
+
+@pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
+def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> None:
+    world.sqs.trouble = {}
+    world.publish(LOG if is_ordered else "xs", "a", body="1", color="red")
+
+    world.retry(is_ordered=is_ordered)
+    world.route(LOG if is_ordered else "xs")
+
+    late, direct = (message for message in world.messages(queue))
+    assert late.body == "0"
+    found, other = Delivered.parse(late), Delivered.parse(direct)
+    assert found.sequence == (1 if is_ordered else None)
+    same = {"body": "", "sequence": None, "message_id": ""}
+    assert replace(found, **same) == replace(other, **same)
+    assert late.group_id == direct.group_id
+
+
+@pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
+def test_after_five_attempts_a_copy_lies_beside_its_queue_with_the_reason(world, queue, is_ordered) -> None:
+    try_again(world, is_ordered=is_ordered, times=MAXIMUM_ATTEMPTS - 2)
+    place = "q_a-dlq.fifo" if is_ordered else "q_a-dlq"
+    assert world.bodies(place) == []
+
+    routed = world.retry(is_ordered=is_ordered)
+
+    assert routed.not_done == ()
+    (dead,) = world.messages(place)
+    assert dead.attributes["Reason"].text == f"queue {queue!r} took it at none of 5 attempts"
+    assert Delivered.parse(dead).headers == {"color": "red"}
+    assert [(one.kind, one.outcome, one.destination, one.attempt) for one in routed.events] == [
+        ("dead_letter", "dead", queue, 5)
+    ]
+    assert world.tally.of_queue(queue) == {"retried": 1, "dead": 1}
+    (head,) = world.heads.heads.values()
+    assert head.detours == ({} if is_ordered else {ORDERED: 1})
+
+
+def test_a_copy_for_which_there_is_no_place_among_the_dead_is_tried_again(world) -> None:
+    world.sqs.trouble |= {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
+
+    try_again(world, is_ordered=False, times=MAXIMUM_ATTEMPTS)
+    world.sqs.trouble = {}
+    world.retry()
+
+    assert world.bodies(QUEUE) == ["0"]
+
+
+def test_behind_a_copy_that_is_not_taken_those_of_its_key_wait(world) -> None:
+    for body in ("1", "2"):
+        world.publish(LOG, "a", body=body)
+    world.publish(LOG, "b", body="other")
+    world.route(LOG)
+    world.sqs.trouble = {}
+    world.sqs.refused = {"0": None}  # for now
+
+    routed = world.retry(is_ordered=True)
+
+    assert len(routed.not_done) == 3
+    assert world.bodies(ORDERED) == ["other"]
+    world.sqs.refused = {}
+    world.moment += VISIBILITY
+    world.retry(is_ordered=True)
+    assert world.bodies(ORDERED) == ["other", "0", "1", "2"]
+
+
+def test_a_queue_that_is_deleted_has_its_copies_buried_at_once(world) -> None:
+    world.delete(QUEUE)
+
+    assert world.retry().not_done == ()
+
+    (dead,) = world.sqs.queues[DEAD].messages()
+    assert dead.attributes["Reason"].text == "queue 'q_a' is not declared any more"
+
+
+def test_a_copy_that_waits_twice_is_done_twice(world) -> None:
+    again = world.sqs.queues[RETRIES].entries[0].message
+    world.sqs.queues[RETRIES].send(again)
+
+    assert len(world.retry().not_done) == 2
+
+    world.sqs.trouble, world.moment = {}, VISIBILITY
+    assert world.retry().not_done == ()
+    assert world.bodies(QUEUE) == ["0"]
+
+
+def test_a_trace_survives_the_waiting(world) -> None:
+    (entry,) = world.sqs.queues[RETRIES].entries
+    system = {**entry.message.system_attributes, "AWSTraceHeader": "Root=1"}
+    entry.message = replace(entry.message, system_attributes=system)
+    world.sqs.trouble = {}
+
+    world.retry()
+
+    assert world.messages(QUEUE)[0].system_attributes["AWSTraceHeader"] == "Root=1"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"retry": Attribute("Binary", None, "AA==")},
+        {"retry": Attribute("String", "{")},
+        {"retry": Attribute("String", "[]")},
+        {"retry": Attribute("String", json.dumps({"queue": "q_a"}))},
+        {"retry": Attribute("String", json.dumps({"queue": 1, "attributes": {}}))},
+        {"retry": Attribute("String", json.dumps({"queue": "q_a", "attributes": {"a": 1}}))},
+        {"retry": Attribute("String", json.dumps({"queue": "q_a", "attributes": {}}))},
+    ],
+)
+def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes) -> None:
+    world = World()
+    world.sqs.queues[RETRIES].send(Message(MessageId(""), "body", attributes, {}, {}))
+
+    routed = world.retry()
+
+    assert routed.not_done == ()
+    (dead,) = world.sqs.queues[DEAD].messages()
+    assert "is no copy to be tried again" in str(dead.attributes["Reason"].text)
+    assert [(one.kind, one.outcome, one.source) for one in routed.events] == [("dead_letter", "dead", None)]
+
+
+def test_what_is_no_copy_and_cannot_be_buried_comes_again() -> None:
+    world = World()
+    world.sqs.queues[RETRIES].send(Message(MessageId(""), "body", {}, {}, {}))
+    world.sqs.trouble = {DEAD: "closed"}
+
+    assert len(world.retry().not_done) == 1

@@ -1,0 +1,553 @@
+"""The router: who gets a copy and what it says, in how many calls, and what happens when something fails."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+
+from signalbox.exchange.messages.properties import Delivered, Envelope, group_of
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.router import ExchangeUnknown
+from signalbox.exchange.routing.sequences import KEPT, Head, numbered
+from signalbox.messages import Attribute, Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from tests.unit.exchange.routing.naive_sqs import VISIBILITY
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, DEAD, ORDERED_RETRIES, RETRIES, World
+
+LOG = "xlog.fifo"
+HEAD = ExchangeName(LOG), RoutingKey("a.b")
+
+
+@pytest.fixture
+def world() -> World:
+    """A world with a standard exchange and an ordered one, and two queues bound to each."""
+    made = World()
+    for exchange in ("xs", LOG):
+        made.declare(exchange)
+    for queue, pattern in (("q_all", "#"), ("q_a", "a.*")):
+        made.bind("xs", pattern, queue=queue)
+        made.bind(LOG, pattern, queue=f"{queue}.fifo")
+    return made
+
+
+def sequences(world: World, queue: str) -> list[int | None]:
+    return [Delivered.parse(message).sequence for message in world.messages(queue)]
+
+
+def happened(world: World) -> list[tuple[str, str, str | None]]:
+    return [(one.kind, one.outcome, one.destination) for routed in world.routed for one in routed.events]
+
+
+def reason_of(message: Message) -> str:
+    return str(message.attributes["Reason"].text)
+
+
+def test_each_queue_gets_one_copy_in_one_call_however_many_bindings_match(world) -> None:
+    world.bind("xs", "a.b", queue="q_a")
+    for number in range(5):
+        world.publish("xs", "a.b", body=str(number))
+    world.publish("xs", "c", body="5")
+
+    routed = world.route("xs")
+
+    assert routed.not_done == ()
+    assert sorted(world.bodies("q_all")) == ["0", "1", "2", "3", "4", "5"]
+    assert sorted(world.bodies("q_a")) == ["0", "1", "2", "3", "4"]
+    assert sorted(world.sqs.calls) == [("q_a", 5), ("q_all", 6)]
+
+
+def test_a_copy_tells_all_that_is_known_of_it(world) -> None:
+    world.table.users["AIDA"] = UserName("alice")
+    world.table.times_to_live["q_a"] = timedelta(seconds=20)
+    world.moment = 5
+    world.publish("xs", "a.b", body="body", color="red")
+
+    world.route("xs")
+
+    copies = {queue: Delivered.parse(world.messages(queue)[0]) for queue in ("q_all", "q_a")}
+    found = copies["q_all"]
+    assert (found.key, found.body, found.headers) == ("a.b", "body", {"color": "red"})
+    assert (found.exchange, found.publisher, found.message_id, found.sequence) == ("xs", "alice", "xs-1", None)
+    assert [copies[queue].expires_at for queue in copies] == [None, world.now() + timedelta(seconds=20)]
+
+
+def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
+    queue = world.sqs.queues[QueueName("xs")]
+    for sender in ("AROA:session", ""):
+        world.publish("xs", "c")
+        entry = queue.entries[-1].message
+        entry.system_attributes["SenderId"] = sender
+
+    world.route("xs")
+
+    publishers = {Delivered.parse(message).publisher for message in world.messages("q_all")}
+    assert publishers == {"AROA:session", "unknown"}
+    assert world.table.looks[0][1] == {"AROA"}
+
+
+def told_by(world: World, sender: str, message: Message) -> Delivered:
+    """Return the copy of what somebody sends to an exchange."""
+    world.sqs.queues[QueueName("xs")].send(message, sender=sender)
+    world.route("xs")
+    return Delivered.parse(world.messages("q_all")[-1])
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"publisher": "eve", "color": "red"}], ids=["plain", "with a header so called"]
+)
+def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
+    message = Envelope.of_publication("c", "body", headers).published(publisher="alice")
+
+    copy = told_by(world, f"{CONTROL_ID}:control", message)
+
+    assert (copy.publisher, copy.headers) == ("alice", headers)
+    assert world.table.looks[0][1] == set()
+
+
+@pytest.mark.parametrize("sender", ["AIDA", "AROAOTHER:control", f"AROAOTHER:{CONTROL_ID}", f"{CONTROL_ID}X:control"])
+def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
+    message = Envelope.of_publication("c", "body").published(publisher="alice")
+
+    copy = told_by(world, sender, message)
+
+    assert (copy.publisher, copy.headers) == (sender, {"publisher": "alice"})
+
+
+def test_a_user_who_names_another_keeps_his_own_name(world) -> None:
+    world.table.users["AIDA"] = UserName("bob")
+
+    copy = told_by(world, "AIDA", Envelope.of_publication("c", "body").published(publisher="alice"))
+
+    assert (copy.publisher, copy.headers) == ("bob", {"publisher": "alice"})
+
+
+def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
+    copy = told_by(world, f"{CONTROL_ID}:control", Envelope.of_publication("c", "body").published())
+
+    assert copy.publisher == f"{CONTROL_ID}:control"
+
+
+def test_a_user_is_looked_up_once(world) -> None:
+    world.table.users["AIDA"] = UserName("alice")
+    for _ in range(2):
+        world.publish("xs", "c")
+        world.route("xs")
+
+    assert [senders for _, senders in world.table.looks] == [{"AIDA"}, set()]
+
+
+def test_bindings_are_read_once_and_versions_in_one_look_for_each_batch(world) -> None:
+    world.declare("xt")
+    world.bind("xs", "t.#", to="xt")
+    world.bind("xt", "#", queue="q_t")
+    for _ in range(3):
+        world.publish("xs", "t.1")
+        world.route("xs")
+
+    assert world.table.readings == ["xs", "xt"]
+    assert [exchanges for exchanges, _ in world.table.looks] == [{"xs"}, {"xt"}, {"xs", "xt"}, {"xs", "xt"}]
+    assert len(world.bodies("q_t")) == 3
+
+
+def test_a_change_of_bindings_is_seen_by_the_next_batch(world) -> None:
+    world.publish("xs", "a.b")
+    world.route("xs")
+    world.bind("xs", "a.b", queue="q_new")
+    world.table.unbind("xs", "a.*", "q_a")
+
+    world.publish("xs", "a.b")
+    world.route("xs")
+
+    assert {queue: len(world.bodies(queue)) for queue in ("q_all", "q_a", "q_new")} == {
+        "q_all": 2,
+        "q_a": 1,
+        "q_new": 1,
+    }
+
+
+def test_an_exchange_that_is_gone_takes_its_queues_with_it(world) -> None:
+    world.declare("xt")
+    world.bind("xs", "a.b", to="xt")
+    world.bind("xt", "#", queue="q_t")
+    for _ in range(2):
+        world.publish("xs", "a.b")
+        world.route("xs")
+        world.table.exchanges.pop("xt", None)
+
+    assert len(world.bodies("q_t")) == 1
+
+
+def test_messages_of_an_exchange_that_is_not_declared_stay_where_they_are(world) -> None:
+    world.publish("xs", "a.b")
+    del world.table.exchanges["xs"]
+
+    with pytest.raises(ExchangeUnknown, match="'xs' is not declared"):
+        world.route("xs")
+
+    assert world.bodies("xs") == ["body"]
+
+
+def test_a_lifetime_is_read_again_after_a_minute(world) -> None:
+    def expires() -> bool:
+        world.publish("xs", "c")
+        world.route("xs")
+        return Delivered.parse(world.messages("q_all")[-1]).expires_at is not None
+
+    assert not expires()
+    world.table.times_to_live["q_all"] = timedelta(seconds=20)
+    world.moment = 59
+    assert not expires()
+    world.moment = 60
+    assert expires()
+    world.table.times_to_live.clear()
+    world.moment = 120
+    assert not expires()
+
+
+def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
+    world.table.unbind("xs", "#", "q_all")
+    world.publish("xs", "c")
+
+    routed = world.route("xs")
+
+    assert routed.not_done == ()
+    assert happened(world) == [("unrouted", "dropped", None)]
+    counts = world.tally.of_exchange("xs")
+    assert counts.pop("bytes") > 0
+    assert counts == {"received": 1, "dropped": 1}
+
+
+def test_what_no_binding_matches_goes_to_the_alternate_and_is_counted_there_too(world) -> None:
+    world.declare("xrest")
+    world.bind("xrest", "#", queue="q_rest")
+    world.declare("xpart", alternate="xrest")
+    world.publish("xpart", "c")
+
+    world.route("xpart")
+
+    assert world.bodies("q_rest") == ["body"]
+    assert happened(world) == [("unrouted", "alternate", None), ("routed", "delivered", "q_rest")]
+    assert world.tally.of_exchange("xpart").items() >= {"received": 1, "alternate": 1, "routed": 1}.items()
+    assert Delivered.parse(world.messages("q_rest")[0]).exchange == "xpart"
+
+
+def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> None:
+    world.sqs.queues[QueueName("xs")].send(Message(MessageId(""), "body", {"a": Attribute("String", "b")}, {}, {}))
+
+    routed = world.route("xs")
+
+    assert routed.not_done == ()
+    (dead,) = world.messages("xs-dlq")
+    assert "topic: expected an attribute" in reason_of(dead)
+    assert dead.attributes["a"].text == "b"
+    (event,) = routed.events
+    assert (event.kind, event.outcome, event.source) == ("dead_letter", "dead", "xs")
+    assert "topic: expected an attribute" in str(event.reason)
+    assert world.tally.of_exchange("xs")["rejected"] == 1
+
+
+def test_a_message_in_a_group_that_is_not_its_key_s_is_buried_and_takes_no_number(world) -> None:
+    queue = world.sqs.queues[QueueName(LOG)]
+    world.publish(LOG, "a.b", body="bad")
+    queue.entries[-1].message.attributes["topic"] = Attribute("String", "c.d")
+    world.publish(LOG, "a.b", body="good")
+
+    world.route(LOG)
+
+    assert [message.body for message in world.messages("xlog-dlq.fifo")] == ["bad"]
+    assert sequences(world, "q_a.fifo") == [1]
+
+
+def test_a_rejected_message_that_cannot_be_buried_comes_again_with_all_behind_it(world) -> None:
+    queue = world.sqs.queues[QueueName(LOG)]
+    for body in ("first", "bad", "last"):
+        world.publish(LOG, "a.b", body=body)
+    queue.entries[1].message.attributes["topic"] = Attribute("String", "c.d")
+    world.sqs.trouble = {QueueName("xlog-dlq.fifo"): "closed", DEAD: "closed"}
+
+    routed = world.route(LOG)
+
+    assert routed.not_done == ("xlog.fifo-2", "xlog.fifo-3")
+    assert world.bodies("q_a.fifo") == ["first"]
+
+
+def test_where_the_dead_lie_may_be_closed_and_the_stage_s_takes_them(world) -> None:
+    world.sqs.queues[QueueName("xs")].send(Message(MessageId(""), "body", {}, {}, {}))
+    world.sqs.trouble = {QueueName("xs-dlq"): "closed"}
+
+    assert world.route("xs").not_done == ()
+
+    assert [message.body for message in world.sqs.queues[DEAD].messages()] == ["body"]
+
+
+@pytest.mark.parametrize("trouble", ["closed", "deaf"])
+def test_a_queue_that_fails_holds_up_no_other_and_gets_its_copies_later(world, trouble) -> None:
+    world.sqs.trouble = {QueueName("q_a"): trouble}
+    for number in range(3):
+        world.publish("xs", "a.b", body=str(number))
+
+    routed = world.route("xs")
+
+    assert routed.not_done == ()
+    assert len(world.bodies("q_all")) == 3
+    assert len(world.sqs.queues[RETRIES].entries) == 3
+    assert sorted(world.sqs.calls) == [("q_a", 3), ("q_all", 3), (RETRIES, 3)]
+    assert world.tally.of_queue("q_a") == {"retried": 3}
+    world.sqs.trouble = {}
+    world.retry()
+    assert sorted(world.bodies("q_a")) == ["0", "1", "2"]
+    assert world.tally.of_queue("q_a").items() >= {"retried": 3, "received": 3}.items()
+    assert [one for one in happened(world) if one[2] == "q_a"] == [
+        *[("routed", "retried", "q_a")] * 3,
+        *[("routed", "delivered", "q_a")] * 3,
+    ]
+
+
+def test_only_what_failed_is_tried_again(world) -> None:
+    world.sqs.trouble = {QueueName("q_all"): "half"}
+    for number in range(4):
+        world.publish("xs", "c", body=str(number))
+
+    world.route("xs")
+
+    assert len(world.bodies("q_all")) == 2
+    assert len(world.sqs.queues[RETRIES].entries) == 2
+
+
+def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole(world) -> None:
+    world.sqs.trouble = {QueueName("q_a"): "closed", RETRIES: "closed"}
+    world.publish("xs", "a.b")
+    world.publish("xs", "c")
+
+    routed = world.route("xs")
+
+    assert routed.not_done == ("xs-1",)
+    world.sqs.trouble, world.moment = {}, VISIBILITY
+    world.route("xs")
+    assert len(world.bodies("q_a")) == 1
+    assert len(world.bodies("q_all")) == 3
+    assert world.tally.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
+
+
+def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world) -> None:
+    world.delete("q_a")
+    world.publish("xs", "a.b")
+
+    assert world.route("xs").not_done == ()
+
+    (dead,) = world.sqs.queues[DEAD].messages()
+    assert reason_of(dead) == "queue 'q_a' is not declared any more"
+    assert Delivered.parse(dead).key == "a.b"
+    assert ("dead_letter", "dead", "q_a") in happened(world)
+    assert world.tally.of_queue("q_a") == {"dead": 1}
+
+
+def test_copies_for_a_queue_that_sqs_does_not_know_yet_are_tried_again(world) -> None:
+    queue = world.sqs.queues.pop(QueueName("q_a"))
+    world.publish("xs", "a.b")
+
+    assert world.route("xs").not_done == ()
+
+    world.sqs.queues[QueueName("q_a")] = queue
+    world.retry()
+    assert world.bodies("q_a") == ["body"]
+
+
+def test_a_copy_that_its_queue_refuses_for_good_lies_beside_that_queue(world) -> None:
+    world.sqs.refused = {"bad": "InvalidMessageContents"}
+    world.publish("xs", "a.b", body="bad")
+
+    assert world.route("xs").not_done == ()
+
+    assert [reason_of(message) for message in world.messages("q_a-dlq")] == ["InvalidMessageContents"]
+    assert [message.body for message in world.messages("q_all-dlq")] == ["bad"]
+
+
+def test_a_copy_that_can_be_neither_delivered_nor_buried_comes_again(world) -> None:
+    world.sqs.refused = {"bad": "InvalidMessageContents"}
+    world.sqs.trouble = {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
+    world.publish("xs", "a.b", body="bad")
+
+    assert world.route("xs").not_done == ("xs-1",)
+
+
+def test_messages_of_a_key_are_numbered_without_a_gap_in_their_order(world) -> None:
+    for number in range(3):
+        world.publish(LOG, "a.b", body=f"ab{number}")
+        world.publish(LOG, "c", body=f"c{number}")
+
+    world.route(LOG)
+
+    assert world.bodies("q_a.fifo") == ["ab0", "ab1", "ab2"]
+    assert sequences(world, "q_a.fifo") == [1, 2, 3]
+    by_key = [(found.key, found.sequence) for found in map(Delivered.parse, world.messages("q_all.fifo"))]
+    assert sorted(by_key) == [("a.b", 1), ("a.b", 2), ("a.b", 3), ("c", 1), ("c", 2), ("c", 3)]
+
+
+def test_numbers_count_what_nobody_is_bound_to_as_well(world) -> None:
+    world.table.unbind(LOG, "#", "q_all.fifo")
+    world.table.unbind(LOG, "a.*", "q_a.fifo")
+    world.publish(LOG, "a.b")
+    world.route(LOG)
+    world.table.bind(LOG, "a.*", queue="q_a.fifo")
+
+    world.publish(LOG, "a.b")
+    world.route(LOG)
+
+    assert sequences(world, "q_a.fifo") == [2]
+
+
+def test_a_message_that_comes_again_has_the_number_that_it_had(world) -> None:
+    world.sqs.trouble = {QueueName("q_a.fifo"): "closed", ORDERED_RETRIES: "closed"}
+    for number in range(3):
+        world.publish(LOG, "a.b", body=str(number))
+
+    assert world.route(LOG).not_done == ("xlog.fifo-1", "xlog.fifo-2", "xlog.fifo-3")
+
+    world.sqs.trouble, world.moment = {}, VISIBILITY
+    assert world.route(LOG).not_done == ()
+    world.retry(is_ordered=True)
+    assert world.bodies("q_a.fifo") == ["0", "1", "2"]
+    assert sequences(world, "q_a.fifo") == [1, 2, 3]
+    assert world.heads.heads[HEAD].detours == {}
+
+
+def test_messages_on_whose_key_somebody_else_works_come_again(world) -> None:
+    world.publish(LOG, "a.b")
+    world.publish(LOG, "c")
+    world.heads.save = lambda exchange, key, head, replacing: key == "c"
+
+    assert world.route(LOG).not_done == ("xlog.fifo-1",)
+
+    assert [Delivered.parse(message).key for message in world.messages("q_all.fifo")] == ["c"]
+
+
+def test_behind_a_copy_that_waits_all_of_its_key_wait_for_that_queue_alone(world) -> None:
+    world.sqs.trouble = {QueueName("q_a.fifo"): "closed"}
+    world.publish(LOG, "a.b", body="0")
+    world.route(LOG)
+    world.sqs.trouble = {}
+    world.publish(LOG, "a.b", body="1")
+    world.publish(LOG, "a.c", body="other")
+
+    assert world.route(LOG).not_done == ()
+
+    assert world.bodies("q_all.fifo") == ["0", "1", "other"]
+    assert world.bodies("q_a.fifo") == ["other"]
+    assert world.heads.heads[HEAD].detours == {"q_a.fifo": 2}
+    world.retry(is_ordered=True)
+    assert world.bodies("q_a.fifo") == ["other", "0", "1"]
+    assert world.heads.heads[HEAD].detours == {}
+    world.publish(LOG, "a.b", body="2")
+    world.route(LOG)
+    assert world.bodies("q_a.fifo") == ["other", "0", "1", "2"]
+
+
+def test_a_detour_that_ended_while_a_batch_was_on_its_way_is_gone_on_directly(world) -> None:
+    world.sqs.trouble = {QueueName("q_a.fifo"): "closed"}
+    world.publish(LOG, "a.b", body="0")
+    world.route(LOG)
+    world.sqs.trouble = {}
+    world.publish(LOG, "a.b", body="1")
+    world.breath, world.interruption = 2, lambda: world.retry(is_ordered=True)
+
+    world.route(LOG)
+
+    assert world.bodies("q_a.fifo") == ["0", "1"]
+    assert world.sqs.queues[ORDERED_RETRIES].entries == []
+
+
+def test_from_an_ordered_exchange_a_standard_queue_gets_numbers_and_no_promise_of_order(world) -> None:
+    world.bind(LOG, "a.b", queue="q_plain")
+    world.sqs.trouble = {QueueName("q_plain"): "closed"}
+    world.publish(LOG, "a.b")
+
+    world.route(LOG)
+
+    assert len(world.sqs.queues[RETRIES].entries) == 1
+    world.sqs.trouble = {}
+    world.retry()
+    assert sequences(world, "q_plain") == [1]
+
+
+def test_from_a_standard_exchange_a_fifo_queue_gets_the_group_of_the_key(world) -> None:
+    world.bind("xs", "a b", queue="q_fifo.fifo")
+    world.publish("xs", "a b")
+
+    world.route("xs")
+
+    (message,) = world.messages("q_fifo.fifo")
+    assert (message.group_id, message.deduplication_id) == (group_of(RoutingKey("a b")), "xs-1")
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"), [("c", "routed"), ("unwanted", "unrouted")], ids=["a-copy", "what-nobody-wants"]
+)
+def test_events_tell_who_published_without_the_session_of_a_role_which_may_name_a_person(world, key, kind) -> None:
+    world.declare("xnobody")
+    for sender in ("AROA:ann@example.org", ""):
+        exchange = "xs" if kind == "routed" else "xnobody"
+        world.publish(exchange, key)
+        entry = world.sqs.queues[QueueName(exchange)].entries[-1].message
+        entry.system_attributes["SenderId"] = sender
+        world.route(exchange)
+
+    events = [one for routed in world.routed for one in routed.events]
+
+    assert {one.kind for one in events} == {kind}
+    assert {one.labels["publisher"] for one in events} == {"AROA", "unknown"}
+
+
+def test_events_name_queues_as_they_were_declared_and_say_nothing_of_the_message_itself(world) -> None:
+    world.bind("xs", "a.b", queue="q_alice.subscribe")
+    world.publish("xs", "a.b", body="secret", color="crimson")
+
+    routed = world.route("xs")
+
+    (event,) = [one for one in routed.events if one.destination == "q_alice.subscribe"]
+    assert re.fullmatch(r"routed:xs-1:q_alice_subscribe-\w+:delivered", event.event_id)
+    assert (event.source, event.topic, event.message_id, event.attempt) == ("xs", "a.b", "xs-1", 1)
+    assert event.latency_ms == 0
+    text = json.dumps([one.to_json() for one in routed.events])
+    assert "secret" not in text
+    assert "crimson" not in text
+
+
+def test_a_head_keeps_the_numbers_of_the_newest_messages() -> None:
+    head = numbered(Head(), [MessageId(str(number)) for number in range(KEPT + 5)])
+
+    assert head.sequence == KEPT + 5
+    assert min(head.recent.values()) == 6
+    assert numbered(head, [MessageId("24")]) is head
+
+
+def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once() -> None:
+    world = World(maximum_bindings=3)
+    world.declare("xs")
+    for pattern in ("a.1", "b.1", "*.2", "c", ""):
+        world.bind("xs", pattern, queue="q_" + (pattern or "empty"))
+    for keys in (["a.1"], ["a.2", "a.1"], ["b.1"]):
+        for key in keys:
+            world.publish("xs", key)
+        world.route("xs")
+
+    whole, *parts = world.table.readings
+    assert whole == "xs"
+    assert sorted(parts[:4]) == ["xs: ", "xs: #", "xs: *", "xs: a"]
+    assert parts[4:] == ["xs: b"]
+    assert [len(world.bodies(f"q_{pattern}")) for pattern in ("a.1", "b.1", "*.2", "c")] == [2, 1, 1, 0]
+
+
+def test_what_is_held_of_a_large_exchange_is_forgotten_when_it_grows_too_large() -> None:
+    world = World(maximum_bindings=2)
+    world.declare("xs")
+    for word in "abcd":
+        world.bind("xs", word, queue=f"q_{word}")
+    for key in ("a", "b", "c", "d", "a"):
+        world.publish("xs", key)
+        world.route("xs")
+
+    assert world.table.readings.count("xs: a") == 2
+    assert [len(world.bodies(f"q_{word}")) for word in "abcd"] == [2, 1, 1, 1]

@@ -1,0 +1,159 @@
+"""What the router does for an exchange that is live, and that it does nothing more for others."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from signalbox.exchange.messages.properties import LIVE, Envelope
+from signalbox.exchange.messages.publications import Publication
+from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.messages import Attribute, MessageId
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.unit.exchange.routing.naive_sqs import VISIBILITY
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, MemoryHeads, World
+
+LOG = "xlog.fifo"
+
+
+@dataclass
+class Live:
+    """`LiveDelivery` that writes down what it is given, and fails as it is told."""
+
+    failing: set[str] = field(default_factory=set)
+    unacknowledged: set[str] = field(default_factory=set)
+    delivered: list[tuple[str, int]] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    notes: list[str | None] = field(default_factory=list)
+
+    def deliver(self, exchange: Exchange, published: Sequence[Published]) -> Collection[MessageId]:
+        assert exchange.live is not None
+        self.delivered += [(one.publication.message.body, one.sequence) for one in published]
+        self.notes += [one.publication.notes for one in published]
+        publications = [one.publication for one in published]
+        return {one.message.message_id for one in publications if one.message.body in self.failing}
+
+    def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
+        self.acknowledged += [one.message.body for one in publications]
+        return {one.message.message_id for one in publications if one.message.body in self.unacknowledged}
+
+
+def live_world(order_by: OrderBy = OrderBy.TOPIC) -> tuple[World, Live]:
+    world, live = World(), Live()
+    world.declare(LOG)
+    name = ExchangeName(LOG)
+    world.table.exchanges[name] = replace(world.table.exchanges[name], live=LiveSettings(order_by))
+    for router in world.routers:
+        router.live = live
+    return world, live
+
+
+@pytest.fixture
+def world_and_live() -> tuple[World, Live]:
+    return live_world()
+
+
+def test_connections_get_what_is_published_with_its_number_and_publishers_are_told_at_the_end(world_and_live) -> None:
+    world, live = world_and_live
+    world.bind(LOG, "#", queue="q_log.fifo")
+    for number in range(3):
+        world.publish(LOG, "a.b", str(number))
+
+    assert world.route(LOG).not_done == ()
+
+    assert live.delivered == [("0", 1), ("1", 2), ("2", 3)]
+    assert (live.acknowledged, world.bodies("q_log.fifo")) == (["0", "1", "2"], ["0", "1", "2"])
+
+
+def test_an_exchange_that_is_not_live_is_none_of_its_business() -> None:
+    world, live = live_world()
+    world.declare("xother.fifo")
+    world.publish("xother.fifo", "a.b")
+
+    world.route("xother.fifo")
+
+    assert (live.delivered, live.acknowledged) == ([], [])
+
+
+def test_what_stands_in_a_log_is_not_dropped_though_nothing_is_bound(world_and_live) -> None:
+    world, _ = world_and_live
+    world.publish(LOG, "a.b")
+
+    routed = world.route(LOG)
+
+    (event,) = routed.events
+    assert (event.kind, event.outcome, event.topic, event.sequence) == ("logged", "live", "a.b", 1)
+    assert world.tally.of_exchange(LOG) == {"received": 1, "bytes": 18}
+
+
+def test_what_connections_did_not_get_comes_again_and_so_does_its_group(world_and_live) -> None:
+    world, live = world_and_live
+    world.bind(LOG, "#", queue="q_log.fifo")
+    for key, body in (("a", "1"), ("a", "2"), ("b", "3")):
+        world.publish(LOG, key, body)
+    live.failing = {"2"}
+
+    world.route(LOG)
+    assert (live.acknowledged, world.bodies("q_log.fifo")) == (["3"], ["3"])
+    live.failing = set()
+    world.moment += VISIBILITY + 1
+    world.route(LOG)
+
+    assert live.delivered == [("1", 1), ("2", 2), ("3", 1), ("1", 1), ("2", 2)]
+    assert world.bodies("q_log.fifo") == ["3", "1", "2"]
+
+
+def test_who_could_not_be_told_comes_again_with_all_behind(world_and_live) -> None:
+    world, live = world_and_live
+    for key, body in (("a", "1"), ("a", "2"), ("b", "3")):
+        world.publish(LOG, key, body)
+    live.unacknowledged = {"1"}
+
+    routed = world.route(LOG)
+
+    assert len(routed.not_done) == 2
+
+
+def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> None:
+    world, live = live_world(OrderBy.EXCHANGE)
+    queue = world.sqs.queues[QueueName(LOG)]
+    for key, body in (("a", "1"), ("b", "2"), ("c", "3")):
+        envelope = Envelope.of_publication(key, body)
+        queue.send(envelope.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
+    save = MemoryHeads.save
+
+    def saved(heads: MemoryHeads, exchange: ExchangeName, key: str, *told: Any, **more: Any) -> bool:
+        return key != "b" and save(heads, exchange, RoutingKey(key), *told, **more)
+
+    monkeypatch.setattr(MemoryHeads, "save", saved)
+
+    routed = world.route(LOG)
+
+    assert (live.delivered, len(routed.not_done)) == ([("1", 1)], 3)
+
+
+def test_notes_are_believed_of_those_who_are_trusted_alone(world_and_live) -> None:
+    world, live = world_and_live
+    queue = world.sqs.queues[QueueName(LOG)]
+    for number, sender in enumerate((f"{CONTROL_ID}:session", "AIDAEVE")):
+        message = Envelope.of_publication("a", str(number)).published(deduplication_id=str(number))
+        noted = replace(message, attributes={**message.attributes, LIVE: Attribute("String", "{}")})
+        queue.send(noted, sender=sender)
+
+    world.route(LOG)
+
+    assert live.notes == ["{}", None]
+
+
+def test_a_message_outside_the_one_group_is_buried(world_and_live) -> None:
+    world, live = live_world(OrderBy.EXCHANGE)
+    world.publish(LOG, "a.b")
+
+    (event,) = world.route(LOG).events
+
+    assert (live.delivered, event.outcome) == ([], "dead")
+    assert "expected 'exchange'" in str(event.reason)

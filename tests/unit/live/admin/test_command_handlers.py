@@ -1,0 +1,254 @@
+"""What users and administrators may change of grants and secrets, and who hears of it."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from signalbox.control.envelope import Envelope, InvalidCommand
+from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.model.records import Exchange, LiveSettings, User
+from signalbox.history.event import HistoryEvent
+from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveDesk, TooManyGrants
+from signalbox.live.admin.commands import COMMANDS, secret_fields
+from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.ports import GrantingPorts, KeptGrants
+from signalbox.live.session.ports import Member
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
+from tests.fakes.live import START, MemoryInbox, MemoryRoster
+
+OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
+LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
+CREDENTIALS = Credentials.of("of-bob", salt="5a17" * 8, with_key=True)
+
+
+@dataclass
+class MemoryGrants:
+    kept: dict[tuple[str, str], KeptGrants] = field(default_factory=dict)
+
+    def find(self, realm, user):
+        return self.kept.get((realm, user), KeptGrants())
+
+    def save(self, realm, user, grants, *, replacing):
+        if self.find(realm, user) != replacing:
+            return False
+        self.kept[realm, user] = KeptGrants(tuple(grants), replacing.version + 1)
+        return True
+
+
+class MemorySecrets(dict):
+    def put(self, user, credentials):
+        self[user] = credentials
+
+    def remove(self, user):
+        self.pop(user, None)
+
+
+class Stage:
+    def __init__(self):
+        self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(), MemorySecrets()
+        self.users, self.roster, self.inbox = MemoryUsers(), MemoryRoster(), MemoryInbox()
+        self.events: list[HistoryEvent] = []
+        for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings()), (PLAIN, None)):
+            self.exchanges.create(Exchange(name, None, START, live=live))
+        for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
+            self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
+        self.ports = GrantingPorts(
+            self.exchanges,
+            self.users,
+            self.grants,
+            self.secrets,
+            self.roster,
+            self.inbox,
+            MemoryTime(),
+            self.events.extend,
+        )
+
+    def ask(self, command, *, by=None, **given):
+        envelope = Envelope("1", None, {"command": command, "id": "1", **given})
+        return LiveDesk(self.ports).answer(by, envelope.command(COMMANDS))
+
+    def join(self, user, connection, *, realm=OWN, session=1):
+        member = Member(connection, Listener(session, user, "subscriber"), START)
+        self.roster.enter(realm, member, expires_at=START)
+
+
+@pytest.fixture
+def stage():
+    return Stage()
+
+
+def problems(stage, command, **given):
+    with pytest.raises(InvalidCommand) as caught:
+        stage.ask(command, **given)
+    return str(caught.value).splitlines()
+
+
+def secret(credentials=CREDENTIALS, **given):
+    return {**secret_fields(credentials), **given}
+
+
+def test_a_grant_is_given_once(stage):
+    told = {**LOGS, "right": "read"}
+
+    assert stage.ask("grant", **LOGS) == {**told, "granted": True}
+    assert stage.ask("grant", **LOGS) == {**told, "granted": False}
+    assert stage.ask("grants") == [told]
+    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(Match.PREFIX, "logs.")),)
+    (event,) = stage.events
+    assert (event.kind, event.topic, event.source, event.destination) == ("granted", "logs.", OWN, "bob")
+
+
+def test_a_grant_is_for_one_topic_to_read_unless_more_is_said(stage):
+    assert stage.ask("grant", user="bob", exchange=OWN, uri="a.b")["match"] == "exact"
+    assert stage.ask("grant", user="bob", exchange=OWN, uri="a.b", right="write")["right"] == "write"
+    assert len(stage.ask("grants")) == 2
+
+
+def test_what_is_taken_away_is_told_to_the_sessions_of_the_user(stage):
+    stage.ask("grant", **LOGS)
+    stage.join("bob", "c1")
+    stage.join("alice", "c2", session=2)
+
+    assert stage.ask("ungrant", **LOGS)["ungranted"] is True
+    assert stage.ask("grants") == []
+    assert dict(stage.inbox.bodies) == {"c1": ['{"heard": "rights"}']}
+
+
+def test_sessions_are_told_again_by_who_takes_away_what_is_gone(stage):
+    stage.join("bob", "c1")
+
+    assert stage.ask("ungrant", **LOGS)["ungranted"] is False
+    assert stage.inbox.bodies["c1"]
+    assert stage.events == []
+
+
+def test_the_owner_of_an_exchange_grants_what_is_published_there(stage):
+    assert stage.ask("grant", by="alice", **LOGS)["granted"] is True
+
+    with pytest.raises(NotPermitted):
+        stage.ask("grant", by="alice", **{**LOGS, "exchange": OTHER})
+    with pytest.raises(NotPermitted):
+        stage.ask("ungrant", by="bob", **LOGS)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"exchange": PLAIN}, "cannot be joined: declare it with `live` first"),
+        ({"exchange": "xs_alice_none.fifo"}, "cannot be joined"),
+        ({"user": "dora"}, "there is no user 'dora'"),
+    ],
+)
+def test_nothing_is_granted_that_could_not_be_used(stage, given, reason):
+    with pytest.raises(NotThere, match=reason):
+        stage.ask("grant", **{**LOGS, **given})
+
+
+def test_who_is_not_known_asks_in_vain(stage):
+    with pytest.raises(NotThere, match="there is no user 'dora'"):
+        stage.ask("grants", by="dora")
+
+
+def test_an_exchange_that_is_being_deleted_is_none(stage):
+    stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_leaving=True, live=LiveSettings())
+
+    with pytest.raises(NotThere):
+        stage.ask("grant", **LOGS)
+
+
+def test_grants_that_somebody_else_changed_meanwhile_are_not_overwritten(stage):
+    stage.grants.save = lambda *_, **__: False
+
+    with pytest.raises(GrantsChanged):
+        stage.ask("grant", **LOGS)
+
+
+def test_there_is_room_for_so_many_grants_and_no_more(stage):
+    for number in range(MAXIMUM_GRANTS):
+        stage.ask("grant", user="bob", exchange=OWN, uri=f"a.{number}")
+
+    with pytest.raises(TooManyGrants, match="grant a prefix"):
+        stage.ask("grant", **LOGS)
+
+
+def test_grants_are_seen_by_whose_they_are_and_by_who_gives_them(stage):
+    stage.ask("grant", **LOGS)
+    stage.ask("grant", **{**LOGS, "exchange": OTHER})
+
+    assert [told["exchange"] for told in stage.ask("grants")] == [OWN, OTHER]
+    assert [told["exchange"] for told in stage.ask("grants", by="bob")] == [OWN, OTHER]
+    assert [told["exchange"] for told in stage.ask("grants", by="alice")] == [OWN]
+    assert [told["exchange"] for told in stage.ask("grants", exchange=OTHER)] == [OTHER]
+    assert stage.ask("grants", user="alice") == []
+
+
+def test_a_secret_is_put_where_it_is_compared_with(stage):
+    assert stage.ask("secret", user="bob", **secret()) == {"user": "bob", "methods": ["ticket", "wampcra"]}
+    assert stage.secrets == {"bob": CREDENTIALS}
+    assert [(event.kind, event.destination) for event in stage.events] == [("secret", "bob")]
+
+
+def test_without_a_key_a_secret_is_for_tickets_alone(stage):
+    without = Credentials.of("of-bob", salt="5a17" * 8, with_key=False, iterations=2000)
+
+    assert stage.ask("secret", user="bob", **secret(without))["methods"] == ["ticket"]
+    assert stage.secrets["bob"] == without
+
+
+def test_users_change_their_own_secrets(stage):
+    assert stage.ask("secret", by="bob", **secret())["user"] == "bob"
+    assert stage.ask("secret", by="root", user="alice", **secret())["user"] == "alice"
+
+    with pytest.raises(NotPermitted, match="only administrators"):
+        stage.ask("secret", by="bob", user="alice", **secret())
+    with pytest.raises(NotThere, match="administrators have no secret"):
+        stage.ask("secret", **secret())
+    with pytest.raises(NotThere, match="there is no user 'dora'"):
+        stage.ask("secret", user="dora", **secret())
+
+
+def test_a_secret_is_forgotten_with_its_user_and_the_sessions_are_told(stage):
+    stage.ask("secret", user="bob", **secret())
+    stage.users.remove("bob")
+    stage.join("bob", "c1")
+    stage.join("bob", "c2", realm=OTHER)
+
+    assert stage.ask("forget_secret", user="bob") == {"user": "bob", "told": 2}
+    assert stage.secrets == {}
+    assert set(stage.inbox.bodies) == {"c1", "c2"}
+    with pytest.raises(NotPermitted):
+        stage.ask("forget_secret", by="alice", user="bob")
+
+
+def test_all_that_is_wrong_with_a_grant_is_told_at_once(stage):
+    assert problems(stage, "grant", user="no_name", exchange="trial", right="configure", match="some", uri="a b") == [
+        "user: user 'no_name': expected 1 to 32 letters, digits and '-'",
+        "exchange: exchange 'trial': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
+        "right: expected one of read, write, not 'configure'",
+        "match: expected one of exact, prefix, wildcard, not 'some'",
+        "uri: topic 'a b' has white space",
+    ]
+    assert problems(stage, "ungrant", match="prefix") == [
+        "user: is missing or empty",
+        "exchange: is missing or empty",
+        'uri: is missing; the beginning of all topics is "", with match prefix',
+    ]
+
+
+def test_all_that_is_wrong_with_a_secret_is_told_at_once_and_not_shown(stage):
+    found = problems(stage, "secret", salt="salt", verifier="ab", iterations=1, key="of-bob")
+
+    assert found == [
+        "iterations: expected 1000 to 1000000, not 1",
+        "salt: expected 32 hexadecimal digits",
+        "verifier: expected 64 hexadecimal digits",
+        "key: is not the key whose SHA-256 is the verifier",
+    ]
+    assert problems(stage, "secret", **secret(key="k" * 44)) == ["key: is not the key whose SHA-256 is the verifier"]
+    assert problems(stage, "secret", **secret(key="\ud800" * 44)) == [
+        "key: is not the key whose SHA-256 is the verifier"
+    ]

@@ -1,0 +1,107 @@
+"""What can be asked about a realm's subscriptions."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.procedures.names import PROCEDURES
+from signalbox.live.procedures.subscription_meta import ANSWERS, NoSuchSubscription, Subscription, answer
+from signalbox.live.wamp.messages import Payload, SessionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
+
+CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
+EXACT = TopicPattern.parse("logs.a")
+PREFIX = TopicPattern.parse("logs.", Match.PREFIX)
+WILDCARD = TopicPattern.parse("logs.", Match.WILDCARD)
+OTHER = TopicPattern.parse("other")
+SESSIONS = frozenset({SessionId(9), SessionId(7)})
+REALM = [Subscription(pattern, CREATED, SESSIONS) for pattern in (EXACT, PREFIX, WILDCARD, OTHER)]
+
+
+def ask(procedure: str, *arguments: object) -> Payload | NoSuchSubscription:
+    return answer(f"wamp.subscription.{procedure}", Payload(arguments), REALM)
+
+
+def test_subscriptions_are_listed_by_their_policies() -> None:
+    assert ask("list") == Payload(
+        (
+            {
+                "exact": [EXACT.subscription_id, OTHER.subscription_id],
+                "prefix": [PREFIX.subscription_id],
+                "wildcard": [WILDCARD.subscription_id],
+            },
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (("logs.a",), EXACT.subscription_id),
+        (("logs.a", None), EXACT.subscription_id),
+        (("logs.", {"match": "prefix"}), PREFIX.subscription_id),
+        (("logs.", {"match": "wildcard"}), WILDCARD.subscription_id),
+        (("logs.",), None),
+        (("logs.a", {"match": "prefix"}), None),
+        (("not a uri",), None),
+    ],
+)
+def test_a_subscription_is_looked_up_by_what_is_subscribed_to(arguments: tuple[object, ...], found: int | None) -> None:
+    assert ask("lookup", *arguments) == Payload((found,))
+
+
+def test_subscriptions_are_found_by_a_topic_that_they_match() -> None:
+    assert ask("match", "logs.a") == Payload(
+        ([EXACT.subscription_id, PREFIX.subscription_id, WILDCARD.subscription_id],)
+    )
+    assert ask("match", "nothing.here") == Payload((None,))
+
+
+def test_a_subscription_is_described() -> None:
+    assert ask("get", PREFIX.subscription_id) == Payload(
+        (
+            {
+                "id": PREFIX.subscription_id,
+                "created": "2026-11-21T20:00:00.000Z",
+                "uri": "logs.",
+                "match": "prefix",
+            },
+        )
+    )
+
+
+def test_subscribers_are_listed_and_counted() -> None:
+    assert ask("list_subscribers", EXACT.subscription_id) == Payload(([7, 9],))
+    assert ask("count_subscribers", EXACT.subscription_id) == Payload((2,))
+
+
+@pytest.mark.parametrize("procedure", ["get", "list_subscribers", "count_subscribers"])
+def test_a_subscription_that_nobody_has_is_none(procedure: str) -> None:
+    assert ask(procedure, 5) == NoSuchSubscription()
+
+
+@pytest.mark.parametrize(
+    ("procedure", "arguments", "problem"),
+    [
+        ("lookup", (), "arguments[0]: expected a topic, not None"),
+        ("match", (5,), "arguments[0]: expected a topic, not 5"),
+        ("lookup", ("a", "prefix"), "arguments[1]: expected the options of SUBSCRIBE, not 'prefix'"),
+        (
+            "lookup",
+            ("a", {"match": "regex"}),
+            "options.match: expected one of exact, prefix, wildcard, not 'regex'",
+        ),
+        ("get", (), "arguments[0]: expected the id of a subscription, not None"),
+        ("count_subscribers", (True,), "arguments[0]: expected the id of a subscription, not True"),
+    ],
+)
+def test_what_cannot_be_asked(procedure: str, arguments: tuple[object, ...], problem: str) -> None:
+    with pytest.raises(InvalidQuery) as refused:
+        ask(procedure, *arguments)
+
+    assert str(refused.value) == problem
+
+
+def test_whatever_is_answered_may_be_called() -> None:
+    assert ANSWERS.keys() <= PROCEDURES.keys()

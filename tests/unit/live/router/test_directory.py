@@ -1,0 +1,179 @@
+"""What a router knows of subscribers: brought up to date by changes as long as those are kept, and else read again."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.messages import SessionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.fakes.live import REALM, START
+
+TOPIC = RoutingKey("trial.a")
+PREFIX = TopicPattern.parse("trial.", Match.PREFIX)
+PATTERNS = Bucket(REALM, None)
+OTHER_REALM = ExchangeName("xs_other.fifo")
+LISTED = 2
+JOE = Listener(SessionId(7), "joe", "subscriber")
+
+
+class Unreachable(Exception):
+    """The table did not answer."""
+
+
+@dataclass
+class Table:
+    """The prefixes of a realm. Every change ever made has its number; the newest two stand in the version."""
+
+    there: dict[ConnectionId, Row] = field(default_factory=dict)
+    changed: list[Change] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
+    asked: list[range] = field(default_factory=list)
+    read: int = 0
+    answers: int = 1_000
+    """How many rows and changes are told before nothing answers any more."""
+
+    def come(self, *connections: str) -> None:
+        for name in connections:
+            subscriber = Subscriber(ConnectionId(name), PREFIX, JOE)
+            row = self.there[subscriber.connection] = Row(subscriber, START + timedelta(hours=2))
+            self.changed.append(Change(subscriber.connection, PREFIX, row))
+
+    def go(self, *connections: str) -> None:
+        for name in map(ConnectionId, connections):
+            self.there.pop(name, None)
+            self.changed.append(Change(name, PREFIX, None))
+
+    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+        if PATTERNS not in buckets:
+            return {}
+        return {PATTERNS: Version(len(self.changed), tuple(self.changed[-LISTED:]))}
+
+    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+        assert bucket == PATTERNS
+        self.asked.append(numbers)
+        self._answer(len(numbers))
+        # A chunk may begin before what was asked for.
+        earlier = range(max(1, numbers.start - 3), numbers.stop)
+        return {number: self.changed[number - 1] for number in earlier if number not in self.lost}
+
+    def rows(self, bucket: Bucket) -> Iterator[Row]:
+        assert bucket == PATTERNS
+        self.read += 1
+        for row in list(self.there.values()):
+            self._answer(1)
+            yield row
+
+    def _answer(self, count: int) -> None:
+        self.answers -= count
+        if self.answers < 0:
+            raise Unreachable
+
+
+@pytest.fixture
+def table() -> Table:
+    table = Table()
+    table.come(*(f"c{number}" for number in range(10)))
+    return table
+
+
+@pytest.fixture
+def directory(table: Table) -> Directory:
+    """A directory that has looked once."""
+    directory = Directory(table, lambda: START)
+    found(directory)
+    return directory
+
+
+def found(directory: Directory) -> set[str]:
+    return {one.connection for one in directory.look(REALM, [TOPIC])(TOPIC)}
+
+
+@pytest.mark.parametrize("missed", [0, 1, LISTED])
+def test_what_stands_in_the_version_needs_no_other_read(table: Table, directory: Directory, missed: int) -> None:
+    table.come(*(f"d{number}" for number in range(missed)))
+
+    assert found(directory) == set(table.there)
+    assert (table.read, table.asked) == (1, [])
+
+
+def test_what_stands_there_no_more_is_asked_for_by_its_numbers(table: Table, directory: Directory) -> None:
+    table.come("d", "e")
+    table.go("c1", "d")
+    table.come("d")
+
+    assert found(directory) == {f"c{number}" for number in (0, 2, 3, 4, 5, 6, 7, 8, 9)} | {"d", "e"}
+    assert (table.read, table.asked) == (1, [range(11, 14)])
+    assert found(directory) == set(table.there)
+    assert len(table.asked) == 1
+
+
+@pytest.mark.parametrize("lost", [11, 12, 13], ids=["the first", "one in between", "the last"])
+def test_where_a_change_is_missing_all_rows_are_read_again(table: Table, directory: Directory, lost: int) -> None:
+    table.go("c1", "c2", "c3")
+    table.come("d", "e")
+    table.lost = {lost}
+
+    assert found(directory) == set(table.there)
+    assert (table.read, len(table.asked)) == (2, 1)
+
+
+@pytest.mark.parametrize(("missed", "read"), [(10, 1), (11, 2)], ids=["as many as rows", "more than rows"])
+def test_rows_are_read_where_they_are_fewer_than_what_was_missed(
+    table: Table, directory: Directory, missed: int, read: int
+) -> None:
+    table.go(*["c1"] * missed)
+
+    assert found(directory) == set(table.there)
+    assert (table.read, len(table.asked)) == (read, 2 - read)
+
+
+def test_a_version_that_was_forgotten_and_begins_anew_is_not_taken_for_a_known_one(
+    table: Table, directory: Directory
+) -> None:
+    table.changed.clear()
+    table.come("d")
+
+    assert found(directory) == set(table.there)
+    assert (table.read, table.asked) == (2, [])
+
+
+@pytest.mark.parametrize("answers", [0, 4])
+def test_who_could_not_read_all_rows_reads_them_again(table: Table, answers: int) -> None:
+    directory = Directory(table, lambda: START)
+    table.answers = answers
+    with pytest.raises(Unreachable):
+        found(directory)
+    table.answers = 1_000
+
+    assert found(directory) == set(table.there)
+
+
+def test_who_could_not_read_what_was_missed_knows_what_it_knew(table: Table, directory: Directory) -> None:
+    table.go("c1", "c2", "c3")
+    table.answers = 0
+    with pytest.raises(Unreachable):
+        found(directory)
+    table.answers = 1_000
+
+    assert found(directory) == set(table.there)
+    assert (table.read, table.asked) == (1, [range(11, 12)] * 2)
+
+
+def test_what_was_not_looked_at_for_long_is_forgotten_and_read_again(table: Table) -> None:
+    directory = Directory(table, lambda: START, kept=1)
+    for _ in range(2):
+        found(directory)
+    assert table.read == 1
+
+    directory.look(OTHER_REALM, [])
+    assert found(directory) == set(table.there)
+
+    assert table.read == 2

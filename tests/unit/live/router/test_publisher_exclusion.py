@@ -1,0 +1,118 @@
+"""The specification's sequence of messages about publisher exclusion, played from what is said to what is posted."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from signalbox.exchange.matching.graph import Routes
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.publications import publication, read
+from signalbox.exchange.model.records import LiveSettings
+from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent
+from signalbox.live.outbox.decisions import Outbox
+from signalbox.live.outbox.items import parse_item
+from signalbox.live.outbox.writer import Deliverer, Desk, Incoming
+from signalbox.live.router.directory import Matching
+from signalbox.live.router.distributor import Distributor, Posting
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.codec import FORMS
+from signalbox.messages import MessageId
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Right
+from tests.fakes.live import REALM, MemoryLive
+from tests.unit.exchange.routing.naive_sqs import as_received
+from tests.unit.live.session.conversation import FIRST, Client, published
+from tests.unit.live.wamp.vectors import SEQUENCE
+
+USER, SENDER = UserName("subscriber"), "AIDA"
+KINDS = {form.kind.__name__.upper(): code for code, form in FORMS.items()}
+
+
+@dataclass
+class Realm:
+    """A realm in memory: the ports of its router and of its writer, for one client."""
+
+    live: MemoryLive = field(default_factory=MemoryLive)
+    outbox: Outbox = field(default_factory=Outbox)
+
+    def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
+        self.live.log.append(realm, *events)
+
+    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+        return lambda topic: self.live.subscribers.of_topic(realm, topic)
+
+    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+        for posting in postings:
+            self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
+        return ()
+
+    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
+        standing = self.live.accounts.standing(REALM, USER, now=self.live.moment)
+        assert standing.account is not None
+        return Desk(self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live)
+
+    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+        self.outbox = outbox
+
+    def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
+        return 0
+
+    def route(self) -> None:
+        """Bring what was published into outboxes."""
+        exchange = self.live.exchanges.records[REALM]
+        for number, sent in enumerate(published(self.live), start=1):
+            message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
+            envelope = read(message, trusted_ids={SENDER})
+            assert isinstance(envelope, Envelope)
+            said = publication(message, envelope, Routes((), by_alternate=False), {}, trusted_ids={SENDER})
+            assert Distributor(self, self, self).deliver(exchange, [Published(said, number)]) == set()
+
+    def posted(self) -> list[Any]:
+        """Post what stands in the outbox, all of it at once; return all messages."""
+        items = self.live.outboxes.items[FIRST]
+        incoming = [Incoming(MessageId(item.item_id), item, self.live.moment) for item in items]
+        deliverer = Deliverer(self, self.live.log, self.live.connections, self.live.now)
+        deliverer.deliver(FIRST, incoming, until=self.live.moment + timedelta(minutes=1))
+        return [json.loads(text) for text in self.live.connections.posted[FIRST]]
+
+
+def elements(parts: Mapping[str, Any]) -> list[Any]:
+    """A message of the sequence as its array: the parts stand in their order."""
+    return [KINDS[parts["type"]], *(value for name, value in parts.items() if name != "type")]
+
+
+def play(**options: object) -> list[Any]:
+    """What a client is told that says what the sequence has, with these options of its PUBLISH."""
+    realm = Realm()
+    realm.live.grant(USER, Right.READ, Right.WRITE, pattern="com.myapp.")
+    client = Client(realm.live).open().join(USER)
+    for step in SEQUENCE:
+        if step.by != "router":
+            own = options if step.parts["type"] == "PUBLISH" else step.parts["options"]
+            client.say(*elements({**step.parts, "options": own}))
+    realm.route()
+    _challenge, _welcome, *told = realm.posted()
+    return told
+
+
+def test_who_publishes_without_excluding_itself_gets_its_own_event() -> None:
+    """Advanced profile, «Publisher Exclusion»; the ids of subscription and publication are the router's to choose."""
+    (publish,) = (step.parts for step in SEQUENCE if step.parts["type"] == "PUBLISH")
+    subscribed, event = (elements(step.parts) for step in SEQUENCE if step.by == "router")
+
+    told_subscribed, told_event = play(**publish["options"])
+
+    subscription, (number, details) = told_subscribed[2], told_event[2:4]
+    assert told_subscribed == [*subscribed[:2], subscription]
+    assert told_event == [event[0], subscription, number, details, event[4]]
+    assert all(name.startswith("_") for name in details)  # of its own, the specification has none here
+
+
+def test_who_does_not_say_so_does_not_get_it() -> None:
+    (subscribed,) = play()
+
+    assert subscribed[0] == KINDS["SUBSCRIBED"]

@@ -1,0 +1,101 @@
+"""Clients of a stage in memory: what each says goes into its inbox, and what it is told stands in its outbox."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from signalbox.exchange.messages.properties import LIVE, TOPIC
+from signalbox.live.outbox.items import Closing, PastWish, Reply
+from signalbox.live.session.inbox import frame_body, told_body
+from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.session.ports import SessionPorts
+from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, opened
+from signalbox.messages import Message
+from tests.fakes.live import REALM, MemoryLive
+
+FIRST = ConnectionId("c1")
+ROLES = {"subscriber": {"features": {"subscription_revocation": True}}, "publisher": {}, "caller": {}}
+
+
+@dataclass
+class Client:
+    """A client; each thing that it says is handled at once."""
+
+    world: MemoryLive
+    connection: ConnectionId = FIRST
+    frames: int = 0
+    read: int = 0
+    session: int = 0
+    conversation: Conversation | None = None
+    ports: SessionPorts | None = None
+
+    def open(self, user_agent: str = "") -> "Client":
+        session = opened(self.connection, now=self.world.moment, user_agent=user_agent)
+        assert self.world.sessions.open(session)
+        return self
+
+    def hear(self, body: str, *, frame: str | None = None) -> list[Any]:
+        """Handle a message of the inbox; return what the client is told."""
+        self.frames += frame is None
+        found = FrameId(frame or f"{self.connection}-{self.frames}")
+        conversation = self.conversation or Conversation(self.ports or self.world.ports(), self.connection)
+        assert list(conversation.hear([Arrival(found, self.connection, body, self.world.moment)])) == [found]
+        return self.told()
+
+    def hear_all(self, *bodies: str) -> list[FrameId]:
+        """Handle several messages of the inbox in one batch; return those that are done."""
+        arrivals = [
+            Arrival(FrameId(f"{self.connection}-{self.frames + number}"), self.connection, body, self.world.moment)
+            for number, body in enumerate(bodies, start=1)
+        ]
+        return list(Conversation(self.ports or self.world.ports(), self.connection).hear(arrivals))
+
+    def say(self, *message: object, frame: str | None = None) -> list[Any]:
+        return self.hear(frame_body(json.dumps(message)), frame=frame)
+
+    def tell(self, told: Lost | Elapsed | Killed | RightsChanged) -> list[Any]:
+        return self.hear(told_body(told))
+
+    def told(self) -> list[Any]:
+        """Return what stands in the outbox since the last look: messages, and what else there is by its name."""
+        items = self.world.outboxes.items[self.connection]
+        new, self.read = items[self.read :], len(items)
+        return [shown(item) for item in new]
+
+    def join(self, user: str = "subscriber") -> "Client":
+        """Join by a ticket."""
+        details = {"authid": user, "authmethods": ["ticket"], "roles": ROLES}
+        assert self.say(1, REALM, details)[0][0] == 4
+        (welcome,) = self.say(5, f"{user}-secret", {})
+        assert welcome[0] == 2
+        self.session = welcome[1]
+        return self
+
+
+def shown(item: object) -> Any:
+    if isinstance(item, Reply):
+        return json.loads(item.message)
+    if isinstance(item, PastWish):
+        return "past"
+    assert isinstance(item, Closing)
+    return "close"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message in the exchange's queue."""
+
+    topic: str
+    body: Any
+    note: dict[str, Any] = field(compare=False)
+    message: Message = field(compare=False)
+
+
+def published(world: MemoryLive) -> list[Sent]:
+    """Return what was sent to the realm's queue, once each."""
+    found: dict[str, Sent] = {}
+    for message in world.sender.sent.get(world.ports().names.queue(REALM), []):
+        note = json.loads(message.attributes[LIVE].text or "")
+        key = message.deduplication_id or ""
+        found[key] = Sent(message.attributes[TOPIC].text or "", json.loads(message.body), note, message)
+    return list(found.values())

@@ -1,0 +1,75 @@
+"""A realm with its users, and a connection to it, for tests of sessions."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.session.effects import Effect, Post
+from signalbox.live.session.machine import receive
+from signalbox.live.session.state import Account, Circumstances, ConnectionId, Heard, Outcome, Realm, Session, opened
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.messages import Hello, Message, PublicationId, SessionId
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+
+NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
+REALM = ExchangeName("xs_arvados.fifo")
+SESSION = SessionId(9129137332)
+PUBLICATION = PublicationId(4429313566)
+SECRET = "secret!!!"
+
+
+def account(name: str, role: Role, *grants: Grant, with_key: bool = True) -> Account:
+    rights = Rights.in_realm(REALM, user=UserName(name), role=role, ownership=Ownership.STRICT, grants=grants)
+    credentials = Credentials.of(SECRET, salt="salt", with_key=with_key, iterations=1)
+    return Account(UserName(name), role, credentials, rights)
+
+
+def open_to(prefix: str, *rights: Right) -> tuple[Grant, ...]:
+    return tuple(
+        Grant(right, TopicPattern.parse(prefix, Match.PREFIX)) for right in rights or (Right.READ, Right.WRITE)
+    )
+
+
+ADMIN = account("root", Role.ADMIN)
+JOE = account("joe", Role.SUBSCRIBER, *open_to("open."))
+NOBODY = account("nobody", Role.SUBSCRIBER)
+ANYBODY = account("anonymous", Role.SUBSCRIBER, *open_to("open.", Right.READ))
+CLOSED_REALM = Realm(REALM, pepper="pepper")
+OPEN_REALM = replace(CLOSED_REALM, anonymous=ANYBODY)
+ROLES = {"subscriber": {"features": {"subscription_revocation": True}}, "publisher": {}}
+HELLO = Hello("xs_arvados.fifo", {"roles": ROLES})
+
+
+@dataclass(slots=True)
+class Connection:
+    """A connection, what was heard on it at which time, and all effects of it."""
+
+    session: Session = field(default_factory=lambda: opened(ConnectionId("c"), now=NOW))
+    given: Circumstances = field(
+        default_factory=lambda: Circumstances(NOW, SESSION, PUBLICATION, "nonce", OPEN_REALM, account=JOE)
+    )
+
+    def hear(self, heard: Heard) -> Outcome:
+        outcome = receive(self.session, heard, self.given)
+        self.session = outcome.session
+        return outcome
+
+    def replies(self, heard: Heard) -> list[Message]:
+        return posted(self.hear(heard).effects)
+
+    def wait(self, seconds: float) -> None:
+        self.given = replace(self.given, now=self.given.now + timedelta(seconds=seconds))
+
+
+def joined(user: Account = JOE, *, user_agent: str = "") -> Connection:
+    """A connection that a user has joined with, without having had to show a secret."""
+    connection = Connection(session=opened(ConnectionId("c"), now=NOW, user_agent=user_agent))
+    connection.given = replace(connection.given, realm=replace(CLOSED_REALM, anonymous=user), account=user)
+    connection.hear(HELLO)
+    return connection
+
+
+def posted(effects: tuple[Effect, ...]) -> list[Message]:
+    return [effect.message for effect in effects if isinstance(effect, Post)]

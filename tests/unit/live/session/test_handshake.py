@@ -1,0 +1,214 @@
+"""How a session begins, and how it does not."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from signalbox.live.session.effects import Close, Enter
+from signalbox.live.session.state import State
+from signalbox.live.wamp import error_uris
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.authentication import derived_key, signature
+from signalbox.live.wamp.features import ROLES
+from signalbox.live.wamp.messages import Abort, Authenticate, Challenge, Hello, Welcome
+from signalbox.sarracenia.rights.permissions import Role
+from tests.unit.live.session.stage import (
+    CLOSED_REALM,
+    HELLO,
+    JOE,
+    NOBODY,
+    OPEN_REALM,
+    REALM,
+    SECRET,
+    SESSION,
+    Connection,
+    account,
+    posted,
+)
+
+
+def hello(authid: object = "joe", *methods: object) -> Hello:
+    return Hello(REALM, {"authid": authid, "authmethods": list(methods), "roles": {}})
+
+
+def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
+    """What is said to one who may not join; the connection is closed behind it."""
+    outcome = connection.hear(heard)
+    *_, abort, close = outcome.effects
+    assert close == Close()
+    assert outcome.session.state is State.CLOSED
+    message = getattr(abort, "message", None)
+    assert isinstance(message, Abort)
+    return message
+
+
+def welcome_of(name: str, role: str, method: str) -> Welcome:
+    who = {"authid": name, "authrole": role, "authmethod": method, "authprovider": "signalbox"}
+    return Welcome(
+        SESSION, {"realm": REALM, "roles": ROLES, "agent": "Signalbox", **who, "_at": "2026-11-21T20:00:00.000Z"}
+    )
+
+
+def test_where_anybody_may_join_anybody_does() -> None:
+    connection = Connection()
+
+    outcome = connection.hear(HELLO)
+
+    assert [getattr(effect, "message", effect) for effect in outcome.effects] == [
+        welcome_of("anonymous", "subscriber", "anonymous"),
+        Enter(Listener(SESSION, "anonymous", "subscriber")),
+    ]
+    assert outcome.session.state is State.JOINED
+    assert outcome.session.features == {"subscription_revocation"}
+
+
+def test_a_ticket_is_asked_for_and_taken() -> None:
+    connection = Connection()
+
+    assert connection.replies(hello("joe", "ticket")) == [Challenge("ticket", {})]
+    outcome = connection.hear(Authenticate(SECRET, {}))
+    assert posted(outcome.effects) == [welcome_of("joe", "subscriber", "ticket")]
+    assert outcome.session.state is State.JOINED
+
+
+def test_a_signature_is_asked_for_and_taken() -> None:
+    connection = Connection()
+
+    (challenge,) = connection.replies(hello("joe", "wampcra", "ticket"))
+
+    assert isinstance(challenge, Challenge)
+    assert challenge.method == "wampcra"
+    assert challenge.extra.keys() == {"challenge", "salt", "keylen", "iterations"}
+    asked = str(challenge.extra["challenge"])
+    assert json.loads(asked)["session"] == SESSION
+    connection.given = replace(connection.given, session=type(SESSION)(1))  # the session's id was said already
+    signed = signature(derived_key(SECRET, salt="salt", iterations=1), challenge=asked)
+    assert connection.replies(Authenticate(signed, {})) == [welcome_of("joe", "subscriber", "wampcra")]
+    assert connection.session.challenge == ""
+
+
+@pytest.mark.parametrize("method", ["ticket", "wampcra"])
+@pytest.mark.parametrize("user", [JOE, None], ids=["wrong secret", "unknown user"])
+def test_unknown_users_and_wrong_secrets_are_told_alike(method: str, user: object) -> None:
+    connection = Connection()
+    connection.given = replace(connection.given, account=JOE if user else None)
+
+    (challenge,) = connection.replies(hello("joe", method))
+    abort = the_abort(connection, Authenticate("wrong", {}))
+
+    assert isinstance(challenge, Challenge)
+    assert challenge.method == method
+    assert abort == Abort({"message": "this authid and secret do not go together"}, error_uris.AUTHENTICATION_FAILED)
+
+
+def test_a_ticket_is_no_signature() -> None:
+    connection = Connection()
+    connection.hear(hello("joe", "wampcra"))
+
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.AUTHENTICATION_FAILED
+
+
+def test_a_user_without_a_key_cannot_sign_but_has_a_ticket() -> None:
+    connection = Connection()
+    user = account("joe", Role.ADMIN, with_key=False)
+    connection.given = replace(connection.given, account=user)
+
+    assert connection.replies(hello("joe", "wampcra", "ticket")) == [Challenge("ticket", {})]
+
+
+@pytest.mark.parametrize(
+    ("heard", "reason", "message"),
+    [
+        (Hello("no realm", {}), error_uris.INVALID_URI, "the realm is not a URI"),
+        (
+            hello("joe", "scram"),
+            error_uris.NO_MATCHING_AUTH_METHOD,
+            "join with an authid, and by ticket or wampcra",
+        ),
+        (hello("joe"), error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (
+            hello("joe", "anonymous"),
+            error_uris.AUTHENTICATION_REQUIRED,
+            "join with an authid, and by ticket or wampcra",
+        ),
+        (hello("", "ticket"), error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (hello(None, "ticket"), error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (HELLO, error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (
+            hello(7, 8),
+            error_uris.PROTOCOL_VIOLATION,
+            "details.authmethods[0]: expected a text, not 8; details.authid: expected a text, not 7",
+        ),
+    ],
+)
+def test_who_may_not_join_is_told_why(heard: Hello, reason: str, message: str) -> None:
+    connection = Connection()
+    connection.given = replace(connection.given, realm=CLOSED_REALM)
+
+    assert the_abort(connection, heard) == Abort({"message": message}, reason)
+
+
+def test_a_realm_that_is_not_there_cannot_be_joined() -> None:
+    connection = Connection()
+    connection.given = replace(connection.given, realm=None)
+
+    assert the_abort(connection, HELLO).reason == error_uris.NO_SUCH_REALM
+
+
+def test_a_realm_that_went_meanwhile_cannot_be_joined() -> None:
+    connection = Connection()
+    connection.hear(hello("joe", "ticket"))
+    connection.given = replace(connection.given, realm=None)
+
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NO_SUCH_REALM
+
+
+def test_a_user_to_whom_nothing_is_open_does_not_join() -> None:
+    connection = Connection()
+    connection.given = replace(connection.given, account=NOBODY)
+    connection.hear(hello("nobody", "ticket"))
+
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NOT_AUTHORIZED
+
+
+def test_anonymous_is_chosen_where_a_client_prefers_it() -> None:
+    connection = Connection()
+    connection.given = replace(connection.given, realm=OPEN_REALM)
+
+    assert connection.replies(hello("joe", "anonymous", "ticket")) == [
+        welcome_of("anonymous", "subscriber", "anonymous")
+    ]
+
+
+@pytest.mark.parametrize(
+    "details",
+    [{}, {"roles": []}, {"roles": {"subscriber": 1}}, {"roles": {"subscriber": {"features": {"x": 1}}}}],
+    ids=["no roles", "a list", "a number", "not true"],
+)
+def test_features_that_are_not_announced_rightly_are_none(details: dict[str, object]) -> None:
+    connection = Connection()
+
+    assert connection.hear(Hello(REALM, details)).session.features == frozenset()
+
+
+@pytest.mark.parametrize("seconds", [10, 100])
+@pytest.mark.parametrize("first", [None, hello("joe", "ticket")], ids=["before HELLO", "before AUTHENTICATE"])
+def test_who_joins_too_late_does_not(first: Hello | None, seconds: int) -> None:
+    connection = Connection()
+    if first:
+        connection.hear(first)
+    connection.wait(seconds)
+
+    abort = the_abort(connection, Authenticate(SECRET, {}) if first else HELLO)
+
+    assert abort == Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT)
+
+
+def test_the_time_to_join_does_not_begin_anew_with_hello() -> None:
+    connection = Connection()
+    connection.wait(9)
+    connection.hear(hello("joe", "ticket"))
+    connection.wait(1)
+
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.TIMEOUT

@@ -1,0 +1,360 @@
+"""The session machine as a whole: its table, how it ends, and what no sequence of messages can bring about."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.live.session.effects import Answer, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
+from signalbox.live.session.machine import OTHERWISE, RULES, rule
+from signalbox.live.session.state import Elapsed, FrameId, Heard, Killed, Lost, RightsChanged, State
+from signalbox.live.wamp import error_uris, messages
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.codec import CODES, Malformed, parse
+from signalbox.live.wamp.messages import (
+    Abort,
+    Authenticate,
+    Call,
+    Cancel,
+    Dictionary,
+    Goodbye,
+    Hello,
+    Message,
+    Payload,
+    Publish,
+    Register,
+    RequestId,
+    Subscribe,
+    SubscriptionId,
+    Unregister,
+    Unsubscribe,
+)
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from tests.unit.live.session.stage import (
+    CLOSED_REALM,
+    HELLO,
+    JOE,
+    NOBODY,
+    OPEN_REALM,
+    REALM,
+    SECRET,
+    SESSION,
+    Connection,
+    joined,
+)
+from tests.unit.live.wamp.vectors import READ, text_of
+
+A_TOPIC = TopicPattern.parse("open.a")
+KILLED = Killed("wamp.close.killed", "by root")
+CLIENTS = Listener(SESSION, "joe", "subscriber")
+
+
+def violation(text: str) -> list[Effect]:
+    return [Post(Abort({"message": text}, error_uris.PROTOCOL_VIOLATION)), Close()]
+
+
+# --- the table
+
+
+def test_every_state_has_its_rules() -> None:
+    assert list(RULES) == list(OTHERWISE) == list(State)
+
+
+def test_the_end_leads_nowhere_and_every_state_can_be_reached() -> None:
+    leads_to = {state: set[State]().union(*(one.leads_to for one in RULES[state].values())) for state in State}
+
+    assert leads_to == {
+        State.OPEN: {State.OPEN, State.CHALLENGED, State.JOINED, State.CLOSED},
+        State.CHALLENGED: {State.CHALLENGED, State.JOINED, State.CLOSED},
+        State.JOINED: {State.JOINED, State.CLOSING, State.CLOSED},
+        State.CLOSING: {State.CLOSING, State.CLOSED},
+        State.CLOSED: set(),
+    }
+
+
+def in_state(state: State) -> Connection:
+    connection = joined() if state in (State.JOINED, State.CLOSING) else Connection()
+    if state is State.CHALLENGED:
+        connection.hear(Hello(REALM, {"authid": "joe", "authmethods": ["ticket"]}))
+    if state is State.CLOSING:
+        connection.hear(KILLED)
+    if state is State.CLOSED:
+        connection.hear(Lost())
+    assert connection.session.state is state
+    return connection
+
+
+ROUTERS = ["WELCOME", "CHALLENGE", "PUBLISHED", "SUBSCRIBED", "UNSUBSCRIBED", "EVENT", "RESULT", "REGISTERED"]
+REFUSED = {
+    State.OPEN: [*ROUTERS, "AUTHENTICATE", "GOODBYE", "ERROR", "SUBSCRIBE", "PUBLISH", "CALL", "YIELD", "CANCEL"],
+    State.CHALLENGED: [*ROUTERS, "HELLO", "GOODBYE", "ERROR", "SUBSCRIBE", "PUBLISH", "CALL", "UNSUBSCRIBE"],
+    State.JOINED: [*ROUTERS, "HELLO", "AUTHENTICATE", "ERROR", "YIELD", "UNREGISTERED", "INVOCATION", "INTERRUPT"],
+}
+
+
+@pytest.mark.parametrize(("state", "name"), [(state, name) for state, names in REFUSED.items() for name in names])
+def test_what_may_not_be_said_is_a_protocol_violation(state: State, name: str) -> None:
+    """Basic profile, «Protocol Errors»."""
+    connection = in_state(state)
+
+    effects = connection.hear(parse(text_of(name))).effects
+
+    leave = [Leave(CLIENTS_AS_ANONYMOUS, frozenset())] if state is State.JOINED else []
+    assert list(effects) == leave + violation(f"received {name} message in state {state}")
+    assert connection.session.state is State.CLOSED
+
+
+CLIENTS_AS_ANONYMOUS = Listener(SESSION, "joe", "subscriber")
+
+
+@pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED, State.JOINED])
+def test_what_is_no_message_is_a_protocol_violation(state: State) -> None:
+    assert list(in_state(state).hear(Malformed("expected JSON")).effects)[-2:] == violation("expected JSON")
+
+
+# --- ends
+
+
+def test_goodbye_is_answered_and_the_connection_closed() -> None:
+    connection = joined()
+    connection.hear(Subscribe(RequestId(1), {}, "open.a"))
+
+    outcome = connection.hear(Goodbye({}, "wamp.close.close_realm"))
+
+    assert list(outcome.effects) == [
+        Leave(CLIENTS, frozenset({A_TOPIC})),
+        Post(Goodbye({}, "wamp.close.goodbye_and_out")),
+        Close(),
+    ]
+    assert outcome.session.state is State.CLOSED
+    assert outcome.session.subscriptions == {}
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
+def test_abort_is_not_answered(state: State) -> None:
+    connection = in_state(state)
+
+    effects = connection.hear(Abort({}, "any.reason")).effects
+
+    assert [effect for effect in effects if not isinstance(effect, Leave)] == [Close()]
+    assert connection.session.state is State.CLOSED
+
+
+def test_a_connection_that_is_gone_is_not_written_to() -> None:
+    connection = joined()
+
+    assert list(connection.hear(Lost()).effects) == [Leave(CLIENTS, frozenset()), Close()]
+    assert connection.hear(Lost()).effects == ()
+
+
+def test_a_session_that_is_killed_is_told_goodbye_and_its_answer_awaited() -> None:
+    connection = joined()
+    connection.hear(Subscribe(RequestId(1), {}, "open.a"))
+
+    assert list(connection.hear(KILLED).effects) == [
+        Leave(CLIENTS, frozenset({A_TOPIC})),
+        Post(Goodbye({"message": "by root"}, "wamp.close.killed")),
+    ]
+    assert connection.hear(Publish(RequestId(2), {"acknowledge": True}, "open.a")).effects == ()
+    assert connection.hear(KILLED).effects == ()
+    assert connection.hear(Elapsed()).effects == ()
+    assert connection.hear(Goodbye({}, "wamp.close.goodbye_and_out")).effects == (Close(),)
+
+
+def test_who_does_not_answer_goodbye_is_closed_after_a_while() -> None:
+    connection = in_state(State.CLOSING)
+    connection.wait(10)
+
+    assert connection.hear(Elapsed()).effects == (Close(),)
+    assert connection.hear(Elapsed()).effects == ()
+
+
+@pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED])
+def test_a_session_that_is_killed_before_it_began_is_aborted(state: State) -> None:
+    assert list(in_state(state).hear(KILLED).effects) == [
+        Post(Abort({"message": "by root"}, "wamp.close.killed")),
+        Close(),
+    ]
+
+
+@pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED])
+def test_a_connection_that_does_not_join_is_closed(state: State) -> None:
+    connection = in_state(state)
+
+    assert connection.hear(Elapsed()).effects == ()
+    assert connection.hear(RightsChanged()).effects == ()
+    connection.wait(10)
+    abort = Post(Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT))
+    assert connection.hear(Elapsed()).effects == (abort, Close())
+
+
+def test_a_session_that_has_joined_has_no_such_limit() -> None:
+    connection = joined()
+    connection.wait(7_000)
+
+    assert connection.hear(Elapsed()).effects == ()
+    assert connection.session.state is State.JOINED
+
+
+def test_a_connection_that_is_lost_in_time_is_not_told_that_it_is_late() -> None:
+    connection = Connection()
+    connection.wait(10)
+
+    assert connection.hear(Lost()).effects == (Close(),)
+
+
+# --- frames that come again
+
+
+def test_the_newest_frame_has_its_effects_again_and_older_ones_have_none() -> None:
+    connection = joined()
+    first, second = Subscribe(RequestId(1), {}, "open.a"), Goodbye({}, "x")
+    connection.given = replace(connection.given, frame=FrameId("1"))
+    subscribed = connection.hear(first)
+    assert connection.hear(first) == subscribed
+    connection.given = replace(connection.given, frame=FrameId("2"))
+    gone = connection.hear(second)
+
+    assert connection.hear(second) == gone
+    connection.given = replace(connection.given, frame=FrameId("1"))
+    assert connection.hear(first).effects == ()
+    assert connection.session == gone.session
+
+
+def test_no_more_frames_are_remembered_than_can_come_again() -> None:
+    connection = joined()
+    for number in range(50):
+        connection.given = replace(connection.given, frame=FrameId(str(number)))
+        connection.hear(Cancel(RequestId(1), {}))
+
+    assert connection.session.frames == tuple(FrameId(str(number)) for number in range(30, 50))
+
+
+# --- laws
+
+requests = st.integers(0, 3).map(RequestId)
+topics = st.sampled_from(["open.a", "open.b", "open.", "closed", "a b", "", "wamp.x"])
+booleans = st.sampled_from([True, False, 1])
+subscribe_options = st.fixed_dictionaries(
+    {}, optional={"match": st.sampled_from(["exact", "prefix", "wildcard", "?"]), "get_retained": booleans}
+)
+publish_options = st.fixed_dictionaries({}, optional={"acknowledge": booleans, "exclude": st.just("x")})
+subscriptions = st.builds(lambda uri, match: TopicPattern(match, uri).subscription_id, topics, st.sampled_from(Match))
+procedures = st.sampled_from(["wamp.subscription.get_events", "wamp.session.kill", "my.own", "", "a b"])
+hellos = st.builds(
+    lambda methods: Hello(REALM, {"authid": "joe", "authmethods": methods}),
+    st.lists(st.sampled_from(["anonymous", "ticket", "wampcra"]), max_size=2),
+)
+nothing: Dictionary = {}
+asked = (
+    st.builds(Subscribe, requests, subscribe_options, topics)
+    | st.builds(Unsubscribe, requests, subscriptions)
+    | st.builds(Publish, requests, publish_options, topics)
+    | st.builds(Call, requests, st.just(nothing), procedures)
+    | st.builds(Register, requests, st.just(nothing), topics)
+    | st.builds(Unregister, requests, st.integers(0, 3))
+)
+others = st.sampled_from(
+    [
+        *(parse(form.texts[-1]) for form in READ),
+        Authenticate(SECRET, {}),
+        Malformed("expected JSON"),
+        Elapsed(),
+        Lost(),
+        KILLED,
+        RightsChanged(),
+    ]
+)
+# Mostly what may be said, so that sessions live for a while.
+heard_things: st.SearchStrategy[Heard] = st.one_of(hellos, asked, asked, asked, asked, others)
+situations = st.tuples(
+    heard_things, st.sampled_from([JOE, JOE, NOBODY, None]), st.sampled_from([OPEN_REALM, CLOSED_REALM, None])
+)
+REPLIES = messages.Subscribed | messages.Unsubscribed | messages.Error | messages.Published | messages.Result
+
+
+def replies_to(request: Message, effects: tuple[Effect, ...]) -> int:
+    """How many replies a request gets: those that are posted, and those that are left to others."""
+    number = 0
+    for effect in effects:
+        if isinstance(effect, Distribute | Answer):
+            number += effect.request is not None
+        elif isinstance(effect, Post) and isinstance(effect.message, REPLIES):
+            is_for_it = effect.message.request == getattr(request, "request", None)
+            if isinstance(effect.message, messages.Error):
+                is_for_it = is_for_it and effect.message.request_type == CODES[type(request)]
+            number += is_for_it
+    return number
+
+
+@given(st.lists(situations, max_size=25))
+def test_no_sequence_of_messages_leaves_the_table_or_outlives_its_end(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    connection, all_effects = Connection(), list[Effect]()
+    for heard, user, realm in steps:
+        before = connection.session
+        connection.given = replace(connection.given, account=user, realm=realm)
+        outcome = connection.hear(heard)
+
+        assert outcome.session.state in rule(before.state, heard).leads_to
+        assert before.state is not State.CLOSED or outcome.effects == ()
+        all_effects += outcome.effects
+
+    kinds = Counter(type(effect) for effect in all_effects)
+    ends = [one for one in all_effects if isinstance(one, Post) and isinstance(one.message, Abort | Goodbye)]
+    assert kinds[Close] <= 1
+    assert kinds[Leave] <= kinds[Enter] <= 1
+    assert len(ends) <= 1
+    if Close() in all_effects:
+        assert all_effects[-1] == Close()
+
+
+@given(st.lists(st.tuples(asked, st.sampled_from([JOE, NOBODY, None])), max_size=12))
+def test_every_request_has_one_reply_and_a_publication_one_if_it_wants_one(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    connection = joined()
+    for request, user in steps:
+        connection.given = replace(connection.given, account=user)
+        outcome = connection.hear(request)
+
+        is_wanted = not isinstance(request, Publish) or request.options.get("acknowledge") is True
+        assert replies_to(request, outcome.effects) == (1 if is_wanted else 0)
+        assert outcome.session.state is State.JOINED
+
+
+@given(st.lists(st.tuples(heard_things, st.sampled_from([JOE, NOBODY])), max_size=25))
+def test_what_is_attached_is_what_the_session_has(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    """And none is attached before its SUBSCRIBED stands in the outbox, or detached after its UNSUBSCRIBED."""
+    connection, attached, told = joined(), set[SubscriptionId](), set[SubscriptionId]()
+    for heard, user in steps:
+        connection.given = replace(connection.given, account=user)
+        for effect in connection.hear(heard).effects:
+            if isinstance(effect, Post) and isinstance(effect.message, messages.Subscribed):
+                told.add(effect.message.subscription)
+            if isinstance(effect, Attach):
+                assert effect.pattern.subscription_id in told
+                attached.add(effect.pattern.subscription_id)
+            if isinstance(effect, Detach):
+                attached.remove(effect.pattern.subscription_id)
+            if isinstance(effect, Leave):
+                attached -= {pattern.subscription_id for pattern in effect.subscriptions}
+
+        assert attached == connection.session.subscriptions.keys()
+        assert all(pattern.subscription_id == one for one, pattern in connection.session.subscriptions.items())
+
+
+def test_the_first_message_of_every_session_is_welcome_challenge_or_abort() -> None:
+    for form in READ:
+        effects = Connection().hear(parse(form.texts[-1])).effects
+
+        assert not effects or isinstance(effects[0], Close | Post)
+        assert not isinstance(effects[0], Post) or isinstance(effects[0].message, messages.Welcome | Abort)
+
+
+def test_payloads_pass_through() -> None:
+    payload = Payload(("\0aGVsbG8=", 1.5, None), {"k": [1]})
+    (distribute,) = joined().hear(Publish(RequestId(1), {}, "open.a", payload)).effects
+
+    assert isinstance(distribute, Distribute)
+    assert distribute.payload is payload
+    assert HELLO.realm == REALM

@@ -1,0 +1,180 @@
+"""Whenever a function is killed between two of its calls, what was heard comes again, and all ends the same."""
+
+import itertools
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.live.session.inbox import frame_body
+from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.session.ports import SessionPorts
+from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost, RightsChanged
+from signalbox.live.session.state import Killed as Ended
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.sarracenia.rights.names import UserName
+from tests.fakes.exchange import Countdown, Killed, Killing
+from tests.fakes.live import REALM, MemoryLive
+from tests.unit.live.session.conversation import Client, published
+
+STORED = ("sessions", "roster", "accounts", "subscribers", "watchers", "log")
+OTHERS = ("inbox", "outboxes", "timers", "sender")
+Step = Callable[[Client], object]
+
+
+def call(client: Client, procedure: str, *arguments: object) -> object:
+    return client.say(48, 9, {}, procedure, list(arguments))
+
+
+def forget_rights(client: Client) -> object:
+    client.world.accounts.grants[REALM, UserName("subscriber")] = []
+    return client.tell(RightsChanged())
+
+
+STEPS: dict[str, Step] = {
+    "subscribing": lambda client: client.say(32, 1, {"get_retained": True}, "trial.b"),
+    "unsubscribing": lambda client: client.say(34, 1, client_subscription(client)),
+    "publishing": lambda client: client.say(16, 1, {"acknowledge": True}, "trial.a", [1]),
+    "calling": lambda client: call(client, "wamp.subscription.get_events", client_subscription(client)),
+    "leaving": lambda client: client.say(6, {}, "wamp.close.close_realm"),
+    "being lost": lambda client: client.tell(Lost()),
+    "violating the protocol": lambda client: client.say(2, 1, {}),
+    "losing rights": forget_rights,
+}
+
+
+def client_subscription(client: Client) -> int:
+    found = client.world.sessions.find(client.connection)
+    assert found
+    return next(iter(found.session.subscriptions), 0)
+
+
+def state_after(step: Step, countdown: Countdown | None) -> tuple[Any, bool]:
+    """Return all that others can see of a step, and whether its function was killed."""
+    world = MemoryLive()
+    admin = Client(world, ConnectionId("admin")).open().join("admin")
+    admin.say(32, 1, {"match": "prefix"}, "wamp.")
+    client = Client(world).open().join()
+    client.say(32, 1, {}, "trial.a")
+    if not countdown:
+        step(client)
+        return seen(world, client), False
+    until_done(client, step, countdown)
+    return seen(world, client), countdown.left < 0
+
+
+def killing(ports: SessionPorts, countdown: Countdown) -> SessionPorts:
+    """Return ports with which a function is killed before one of its calls."""
+    store = replace(ports.store, **{name: Killing(getattr(ports.store, name), countdown) for name in STORED})
+    return replace(ports, store=store, **{name: Killing(getattr(ports, name), countdown) for name in OTHERS})
+
+
+def seen(world: MemoryLive, client: Client) -> Any:
+    items = [(type(item), item.item_id) for item in world.outboxes.items[client.connection]]
+    rows = set(world.subscribers.rows[REALM])
+    sent = [(one.topic, one.body) for one in published(world)]
+    return items, rows, sorted(map(str, sent)), world.roster.every(REALM), world.sessions.closed
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_nothing_is_lost_and_nothing_is_told_twice(step: Step) -> None:
+    undisturbed, _ = state_after(step, None)
+
+    for calls in itertools.count():
+        found, was_killed = state_after(step, Countdown(calls))
+        assert found == undisturbed, f"killed after {calls} calls"
+        if not was_killed:
+            break
+
+    assert calls > 2
+
+
+ROW = [
+    [32, 1, {"get_retained": True}, "trial.b"],
+    [16, 2, {"acknowledge": True}, "trial.a", [1]],
+    [34, 3, TopicPattern.parse("trial.a").subscription_id],
+    [48, 4, {}, "wamp.subscription.get_events", [TopicPattern.parse("trial.b").subscription_id]],
+    [16, 5, {}, "closed", [1]],
+    [6, {}, "wamp.close.close_realm"],
+    [16, 6, {}, "trial.a", [1]],
+]
+
+
+def said_in_a_row(countdown: Countdown | None, *, one_by_one: bool, knows_done: bool) -> tuple[Any, bool]:
+    """Return what comes of several frames of a batch, of which some, or all, come again, one by one or not."""
+    world = MemoryLive()
+    admin = Client(world, ConnectionId("admin")).open().join("admin")
+    admin.say(32, 1, {"match": "prefix"}, "wamp.")
+    client = Client(world).open().join()
+    client.say(32, 1, {}, "trial.a")
+    arrivals = [
+        Arrival(FrameId(f"row-{number}"), client.connection, frame_body(json.dumps(message)), world.moment)
+        for number, message in enumerate(ROW)
+    ]
+    done: set[FrameId] = set()
+    if countdown:
+        with suppress(Killed):
+            done.update(Conversation(killing(world.ports(), countdown), client.connection).hear(arrivals))
+    left = [arrival for arrival in arrivals if not knows_done or arrival.frame not in done]
+    for batch in [[arrival] for arrival in left] if one_by_one else [left]:
+        assert len(list(Conversation(world.ports(), client.connection).hear(batch))) == len(batch)
+    return seen(world, client), countdown is not None and countdown.left < 0
+
+
+@pytest.mark.parametrize(("one_by_one", "knows_done"), list(itertools.product([True, False], repeat=2)))
+def test_what_is_said_in_a_row_may_come_again_in_any_way(*, one_by_one: bool, knows_done: bool) -> None:
+    undisturbed, _ = said_in_a_row(None, one_by_one=True, knows_done=True)
+
+    for calls in itertools.count():
+        found, was_killed = said_in_a_row(Countdown(calls), one_by_one=one_by_one, knows_done=knows_done)
+        assert found == undisturbed, f"killed after {calls} calls"
+        if not was_killed:
+            break
+
+    assert calls > 20
+
+
+SAYINGS: dict[str, Step] = {
+    **STEPS,
+    "subscribing to a pattern": lambda client: client.say(32, 1, {"match": "prefix"}, "trial."),
+    "subscribing to what is closed": lambda client: client.say(32, 1, {}, "closed"),
+    "publishing without waiting": lambda client: client.say(16, 1, {}, "trial.a", [1]),
+    "time passing": lambda client: client.tell(Elapsed()),
+    "being killed": lambda client: client.tell(Ended("wamp.close.killed", "enough")),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(SAYINGS)), st.integers(0, 12)), max_size=12))
+def test_what_others_see_of_a_session_is_what_it_is(steps: list[tuple[str, int]]) -> None:
+    """Whatever a client says, and however often its function is killed over it."""
+    world = MemoryLive()
+    admin = Client(world, ConnectionId("admin")).open().join("admin")
+    admin.say(32, 1, {"match": "prefix"}, "wamp.")
+    client = Client(world).open().join()
+
+    for name, calls in steps:
+        until_done(client, SAYINGS[name], Countdown(calls))
+
+    session = world.sessions.find(client.connection)
+    assert session
+    patterns = set(session.session.subscriptions.values())
+    assert {pattern for pattern, found in world.subscribers.rows[REALM] if found == client.connection} == patterns
+    members = [member.listener for member in world.roster.every(REALM) if member.connection == client.connection]
+    assert members == [one for one in [session.session.listener] if one]
+    items = [item.item_id for item in world.outboxes.items[client.connection]]
+    assert len(items) == len(set(items))
+
+
+def until_done(client: Client, step: Step, countdown: Countdown) -> None:
+    """Have something heard by a function that is killed before one of its calls, and then by one that is not."""
+    client.ports = killing(client.world.ports(), countdown)
+    with suppress(Killed):
+        step(client)
+    client.ports = None
+    client.frames -= 1
+    step(client)

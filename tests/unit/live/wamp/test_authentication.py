@@ -1,0 +1,124 @@
+"""Who may join: tickets, signatures, and what is kept of secrets."""
+
+import base64
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.live.wamp.authentication import (
+    Credentials,
+    Identity,
+    Method,
+    challenge_text,
+    chosen_method,
+    derived_key,
+    signature,
+)
+from signalbox.live.wamp.messages import SessionId
+
+NOW = datetime(2026, 11, 21, 20, 30, 0, 123456, UTC)
+PETER = Identity("peter", "subscriber", Method.WAMPCRA)
+texts = st.text(st.characters(codec=None), max_size=8)
+
+
+def test_keys_are_derived_as_rfc_7914_has_it() -> None:
+    """RFC 7914, 11: its first 32 bytes; WAMP has them as base64."""
+    expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
+
+    assert base64.b64decode(derived_key("passwd", salt="salt", iterations=1)).hex() == expected
+
+
+def test_challenges_are_signed_as_rfc_4231_has_it() -> None:
+    """RFC 4231, 4.3; WAMP has the signature as base64."""
+    expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+
+    assert base64.b64decode(signature("Jefe", challenge="what do ya want for nothing?")).hex() == expected
+
+
+# The specification gives no secret for its example, so this is what autobahn-python 26.10.2 signs its challenge with.
+CHALLENGE = (
+    '{ "nonce": "LHRTC9zeOIrt_9U3", "authprovider": "userdb", "authid": "peter", '
+    '"timestamp": "2014-06-22T16:36:25.448Z", "authrole": "user", "authmethod": "wampcra", "session": 3251278072152162}'
+)
+
+
+def test_autobahn_and_we_sign_the_specifications_challenge_alike() -> None:
+    credentials = Credentials.of("secret1", salt="salt123", with_key=True)
+
+    assert credentials.is_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
+    assert credentials.challenge_extra == {"salt": "salt123", "keylen": 32, "iterations": 1000}
+
+
+@given(texts, texts)
+def test_the_ticket_is_the_secret_and_nothing_else(secret: str, other: str) -> None:
+    credentials = Credentials.of(secret, salt="salt", with_key=False, iterations=1)
+
+    assert credentials.is_ticket(secret)
+    # HMAC fills keys up with zeros.
+    assert credentials.is_ticket(other) == (secret.rstrip("\0") == other.rstrip("\0"))
+
+
+@given(texts, texts)
+def test_only_the_key_signs(challenge: str, given_signature: str) -> None:
+    credentials = Credentials.of("secret", salt="salt", with_key=True, iterations=1)
+    key = derived_key("secret", salt="salt", iterations=1)
+
+    assert credentials.is_signature(signature(key, challenge=challenge), challenge=challenge)
+    assert not credentials.is_signature(given_signature, challenge=challenge)
+    assert not credentials.is_signature(signature(key, challenge=challenge + "x"), challenge=challenge)
+
+
+def test_a_key_is_kept_only_for_those_who_sign() -> None:
+    credentials = Credentials.of("secret", salt="salt", with_key=False)
+
+    assert credentials.methods == {Method.TICKET}
+    assert derived_key("secret", salt="salt", iterations=1000) not in (credentials.key, credentials.verifier)
+    assert not credentials.is_signature(signature("", challenge="c"), challenge="c")
+
+
+def test_neither_secret_nor_key_is_shown() -> None:
+    assert repr(Credentials.of("secret", salt="salt", with_key=True)) == "Credentials(…)"
+
+
+def test_who_is_unknown_looks_like_anybody_and_nothing_fits() -> None:
+    unknown = Credentials.pretended("eve", pepper="p")
+
+    assert unknown == Credentials.pretended("eve", pepper="p")
+    assert unknown.salt != Credentials.pretended("mallory", pepper="p").salt
+    assert unknown.salt != Credentials.pretended("eve", pepper="q").salt
+    assert unknown.methods == {Method.TICKET, Method.WAMPCRA}
+    assert not unknown.is_ticket("")
+    assert not unknown.is_signature(signature(unknown.key or "", challenge="c"), challenge="c")
+
+
+@pytest.mark.parametrize(
+    ("offered", "accepted", "chosen"),
+    [
+        (["wampcra", "ticket"], [Method.TICKET, Method.WAMPCRA], Method.WAMPCRA),
+        (["scram", "wampcra", "ticket"], [Method.TICKET], Method.TICKET),
+        (["cryptosign"], [Method.TICKET], None),
+        ([], [Method.TICKET], None),
+        (["ticket"], [], None),
+    ],
+)
+def test_the_clients_first_accepted_method_is_chosen(
+    offered: list[str], accepted: list[Method], chosen: Method | None
+) -> None:
+    assert chosen_method(offered, accepted=accepted) == chosen
+
+
+def test_a_challenge_says_all_that_the_specification_wants() -> None:
+    text = challenge_text(PETER, session=SessionId(3251278072152162), nonce="n", now=NOW)
+
+    assert json.loads(text) == {
+        "authid": "peter",
+        "authrole": "subscriber",
+        "authmethod": "wampcra",
+        "authprovider": "signalbox",
+        "nonce": "n",
+        "timestamp": "2026-11-21T20:30:00.123Z",
+        "session": 3251278072152162,
+    }

@@ -1,0 +1,132 @@
+"""Payloads as bodies of messages and back, and what comes of a realm's queue as events."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.exchange.matching.graph import Routes
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.publications import Publication
+from signalbox.live.log.event_documents import event_document, event_of, text_of
+from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
+from signalbox.live.router.decoding import arrived, noted
+from signalbox.live.router.publication_metadata import Awaited, Note, note_text
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.audience import Audience, Listener
+from signalbox.live.wamp.codec import MAXIMUM_ID
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.payloads import body_of, payload_in, publication_id
+from signalbox.messages import Attribute, MessageId
+from tests.unit.exchange.routing.naive_sqs import START, as_received, is_xml
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+payloads = st.builds(
+    Payload, st.lists(json_values, max_size=3).map(tuple), st.dictionaries(st.text(), json_values, max_size=2)
+)
+JOE = Listener(SessionId(7), "joe", "source")
+
+
+def published(body: str, *, notes: str | None = None, **headers: str) -> Publication:
+    envelope = Envelope.of_publication("trial.a", body, headers)
+    message = as_received(envelope.published(), message_id="m-1")
+    return Publication(message, envelope, Routes((), by_alternate=False), "joe", notes)
+
+
+def event_from(publication: Publication) -> LoggedEvent:
+    return arrived(publication, noted(publication), sequence=3)
+
+
+@given(payloads)
+def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> None:
+    body, headers = body_of(payload)
+
+    assert is_xml(body)
+    assert payload_in(body, headers) == payload
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "arguments", "keywords"),
+    [
+        ("plain text", {}, ("plain text",), {}),
+        ('{"a": 1}', {}, ({"a": 1},), {}),
+        ("17", {}, (17,), {}),
+        ("NaN", {}, ("NaN",), {}),
+        ('"text"', {}, ("text",), {}),
+        ('{"args": [1, 2], "kwargs": {"a": 3}}', {"payload": "wamp"}, (1, 2), {"a": 3}),
+        ('{"args": [1, 2]}', {}, ({"args": [1, 2]},), {}),
+        ("[1, 2]", {"payload": "wamp"}, ([1, 2],), {}),
+        ('{"args": 1}', {"payload": "wamp"}, ({"args": 1},), {}),
+        ('{"kwargs": []}', {"payload": "wamp"}, ({"kwargs": []},), {}),
+        ('{"args": [], "more": 1}', {"payload": "wamp"}, ({"args": [], "more": 1},), {}),
+    ],
+)
+def test_what_anybody_publishes_by_sqs_is_a_payload(body, headers, arguments, keywords) -> None:
+    assert payload_in(body, headers) == Payload(arguments, keywords)
+
+
+def test_one_argument_alone_is_the_body_itself() -> None:
+    assert body_of(Payload(({"line": 1},))) == ('{"line":1}', {})
+
+
+def test_a_message_that_comes_again_has_the_same_publication_id() -> None:
+    first, again, other = (publication_id(MessageId(one)) for one in ("m-1", "m-1", "m-2"))
+
+    assert first == again != other
+    assert 1 <= first <= MAXIMUM_ID
+
+
+def test_an_event_tells_when_it_was_sent_and_its_publishers_headers_but_for_those_that_shape_it() -> None:
+    event = event_from(published('{"args": [1]}', payload="wamp", retain="true", color="red"))
+
+    assert (event.payload, event.is_retained, event.headers) == (Payload((1,)), True, {"color": "red"})
+    assert (event.at, event.sequence, event.publication) == (START, 3, publication_id(MessageId("m-1")))
+    assert event_for(TopicPattern.parse("trial.a"), event).details["_headers"] == {"color": "red"}
+
+
+def test_a_binary_header_is_its_base64_text() -> None:
+    publication = published("1")
+    publication.envelope.headers["picture"] = Attribute("Binary", None, "AA==")  # type: ignore[index]
+
+    assert event_from(publication).headers == {"picture": "AA=="}
+
+
+def test_what_a_session_says_of_its_publication_holds() -> None:
+    audience = Audience(exclude_authid=frozenset({"eve"}), excluded_publisher=SessionId(7))
+    note = Note(PublicationId(42), audience, JOE, is_retained=True, awaited=Awaited(ConnectionId("c"), RequestId(1)))
+    publication = published("1", notes=note_text(note))
+
+    event = event_from(publication)
+
+    assert noted(publication) == note
+    assert (event.publication, event.audience, event.disclosed, event.is_retained) == (42, audience, JOE, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"), [("x" * (MAXIMUM_EVENT_BYTES + 1), {}), ("x", {"note": "x" * MAXIMUM_EVENT_BYTES})]
+)
+def test_what_no_connection_takes_is_left_out_and_its_size_told(body: str, headers: dict[str, Any]) -> None:
+    event = event_from(published(body, **headers))
+
+    size = len(body) + sum(map(len, headers.values()))
+    assert (event.payload, event.headers, event.omitted_bytes) == (Payload(), {}, size)
+    assert event_for(TopicPattern.parse("trial.a"), event).details["_omitted_bytes"] == size
+
+
+@given(payloads, st.booleans(), st.dictionaries(st.text(), st.text(), max_size=2))
+def test_an_event_is_read_as_it_was_written(payload, is_retained, headers) -> None:
+    at = datetime(2026, 11, 21, 12, 0, 0, 123_000, UTC)
+    audience = Audience(eligible=frozenset(), exclude_authrole=frozenset({"source"}))
+    event = LoggedEvent(
+        PublicationId(1), TopicPattern.parse("a.b").uri, at, payload, 5, audience, JOE, is_retained, headers
+    )  # type: ignore[arg-type]
+
+    assert event_of(event_document(event)) == event
+    assert is_xml(text_of(event_document(event)))

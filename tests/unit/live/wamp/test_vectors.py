@@ -1,0 +1,216 @@
+"""The specification's own test vectors: each form is read and written, each option taken or refused by its name."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.live.session.effects import Attach, Close, Distribute, Drop, Effect, Post
+from signalbox.live.wamp import error_uris, messages
+from signalbox.live.wamp.codec import CODES, FORMS, Malformed, MalformedMessage, heard, parse, written
+from signalbox.live.wamp.messages import Message
+from signalbox.live.wamp.patterns import Match, TopicPattern
+from tests.unit.clients.live.test_client import WELCOME, World
+from tests.unit.live.session.stage import NOBODY, account, joined, open_to
+from tests.unit.live.wamp import vectors
+from tests.unit.live.wamp.vectors import Form, Option, known_options
+
+PUBLISH, SUBSCRIBE, EVENT = 16, 32, 36
+CLIENT = account("client", NOBODY.role, *open_to("com."))
+
+of_sample = {"ids": lambda one: f"{one.sample}: {one.says}"}
+
+
+def test_all_that_the_specification_has_for_json_is_used() -> None:
+    forms = {group: sum(len(form.texts) for form in found) for group, found in vectors.FORMS.items()}
+    options = {group: len(found) for group, found in vectors.OPTIONS.items()}
+    known = [
+        len(known_options(kind, are_valid=valid)) for kind in (PUBLISH, SUBSCRIBE, EVENT) for valid in (True, False)
+    ]
+
+    assert forms == {"broker": 35, "dealer": 16, "router_link": 2, "unread": 6}
+    assert options == {"known": 46, "unknown": 15, "malformed": 6}
+    assert known == [15, 12, 5, 3, 6, 5]  # valid and invalid ones, of each kind
+    assert len(vectors.SEQUENCE) == 4
+
+
+# --- forms
+
+
+@pytest.mark.parametrize("form", vectors.READ, **of_sample)
+def test_a_message_is_read_from_each_of_its_forms_and_written_as_the_shortest(form: Form) -> None:
+    read = [parse(text) for text in form.texts]
+
+    assert [parts(message, form.attributes) for message in read] == [form.attributes] * len(form.texts)
+    assert {written(message) for message in read} == {form.texts[-1]}
+
+
+def test_there_is_a_vector_of_each_kind_of_message() -> None:
+    assert {CODES[type(parse(form.texts[-1]))] for form in vectors.READ} == set(FORMS)
+
+
+@pytest.mark.parametrize("form", vectors.FORMS["unread"], **of_sample)
+def test_what_is_encrypted_end_to_end_or_acknowledged_by_subscribers_is_no_message(form: Form) -> None:
+    assert all(isinstance(heard(text), Malformed) for text in form.texts)
+
+
+def parts(message: Message, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A message's parts by the names that the vectors have for them."""
+    payload = getattr(message, "payload", messages.EMPTY)
+    own = {
+        "message_type": CODES[type(message)],
+        "args": list(payload.arguments) or None,
+        "kwargs": dict(payload.keywords) or None,
+    }
+    if "roles" in wanted:
+        own["roles"] = getattr(message, "details")["roles"]  # noqa: B009 - of HELLO and WELCOME alone
+    return {name: own[name] if name in own else getattr(message, name.removesuffix("_id")) for name in wanted}
+
+
+# --- options of PUBLISH and SUBSCRIBE
+
+PUBLISHED: Mapping[str, Callable[[Distribute], object]] = {
+    "acknowledge": lambda effect: effect.request is not None,
+    "exclude_me": lambda effect: effect.audience.excluded_publisher is not None,
+    "exclude": lambda effect: sorted(effect.audience.exclude or ()),
+    "exclude_authid": lambda effect: sorted(effect.audience.exclude_authid or ()),
+    "exclude_authrole": lambda effect: sorted(effect.audience.exclude_authrole or ()),
+    "eligible": lambda effect: sorted(effect.audience.eligible or ()),
+    "eligible_authid": lambda effect: sorted(effect.audience.eligible_authid or ()),
+    "eligible_authrole": lambda effect: sorted(effect.audience.eligible_authrole or ()),
+    "retain": lambda effect: effect.is_retained,
+}
+
+
+def of_clients(group: str) -> list[Option]:
+    """Options of what clients say."""
+    return [one for one in vectors.OPTIONS[group] if one.message[0] != EVENT]
+
+
+def effects_of(message: object) -> tuple[Effect, ...]:
+    return joined(CLIENT).hear(heard(json.dumps(message))).effects
+
+
+def saying(option: Option, **others: object) -> object:
+    """The same message with other options beside its own."""
+    kind, request, options, *rest = option.message
+    return [kind, request, {**others, **options}, *rest]
+
+
+@pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=True), **of_sample)
+def test_a_publication_is_as_its_options_say(option: Option) -> None:
+    (effect,) = effects_of(option.message)
+
+    assert isinstance(effect, Distribute)
+    assert {name: PUBLISHED[name](effect) for name in option.told} == option.told
+
+
+@pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=False), **of_sample)
+def test_a_publication_with_an_option_of_another_type_is_not_distributed(option: Option) -> None:
+    """Who has not asked for a reply by a `true` gets no error either; the reason is counted."""
+    assert effects_of(option.message) == (Drop(error_uris.INVALID_ARGUMENT),)
+
+
+@pytest.mark.parametrize(
+    "option", [one for one in known_options(PUBLISH, are_valid=False) if one.refused_for != "acknowledge"], **of_sample
+)
+def test_who_waits_for_a_reply_is_told_which_option_is_wrong(option: Option) -> None:
+    (effect,) = effects_of(saying(option, acknowledge=True))
+
+    assert told_by(effect) == (PUBLISH, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
+
+
+@pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=True), **of_sample)
+def test_a_subscription_is_as_its_options_say(option: Option) -> None:
+    subscribed, attach = effects_of(option.message)
+
+    assert isinstance(attach, Attach)
+    assert subscribed == Post(messages.Subscribed(messages.RequestId(123), attach.pattern.subscription_id))
+    told = {"match": str(attach.pattern.match), "get_retained": attach.get_retained}
+    assert {name: told[name] for name in option.told} == option.told
+
+
+@pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=False), **of_sample)
+def test_a_subscription_with_an_option_that_is_wrong_is_refused_by_its_name(option: Option) -> None:
+    (effect,) = effects_of(option.message)
+
+    assert told_by(effect) == (SUBSCRIBE, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
+
+
+def told_by(effect: Effect) -> tuple[int, int, str, str]:
+    """Of an ERROR: to what, its reason, and what its text is about."""
+    assert isinstance(effect, Post)
+    error = effect.message
+    assert isinstance(error, messages.Error)
+    (text,) = error.payload.arguments
+    return error.request_type, error.request, error.error, str(text).partition(":")[0].partition("[")[0]
+
+
+@pytest.mark.parametrize("option", of_clients("unknown"), **of_sample)
+def test_options_that_are_not_known_change_nothing_whatever_they_are(option: Option) -> None:
+    kind, request, _, topic = option.message
+
+    assert effects_of(option.message) == effects_of([kind, request, {}, topic])
+
+
+@pytest.mark.parametrize("option", of_clients("malformed"), **of_sample)
+def test_a_payload_that_is_encrypted_end_to_end_ends_the_session(option: Option) -> None:
+    abort, close = effects_of(option.message)[-2:]
+
+    assert isinstance(abort, Post)
+    assert isinstance(abort.message, messages.Abort)
+    assert (abort.message.reason, close) == (error_uris.PROTOCOL_VIOLATION, Close())
+
+
+# --- what EVENT has in the place of options, which is for clients: ours
+
+RECEIVED: Mapping[str, Callable[[Received], object]] = {
+    "topic": lambda received: received.topic,
+    "retained": lambda received: received.is_retained,
+    "publisher": lambda received: received.publisher,
+    "publisher_authid": lambda received: received.publisher_authid,
+    "publisher_authrole": lambda received: received.publisher_authrole,
+}
+
+
+def of_router(group: str) -> list[Option]:
+    """Options of what our client is told."""
+    return [one for one in vectors.OPTIONS[group] if one.message[0] == EVENT]
+
+
+def told(message: list[Any]) -> LiveClient:
+    """A client that is subscribed, and to which its router sends this."""
+    client = World().client([WELCOME, [33, 1, message[1]], message])
+    client.follow(Cursor(TopicPattern.parse("com.", Match.PREFIX)))
+    return client
+
+
+@pytest.mark.parametrize("option", known_options(EVENT, are_valid=True), **of_sample)
+def test_an_event_is_given_to_the_application_with_what_is_told_of_it(option: Option) -> None:
+    received = told(option.message).receive()
+
+    assert received is not None
+    assert (received.publication, received.payload.arguments) == (456, ("args",))
+    assert {name: RECEIVED[name](received) for name in option.told} == option.told
+
+
+@pytest.mark.parametrize("option", known_options(EVENT, are_valid=False), **of_sample)
+def test_an_event_of_which_something_is_told_in_another_form_is_not_given_to_it(option: Option) -> None:
+    with pytest.raises(MalformedMessage, match=rf"^details\.{option.refused_for}: expected "):
+        told(option.message).receive()
+
+
+@pytest.mark.parametrize("option", of_router("unknown"), **of_sample)
+def test_what_else_is_told_of_an_event_changes_nothing_whatever_it_is(option: Option) -> None:
+    kind, subscription, publication, _, payload = option.message
+
+    assert told(option.message).receive() == told([kind, subscription, publication, {}, payload]).receive()
+
+
+@pytest.mark.parametrize("option", of_router("malformed"), **of_sample)
+def test_an_event_that_is_encrypted_end_to_end_is_no_message(option: Option) -> None:
+    with pytest.raises(MalformedMessage, match="element 4 of EVENT is not a list"):
+        told(option.message).receive()

@@ -1,0 +1,110 @@
+"""Events on their way into the lake and the live counters."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.reporting.event_recorder import Recorder
+from signalbox.rendezvous.rules.states import State
+from tests.fakes.rendezvous import START, MemoryHistory, MemoryStatistics, MemoryTelemetry
+from tests.unit.rendezvous.rules.services import ANSWER, OFFER, delivery, proxy
+from tests.unit.rendezvous.rules.test_states import RECORD
+
+SECONDS_9 = timedelta(seconds=9)
+SECRET_WORDS = ("v=0", "a=candidate", "8.8.4.4", "8.8.8.8")
+ANSWERED = replace(
+    RECORD, state=State.ANSWERED, session_description=OFFER, reply=ANSWER, proxy_type="webext", matches=2
+)
+
+
+def recorder() -> Recorder:
+    return Recorder(MemoryHistory(), MemoryStatistics(), MemoryTelemetry())
+
+
+def poll_event(sid_hash: str = "s1", party: str | None = "addr1", *, outcome: str = "idle", seconds: int = 0):
+    at = START + timedelta(seconds=seconds)
+    return events.proxy_poll(proxy(), outcome, at=at, sid_hash=sid_hash, party=party, country="CA", was_held=True)
+
+
+def test_an_event_is_written_once_and_counted() -> None:
+    recording = recorder()
+
+    recording.record([poll_event(), poll_event("s2", seconds=1)])
+
+    counters = recording.statistics.counters(START.date())
+    assert len(recording.history.events) == len(recording.telemetry.counted) == 2
+    assert counters["poll|unrestricted|idle|standalone|with"] == 2
+    assert counters["proxy|CA|unrestricted|standalone"] == 1
+
+
+def test_nothing_to_record_costs_nothing() -> None:
+    recording = recorder()
+
+    recording.record([])
+
+    assert recording.history.events == []
+    assert recording.statistics.counted == {}
+
+
+def test_a_proxy_without_an_address_is_counted_as_a_poll_only() -> None:
+    recording = recorder()
+
+    recording.record([poll_event(party=None)])
+
+    assert "proxy|CA|unrestricted|standalone" not in recording.statistics.counters(START.date())
+
+
+def test_events_of_two_days_count_on_their_own_days() -> None:
+    recording = recorder()
+
+    recording.record([poll_event(), poll_event(seconds=24 * 3600)])
+
+    assert [day.day for day in recording.statistics.counted] == [21, 22]
+
+
+def test_an_answer_says_how_long_it_took_and_how_many_matches() -> None:
+    event = events.answer(ANSWERED, at=START + SECONDS_9)
+
+    assert (event.latency_ms, event.attempt, event.labels["proxy_type"]) == (9000, 2, "webext")
+
+
+def test_no_event_holds_an_address_or_a_session_description() -> None:
+    written = [
+        events.offer(ANSWERED, "parked", at=START),
+        events.duplicate_offer(ANSWERED, delivery(), at=START),
+        events.answer(replace(ANSWERED, proxy_type=None), at=START),
+        events.timeout(ANSWERED, at=START),
+        events.proxy_answer("success", at=START, sid_hash="s", record=ANSWERED),
+        events.proxy_answer("client_gone", at=START, sid_hash="s", record=None),
+        events.dead_letter("m", at=START, reason="ClientID is empty"),
+        events.bad_input("http", at=START, request_id="r", reason="no supplied offer"),
+        poll_event(),
+    ]
+
+    text = "".join(event.to_json() for event in written)
+
+    assert not [word for word in SECRET_WORDS if word in text]
+
+
+def test_the_same_fact_has_the_same_event_id() -> None:
+    first, again = (events.timeout(ANSWERED, at=START + SECONDS_9 * n) for n in (1, 2))
+
+    assert first.event_id == again.event_id
+
+
+def test_an_event_is_one_line_of_json_with_utc_milliseconds() -> None:
+    row = json.loads(events.dead_letter("m", at=START, reason="r").to_json())
+
+    assert row == {
+        "version": 1,
+        "event_id": "dead_letter:m",
+        "occurred_at": "2026-11-21 12:00:00.000",
+        "capability": "rendezvous",
+        "kind": "dead_letter",
+        "outcome": "dead",
+        "reason": "r",
+        "message_id": "m",
+        "source": "sqs",
+        "labels": {},
+    }

@@ -1,0 +1,66 @@
+"""The small pages, byte for byte as upstream v2.14.1 sent them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.rendezvous.reporting.pages import (
+    AMP_TEXT,
+    CROSS_ORIGIN,
+    NOT_FOUND,
+    NOT_FOUND_HEADERS,
+    PROMETHEUS_TEXT,
+    ROBOTS,
+    TEXT,
+    debug_page,
+)
+from signalbox.rendezvous.wire.nat import Nat
+
+
+def test_debug_without_proxies():
+    assert debug_page([]) == (
+        "current snowflakes available: 0\n\tunknown proxies: 0\nNAT Types available:\n"
+        "\trestricted: 0\n\tunrestricted: 0\n\tunknown: 0"
+    )
+
+
+def test_debug_shows_the_types_that_are_there_and_always_the_unknown_ones():
+    waiting = [
+        ("standalone", Nat.UNRESTRICTED),
+        ("martian", Nat.UNKNOWN),
+        ("iptproxy", Nat.UNKNOWN),
+        ("webext", Nat.RESTRICTED),
+        ("standalone", Nat.RESTRICTED),
+        ("webext", Nat.RESTRICTED),
+        ("badge", Nat.UNKNOWN),
+    ]
+
+    assert debug_page(waiting) == (
+        "current snowflakes available: 7\n\tstandalone proxies: 2\n\twebext proxies: 2\n\tbadge proxies: 1\n"
+        "\tiptproxy proxies: 1\n\tunknown proxies: 1\nNAT Types available:\n"
+        "\trestricted: 3\n\tunrestricted: 1\n\tunknown: 3"
+    )
+
+
+@given(st.lists(st.tuples(st.sampled_from(["webext", "bloco", "", "unknown", "martian"]), st.sampled_from(Nat))))
+def test_every_proxy_is_counted_once_by_type_and_once_by_nat(waiting):
+    head, *lines = debug_page(waiting).split("\n")
+
+    counts = [(line.strip(), int(line.rpartition(": ")[2])) for line in lines if line.startswith("\t")]
+    assert head == f"current snowflakes available: {len(waiting)}"
+    assert sum(count for line, count in counts if " proxies: " in line) == len(waiting)
+    assert sum(count for line, count in counts if " proxies: " not in line) == len(waiting)
+
+
+def test_bodies_and_headers_are_upstreams():
+    assert ROBOTS == "User-agent: *\nDisallow: /\n"
+    assert NOT_FOUND == "404 page not found\n"
+    assert CROSS_ORIGIN == {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Allow-Headers": "Origin, X-Session-ID",
+    }
+    assert NOT_FOUND_HEADERS == {
+        "Content-Type": "text/plain; charset=utf-8",
+        "X-Content-Type-Options": "nosniff",
+    }
+    assert (TEXT, AMP_TEXT) == ("text/plain; charset=utf-8", "text/html")
+    assert PROMETHEUS_TEXT == "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"

@@ -1,0 +1,200 @@
+"""The day's statistics and their log block; the expected blocks were printed by upstream v2.14.1."""
+
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block, rounded_up
+
+DAY = date(2026, 11, 21)
+
+EMPTY_BLOCK = """\
+snowflake-stats-end 2026-11-22 00:00:00 (86400 s)
+snowflake-ips\x20
+snowflake-ips-standalone 0
+snowflake-ips-webext 0
+snowflake-ips-badge 0
+snowflake-ips-iptproxy 0
+snowflake-ips-bloco 0
+snowflake-ips-total 0
+snowflake-idle-count 0
+snowflake-proxy-poll-with-relay-url-count 0
+snowflake-proxy-poll-without-relay-url-count 0
+snowflake-proxy-rejected-for-relay-url-count 0
+client-denied-count 0
+client-restricted-denied-count 0
+client-unrestricted-denied-count 0
+client-snowflake-match-count 0
+client-snowflake-timeout-count 0
+client-http-count 0
+client-http-ips\x20
+client-ampcache-count 0
+client-ampcache-ips\x20
+client-sqs-count 0
+client-sqs-ips\x20
+snowflake-ips-nat-restricted 0
+snowflake-ips-nat-unrestricted 0
+snowflake-ips-nat-unknown 0
+"""
+
+# What was put into the original: seven accepted polls and two refused ones, fourteen clients.
+COUNTERS = {
+    "proxy|AU|unrestricted|standalone": 1,
+    "proxy|??|restricted|webext": 1,
+    "proxy|??|unknown|badge": 1,
+    "proxy|??|unknown|unknown": 1,
+    "proxy|??|unknown|iptproxy": 1,
+    "proxy_nat|restricted": 2,
+    "proxy_nat|unrestricted": 1,
+    "proxy_nat|unknown": 3,
+    "proxy_type|standalone": 1,
+    "proxy_type|webext": 2,
+    "proxy_type|badge": 1,
+    "proxy_type|iptproxy": 1,
+    "proxy_poll|unrestricted|idle|standalone": 1,
+    "proxy_poll|restricted|idle|standalone": 1,
+    "proxy_poll|restricted|idle|webext": 2,
+    "proxy_poll|unknown|idle|badge": 1,
+    "proxy_poll|unknown|idle|unknown": 1,
+    "proxy_poll|unknown|idle|iptproxy": 1,
+    "proxy_poll_with_relay_url|restricted|webext": 8,
+    "proxy_poll_without_relay_url|unknown|bloco": 1,
+    "proxy_poll_rejected_relay_url|unknown|bloco": 2,
+    "client_poll|AU|unrestricted|http|denied": 9,
+    "client_poll|??|restricted|http|denied": 1,
+    "client_poll|??|unknown|ampcache|denied": 1,
+    "client_poll|??|unknown|sqs|matched": 1,
+    "client_poll|??|restricted|sqs|timeout": 1,
+    "client_poll|AU|restricted|sqs|timeout": 1,
+}
+
+BLOCK = """\
+snowflake-stats-end 2026-11-21 03:50:36 (86400 s)
+snowflake-ips ??=4,AU=1
+snowflake-ips-standalone 1
+snowflake-ips-webext 2
+snowflake-ips-badge 1
+snowflake-ips-iptproxy 1
+snowflake-ips-bloco 0
+snowflake-ips-total 5
+snowflake-idle-count 8
+snowflake-proxy-poll-with-relay-url-count 8
+snowflake-proxy-poll-without-relay-url-count 8
+snowflake-proxy-rejected-for-relay-url-count 8
+client-denied-count 16
+client-restricted-denied-count 8
+client-unrestricted-denied-count 16
+client-snowflake-match-count 8
+client-snowflake-timeout-count 8
+client-http-count 16
+client-http-ips AU=16,??=8
+client-ampcache-count 8
+client-ampcache-ips ??=8
+client-sqs-count 8
+client-sqs-ips ??=8,AU=8
+snowflake-ips-nat-restricted 2
+snowflake-ips-nat-unrestricted 1
+snowflake-ips-nat-unknown 3
+"""
+
+# In no order. From upstream's own test of its country lists (broker/metrics_test.go).
+COUNTRIES = {
+    "IT": 50,
+    "FR": 200,
+    "TZ": 100,
+    "CN": 250,
+    "RU": 150,
+    "CA": 1,
+    "BE": 1,
+    "PH": 1,
+    "AT": 105,
+    "MY": 112,
+    "ZA": 108,
+}
+
+
+def test_a_day_without_rendezvous_is_upstreams_empty_block():
+    nothing = DayStatistics.from_counters({}, DAY)
+
+    assert log_block(nothing, end=nothing.end) == EMPTY_BLOCK
+
+
+def test_the_block_is_upstreams():
+    block = log_block(DayStatistics.from_counters(COUNTERS, DAY), end=datetime(2026, 11, 21, 3, 50, 36, tzinfo=UTC))
+
+    assert block == BLOCK
+
+
+def test_the_end_is_printed_in_utc_and_the_interval_in_seconds():
+    end = datetime(2026, 11, 21, 2, 31, 50, tzinfo=timezone(timedelta(hours=1)))
+
+    block = log_block(DayStatistics.from_counters({}, DAY), end=end, seconds=20)
+
+    assert block.splitlines()[0] == "snowflake-stats-end 2026-11-21 01:31:50 (20 s)"
+
+
+def test_proxies_are_listed_exactly_by_falling_count_then_code():
+    counters = {f"proxy|{country}|unknown|webext": count for country, count in COUNTRIES.items()}
+
+    block = log_block(DayStatistics.from_counters(counters, DAY), end=datetime(2026, 11, 22, tzinfo=UTC))
+
+    assert "\nsnowflake-ips CN=250,FR=200,RU=150,MY=112,ZA=108,AT=105,TZ=100,IT=50,BE=1,CA=1,PH=1\n" in block
+
+
+@pytest.mark.parametrize("method", ["http", "ampcache", "sqs"])
+def test_clients_are_rounded_before_they_are_sorted(method):
+    counters = {f"client_poll|{country}|unknown|{method}|matched": count for country, count in COUNTRIES.items()}
+
+    block = log_block(DayStatistics.from_counters(counters, DAY), end=datetime(2026, 11, 22, tzinfo=UTC))
+
+    rounded = "CN=256,FR=200,RU=152,AT=112,MY=112,ZA=112,TZ=104,IT=56,BE=8,CA=8,PH=8"
+    assert f"\nclient-{method}-count 1080\nclient-{method}-ips {rounded}\n" in block
+
+
+def test_a_day_ends_at_the_next_midnight():
+    assert DayStatistics.from_counters({}, date(2026, 12, 31)).end == datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("count", "rounded"), [(0, 0), (1, 8), (7, 8), (8, 8), (9, 16), (105, 112)])
+def test_counts_are_rounded_up_to_multiples_of_eight(count, rounded):
+    assert rounded_up(count) == rounded
+
+
+@given(st.integers(0, 10**12))
+def test_rounding_up_adds_less_than_one_step(count):
+    rounded = rounded_up(count)
+
+    assert rounded % 8 == 0
+    assert 0 <= rounded - count < 8
+
+
+NAMES = st.sampled_from([*COUNTERS, "client_poll|CN|unrestricted|ampcache|timeout", "weather|of|no|matter"])
+
+
+@given(st.dictionaries(NAMES, st.integers(0, 10**6)), st.dictionaries(NAMES, st.integers(0, 10**6)))
+def test_statistics_of_merged_counters_are_the_sums(one, other):
+    first, second = (DayStatistics.from_counters(counters, DAY) for counters in (one, other))
+
+    both = DayStatistics.from_counters(Counter(one) + Counter(other), DAY)
+
+    assert both.clients_denied == first.clients_denied + second.clients_denied
+    assert both.idle_polls == first.idle_polls + second.idle_polls
+    assert Counter(both.sqs_clients_by_country) == +(
+        Counter(first.sqs_clients_by_country) + Counter(second.sqs_clients_by_country)
+    )
+
+
+@given(st.dictionaries(NAMES, st.integers(0, 10**6)))
+def test_every_client_is_counted_once_by_outcome_and_once_by_method(counters):
+    statistics = DayStatistics.from_counters(counters, DAY)
+
+    by_outcome = statistics.clients_denied + statistics.clients_matched + statistics.clients_timed_out
+    by_method = [
+        statistics.http_clients_by_country,
+        statistics.ampcache_clients_by_country,
+        statistics.sqs_clients_by_country,
+    ]
+    assert by_outcome == sum(sum(countries.values()) for countries in by_method)

@@ -1,0 +1,27 @@
+"""A day of rendezvous at a glance."""
+
+from datetime import date
+
+from signalbox.rendezvous.reporting.statistics import DayStatistics
+from signalbox.rendezvous.reporting.summary import glance
+
+DAY = date(2026, 11, 21)
+
+
+def test_what_may_tell_of_single_people_is_told_in_multiples_of_eight():
+    counters = {
+        "proxy_type|webext": 3,
+        "proxy_nat|restricted": 2,
+        "poll|restricted|idle|webext|with": 9,
+        "answer|ca|restricted|sqs|webext": 1,
+        "client_poll|ca|unknown|sqs|denied": 17,
+        "client_poll|ca|unknown|sqs|timeout": 8,
+    }
+
+    assert glance(DayStatistics.from_counters(counters, DAY)) == {
+        "day": "2026-11-21",
+        "proxies": {"webext": 3},
+        "nats": {"restricted": 2},
+        "idle_polls": 16,
+        "clients": {"matched": 8, "denied": 24, "timed_out": 8},
+    }

@@ -1,0 +1,52 @@
+"""What happens to a proxy's answer."""
+
+import json
+
+from signalbox.rendezvous.rules.states import State
+from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, World, delivery, proxy
+
+
+def test_an_answer_reaches_the_client_and_ends_the_offer() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+
+    assert world.answer(proxy())
+
+    assert [json.loads(reply) for reply in world.replies] == [{"answer": ANSWER}]
+    assert world.broker_queue.deleted == ["h1"]
+    assert world.offers.records[CLIENT].state is State.ANSWERED
+    assert world.offers.records[CLIENT].session_description == ""
+
+
+def test_an_answer_before_any_match_is_refused_at_once_and_kept_for_nobody() -> None:
+    """Upstream blocks, then gives it to the next client."""
+    world = World()
+
+    assert not world.answer(proxy())
+    world.expect_proxies()
+    world.receive(delivery())
+
+    assert world.replies == []
+
+
+def test_a_second_answer_finds_the_client_gone() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+
+    assert world.answer(proxy())
+    assert not world.answer(proxy())
+    assert len(world.replies) == 1
+
+
+def test_an_answer_after_the_end_of_patience_finds_the_client_gone() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    world.wait(30)
+
+    assert not world.answer(proxy())

@@ -1,0 +1,255 @@
+"""What happens to an offer that came by SQS."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from tests.fakes.rendezvous import START
+from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, OFFER, World, delivery, proxy
+
+DENIED = '{"error":"no snowflake proxies currently available"}'
+TIMED_OUT = '{"error":"timed out waiting for answer!"}'
+
+
+def test_an_offer_is_parked_while_a_fitting_proxy_may_come() -> None:
+    world = World()
+    world.expect_proxies(Nat.RESTRICTED)
+
+    receipt = world.receive(delivery())
+
+    assert not receipt.done
+    assert world.offers.records[CLIENT].state is State.PENDING
+    assert [(e.kind, e.outcome) for e in receipt.events] == [("offer", "parked")]
+    assert world.replies == []
+
+
+@pytest.mark.parametrize("nat", ["restricted", "unknown", ""])
+def test_a_client_that_only_unrestricted_proxies_suit_is_denied_at_once_without_one(nat: str) -> None:
+    world = World()
+    world.expect_proxies(Nat.RESTRICTED, Nat.UNKNOWN)
+
+    receipt = world.receive(delivery(nat=nat))
+
+    assert receipt.done
+    assert world.replies == [DENIED]
+    assert receipt.events[0].outcome == "denied"
+
+
+def test_a_proxy_that_polled_too_long_ago_is_no_prospect() -> None:
+    world = World()
+    world.expect_proxies()
+    world.wait(61)
+
+    receipt = world.receive(delivery())
+
+    assert receipt.done
+    assert world.replies == [DENIED]
+
+
+def test_the_country_of_an_offer_is_that_of_its_best_candidate() -> None:
+    world = World()
+    world.expect_proxies()
+
+    receipt = world.receive(delivery())
+
+    assert receipt.events[0].labels == {"nat": "unrestricted", "country": "US"}
+
+
+def test_a_parked_offer_expires_when_its_message_comes_again() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(30)
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert receipt.done
+    assert world.offers.records[CLIENT].state is State.EXPIRED
+    assert world.replies == [DENIED]
+    assert (receipt.events[0].outcome, receipt.events[0].reason) == ("expired", "no proxy")
+
+
+def test_a_client_whose_proxy_stays_silent_is_told_when_its_patience_ends() -> None:
+    """Upstream never tells it: the client hangs for 111 s."""
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    assert world.poll(proxy()).match
+    world.wait(30)
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert world.replies == [TIMED_OUT]
+    assert (receipt.events[0].reason, receipt.events[0].attempt) == ("silent proxy", 1)
+
+
+def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_receipt_handle() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(3)
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert not receipt.done
+    assert world.offers.records[CLIENT].receipt_handle == "h2"
+
+
+def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer() -> None:
+    """Upstream hands a duplicate to a second proxy."""
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    second = world.receive(delivery(message_id="m2"))
+    first_proxy, second_proxy = world.poll(proxy("p1")), world.impatient.poll(proxy("p2"))
+
+    assert world.answer(proxy("p1"))
+    late = world.receive(delivery(message_id="m3"))
+
+    assert second.done
+    assert late.done
+    assert first_proxy.match
+    assert second_proxy.match is None
+    assert len(world.replies) == 1
+
+
+def test_another_offer_of_the_same_client_after_the_end_of_the_first_is_a_new_rendezvous() -> None:
+    world = World()
+    world.receive(delivery())
+    world.expect_proxies()
+
+    receipt = world.receive(delivery(message_id="m2", body=offer_body(OFFER, "restricted").encode()))
+
+    assert not receipt.done
+    assert world.offers.records[CLIENT].state is State.PENDING
+
+
+def test_a_decoding_error_is_told_to_the_client_and_counted() -> None:
+    world = World()
+
+    receipt = world.receive(delivery(body=b"2.0\n{}"))
+
+    assert receipt.done
+    assert world.replies == ['{"error":"unsupported message version"}']
+    assert (receipt.events[0].outcome, receipt.events[0].reason) == ("rejected", "unsupported message version")
+
+
+def test_an_offer_that_waited_longer_than_its_patience_is_told_so_instead_of_being_parked() -> None:
+    world = World()
+    world.expect_proxies()
+
+    receipt = world.receive(replace(delivery(), first_received_at=START + world.policy.sqs_patience))
+
+    assert receipt.done
+    assert world.replies == [TIMED_OUT]
+    assert receipt.events[0].outcome == "stale"
+
+
+def test_an_offer_whose_function_was_killed_is_parked_when_it_comes_again() -> None:
+    world = World()
+    world.wait(30)
+    world.expect_proxies()
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert not receipt.done
+    assert receipt.events[0].outcome == "parked"
+
+
+def test_an_offer_that_another_function_stored_meanwhile_is_left_to_it() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.offers.find = lambda client_id: None  # what this function saw before the other stored it
+
+    parked = world.receive(delivery())
+    world.presence.polls.clear()
+    refused = world.receive(delivery())
+
+    assert not parked.done
+    assert not refused.done
+    assert world.replies == []
+
+
+def test_an_offer_answered_at_the_moment_of_its_expiry_keeps_its_answer() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    world.wait(29.9)
+    open_record = world.offers.records[CLIENT]
+    assert world.answer(proxy())
+    world.wait(0.1)
+    world.offers.find = lambda client_id: open_record
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert not receipt.done
+    assert len(world.replies) == 1
+
+
+def test_an_answer_that_was_stored_but_never_sent_is_sent_when_the_offer_comes_again() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    world.offers.answer(CLIENT, sid="p1", reply='{"answer":"x"}', now=world.clock.now())
+    world.wait(30)
+
+    first = world.receive(delivery(handle="h2"))
+    again = world.receive(delivery(handle="h3"))
+
+    assert first.done
+    assert again.done
+    assert world.replies == ['{"answer":"x"}']
+
+
+def test_patience_is_a_setting() -> None:
+    world = World()
+    world.policy = replace(world.policy, sqs_patience=timedelta(seconds=90))
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(60)
+
+    assert not world.receive(delivery(handle="h2")).done
+    assert world.poll(proxy()).match
+    assert world.answer(proxy(), ANSWER)
+
+
+def test_an_offer_without_a_queue_expires_without_a_message() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.offers.records[CLIENT] = replace(world.offers.records[CLIENT], queue_url=None)
+    world.wait(30)
+
+    assert world.receive(delivery(handle="h2")).done
+    assert world.replies == []
+
+
+def test_a_new_offer_is_stored_without_looking_first() -> None:
+    world = World()
+    world.expect_proxies()
+    world.offers.find = lambda client_id: pytest.fail("looked for an offer that cannot be there")
+
+    receipt = world.receive(replace(delivery(), is_first=True))
+
+    assert not receipt.done
+    assert world.offers.records[CLIENT].state is State.PENDING
+
+
+@pytest.mark.parametrize("body", [delivery().body, b"not an offer"])
+def test_the_first_receive_of_a_second_message_is_a_duplicate_all_the_same(body: bytes) -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(replace(delivery(body=body), is_first=True))
+
+    receipt = world.receive(replace(delivery(body=body, message_id="m2"), is_first=True))
+
+    assert receipt.done
+    assert [e.outcome for e in receipt.events] in ([], ["duplicate"])
+    assert len(world.replies) <= 1

@@ -1,0 +1,348 @@
+"""What happens to a proxy's poll."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from signalbox.rendezvous.rules.held_polls import HeldPoll, preferred
+from signalbox.rendezvous.rules.states import ClientId, State
+from signalbox.rendezvous.wire.nat import Nat
+from tests.fakes.rendezvous import START
+from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, proxy
+
+
+def test_a_poll_without_an_offer_is_held_for_the_hold_time() -> None:
+    world = World()
+
+    result = world.poll(proxy())
+
+    assert result.match is None
+    assert result.was_held
+    assert world.clock.now() - START == pytest.approx(timedelta(seconds=10), abs=timedelta(seconds=0.3))
+    assert world.held_polls.slots == {}
+
+
+def test_a_held_poll_gets_an_offer_that_comes_while_it_waits() -> None:
+    world = World()
+    world.clock.at(4.05, lambda: world.receive(delivery()))
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert result.match.client_id == CLIENT
+    assert world.clock.now() - START < timedelta(seconds=4.5)
+
+
+def test_a_parked_offer_goes_to_the_next_fitting_poll_at_once() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery(nat="restricted"))
+
+    unfitting = world.impatient.poll(proxy("p1", nat=Nat.RESTRICTED))
+    fitting = world.poll(proxy("p2", nat=Nat.UNRESTRICTED))
+
+    assert unfitting.match is None
+    assert fitting.match is not None
+    assert not fitting.was_held
+
+
+def test_the_oldest_fitting_offer_goes_first() -> None:
+    world = World()
+    world.expect_proxies()
+    for name in ("a", "b"):
+        world.receive(replace(delivery(), client_id=ClientId(name), message_id=name))
+        world.wait(1)
+
+    match = world.poll(proxy()).match
+
+    assert match is not None
+    assert match.client_id == "a"
+
+
+def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPoll:
+    poll = HeldPoll(
+        slot=slot,
+        sid=sid,
+        nat=nat,
+        proxy_type="webext",
+        clients=clients,
+        since=world.clock.now(),
+        until=world.clock.now() + timedelta(seconds=10),
+    )
+    assert world.held_polls.take(poll, now=world.clock.now())
+    return poll
+
+
+@pytest.mark.parametrize(
+    ("client", "chosen"),
+    [("unrestricted", "restricted-few"), ("restricted", "unrestricted"), ("unknown", "unrestricted")],
+)
+def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> None:
+    """broker/ipc.go: restricted proxies first where they fit; broker/snowflake-heap.go: fewest clients first."""
+    world = World()
+    held(world, "unrestricted", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+    held(world, "restricted-many", nat=Nat.RESTRICTED, clients=16, slot=1)
+    held(world, "restricted-few", nat=Nat.UNKNOWN, clients=8, slot=2)
+
+    world.receive(delivery(nat=client))
+
+    assert world.offers.records[CLIENT].lent_to == chosen
+    assert [p.sid for p in world.held_polls.slots.values() if p.offer == CLIENT] == [chosen]
+
+
+def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls() -> None:
+    world = World()
+    polls = [held(world, f"p{n}", nat=Nat.UNRESTRICTED, clients=0, slot=n) for n in range(20)]
+
+    first = [
+        preferred(polls, client_nat=Nat.RESTRICTED, client_id=ClientId(f"c{n}"), now=world.clock.now())[0].sid
+        for n in range(20)
+    ]
+
+    assert len(set(first)) > 8
+
+
+def test_offers_that_come_together_share_one_look_and_reach_for_different_polls() -> None:
+    world = World()
+    looks: list[list[HeldPoll]] = []
+    matchmaker = world.matchmaker
+    look = world.held_polls.held
+    for slot in range(3):
+        held(world, f"p{slot}", nat=Nat.UNRESTRICTED, clients=0, slot=slot)
+
+    def counted(*, now: datetime) -> list[HeldPoll]:
+        looks.append(look(now=now))
+        return looks[-1]
+
+    world.held_polls.held = counted
+    now = world.clock.now()
+    places = [matchmaker.place(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).lent_to for n in range(3)]
+
+    assert sorted(map(str, places)) == ["p0", "p1", "p2"]
+    assert len(looks) == 1
+
+
+def test_a_poll_that_came_since_the_shared_look_is_found() -> None:
+    world = World()
+    world.expect_proxies()
+    matchmaker = world.matchmaker
+    assert matchmaker.place(ClientId("early"), nat=Nat.RESTRICTED, now=world.clock.now()).lent_to is None
+    held(world, "new", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+    world.wait(0.01)
+
+    assert matchmaker.place(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).lent_to == "new"
+
+
+def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
+    world = World()
+    held(world, "waiting", nat=Nat.RESTRICTED, clients=0, slot=0)
+    world.receive(delivery())
+
+    passing = world.impatient.poll(proxy("passing"))
+    world.wait(1)
+    later = world.impatient.poll(proxy("later"))
+
+    assert passing.match is None
+    assert later.match is not None
+
+
+def test_a_held_poll_that_vanished_is_passed_over() -> None:
+    world = World()
+    gone = held(world, "gone", nat=Nat.RESTRICTED, clients=0, slot=0)
+    held(world, "there", nat=Nat.RESTRICTED, clients=8, slot=1)
+    listed = world.held_polls.held(now=world.clock.now())
+    world.held_polls.leave(gone)
+    world.held_polls.held = lambda now: listed
+
+    world.receive(delivery())
+
+    assert world.offers.records[CLIENT].lent_to == "there"
+
+
+def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None:
+    world = World()
+    other = ClientId("other")
+
+    def show_and_lose() -> None:
+        world.receive(replace(delivery(), client_id=other, message_id="m0"))
+        world.offers.close(other, state=State.EXPIRED, reply="")
+
+    world.clock.at(2.1, show_and_lose)
+    world.clock.at(5.1, lambda: world.receive(delivery()))
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert result.match.client_id == CLIENT
+
+
+def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> None:
+    world = World()
+    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+
+    def store() -> None:
+        world.held_polls.held = lambda now: []
+        world.receive(delivery())
+
+    world.clock.at(1.3, store)
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert world.clock.now() - START < timedelta(seconds=2.5)
+
+
+def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_next_look() -> None:
+    world = World()
+    world.expect_proxies()
+    world.clock.at(1.2, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.26, lambda: world.receive(delivery()))  # a look is at 1.25 s
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert world.clock.now() - START == timedelta(seconds=1.3)
+
+
+def leaving(world: World, meanwhile: Callable[[], object]) -> None:
+    """Have something happen after a poll's last look, right before it leaves its slot."""
+    leave = world.held_polls.leave
+
+    def left(poll: HeldPoll) -> ClientId | None:
+        meanwhile()
+        return leave(poll)
+
+    world.held_polls.leave = left
+
+
+def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> None:
+    world = World()
+    world.expect_proxies()
+
+    def show_and_store() -> None:
+        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.receive(delivery())
+
+    leaving(world, show_and_store)
+
+    result = world.poll(proxy())
+
+    assert result.was_held
+    assert result.match is not None
+    assert result.match.client_id == CLIENT
+    assert world.held_polls.slots == {}
+
+
+@pytest.mark.parametrize(("stored_after", "is_taken"), [(0.1, True), (1.0, False)])
+def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after: float, *, is_taken: bool) -> None:
+    world = World()
+    world.expect_proxies()
+
+    def show_before_it_is_stored() -> None:
+        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        seconds = (world.clock.now() - START).total_seconds() + stored_after
+        world.clock.at(seconds, lambda: world.receive(delivery()))
+
+    leaving(world, show_before_it_is_stored)
+
+    assert (world.poll(proxy()).match is not None) is is_taken
+
+
+def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() -> None:
+    world = World()
+
+    def show_and_lose() -> None:
+        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+        world.receive(delivery())
+        world.offers.close(CLIENT, state=State.EXPIRED, reply="")
+
+    leaving(world, show_and_lose)
+
+    assert world.poll(proxy()).match is None
+    assert world.clock.now() - START < timedelta(seconds=10.2)
+
+
+def test_as_many_polls_are_held_as_there_are_slots() -> None:
+    world = World(policy=replace(World().policy, poll_hold_limit=1))
+    held(world, "first", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+
+    result = world.poll(proxy("second"))
+
+    assert result.match is None
+    assert not result.was_held
+    assert world.clock.now() == START
+
+
+def test_a_slot_whose_function_was_killed_is_free_after_its_hold() -> None:
+    world = World(policy=replace(World().policy, poll_hold_limit=1))
+    held(world, "killed", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+    world.wait(10)
+
+    assert world.poll(proxy("next")).was_held
+
+
+def test_a_silent_proxys_offer_goes_to_another_while_patience_lasts() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    assert world.impatient.poll(proxy("silent")).match
+    assert world.impatient.poll(proxy("too early")).match is None
+    world.wait(5)
+
+    second = world.impatient.poll(proxy("second"))
+    answered = world.answer(proxy("second"))
+
+    assert second.match is not None
+    assert second.match.matches == 2
+    assert answered
+    assert not world.answer(proxy("silent"))
+    assert len(world.replies) == 1
+
+
+def test_a_late_answer_is_welcome_while_nobody_else_has_the_offer() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    world.wait(12)
+
+    assert world.answer(proxy())
+
+
+def test_an_offer_past_its_patience_is_not_handed_out() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(30)
+
+    assert world.impatient.poll(proxy()).match is None
+    assert world.offers.records[CLIENT].state is State.PENDING
+
+
+def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(40)
+
+    assert world.impatient.poll(proxy()).match is None
+    assert world.offers.records[CLIENT].state is State.EXPIRED
+    world.receive(delivery(handle="late"))
+    assert world.replies == ['{"error":"timed out waiting for answer!"}']
+
+
+def test_when_another_proxy_is_quicker_the_next_offer_is_tried() -> None:
+    world = World()
+    world.expect_proxies()
+    for name in ("a", "b"):
+        world.receive(replace(delivery(), client_id=ClientId(name), message_id=name))
+    listed = world.offers.claimable(["any"], now=world.clock.now())
+    world.impatient.poll(proxy("quicker"))
+    world.offers.claimable = lambda pools, now: listed
+
+    match = world.poll(proxy("slower")).match
+
+    assert match is not None
+    assert match.client_id == "b"

@@ -1,0 +1,86 @@
+"""AMP: paths and pages, in the forms that the original reads and writes."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.rendezvous.wire.amp import CACHE_CONTROL, CONTENT_TYPE, InvalidAmpPath, armor, decode_path
+
+ORIGINAL_PAGE_SHA256 = "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
+ORIGINAL_LONG_PAGE_SHA256 = "69bad29a8b66c1420a488cce05b9c20d9043d0cb0590a3ce5dca387291dc8ebe"
+
+
+def opened(page):
+    """Return what a page carries: the text of its pre elements without space, less the version, from base64."""
+    text = "".join("".join(re.findall("<pre>([^<]*)</pre>", page)).split())
+    assert text[0] == "0"
+    return base64.b64decode(text[1:]).decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "carried"),
+    [
+        ("0/", b""),
+        ("0foobar/", b""),
+        ("0/YWJj", b"abc"),
+        ("0///YWJj", b"abc"),
+        ("0foobar/YWJj", b"abc"),
+        ("0/foobar/YWJj", b"abc"),
+        ("0lgWHcwhXFjUm/VGhpcyBpcyBwYXRoLWVuY29kZWQgZGF0YS4", b"This is path-encoded data."),
+        ("0/-_8", b"\xfb\xff"),
+        ("0/YW\r\nJj", b"abc"),
+    ],
+)
+def test_the_last_part_of_a_path_is_what_it_carries(path, carried):
+    assert decode_path(path) == carried
+
+
+@pytest.mark.parametrize(
+    "path", ["", "0", "0foobar", "/0/YWJj", "1/YWJj", "0/YWJjZ", "0/YWI=", "0/+_8", "0/Y J", "0/é"]
+)
+def test_another_path_is_refused(path):
+    with pytest.raises(InvalidAmpPath, match=r"^cannot decode URL path$"):
+        decode_path(path)
+
+
+@given(st.binary(), st.text())
+def test_whatever_a_path_was_made_of_comes_back(carried, padding):
+    encoded = base64.urlsafe_b64encode(carried).decode().rstrip("=")
+
+    assert decode_path(f"0{padding}/{encoded}") == carried
+
+
+def test_a_page_is_the_one_that_the_original_writes():
+    page = armor("This was encoded with AMP armor.")
+
+    assert page.endswith(
+        "</head>\n<body>\n<pre>\n0VGhpcyB3YXMgZW5jb2RlZCB3aXRoIEF\nNUCBhcm1vci4=\n</pre>\n</body>\n</html>",
+    )
+    assert (
+        hashlib.sha256(page.encode()).hexdigest() == "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
+    )  # of the original's page
+
+
+def test_a_page_of_several_elements_is_the_one_that_the_original_writes():
+    assert hashlib.sha256(armor("a" * 30_000).encode()).hexdigest() == ORIGINAL_LONG_PAGE_SHA256
+
+
+@given(st.text(max_size=200) | st.integers(23_700, 24_000).map("a".__mul__))
+def test_a_page_carries_its_reply(reply):
+    assert opened(armor(reply)) == reply
+
+
+def test_no_word_and_no_element_is_longer_than_caches_and_clients_take():
+    elements = re.findall("<pre>([^<]*)</pre>", armor("a" * 100_000))
+
+    assert len(elements) > 1
+    assert all(len(element) < 32 * 1024 for element in elements)
+    assert all(len(word) <= 32 for element in elements for word in element.split())
+
+
+def test_a_cache_is_told_what_it_gets():
+    assert (CONTENT_TYPE, CACHE_CONTROL) == ("text/html", "max-age=15")

@@ -1,0 +1,101 @@
+"""The bridge list: its file format, and the built-in one."""
+
+import pytest
+
+from signalbox.rendezvous.wire.bridges import (
+    DEFAULT_BRIDGES,
+    DEFAULT_FINGERPRINT,
+    Bridge,
+    BridgeList,
+    InvalidBridgeList,
+    InvalidFingerprint,
+    parse_fingerprint,
+)
+
+LINE = (
+    '{"displayName":"default", "webSocketAddress":"wss://snowflake.torproject.net/",'
+    ' "fingerprint":"2B280B23E1107BB62ABFC40DDCC8824814F80A72"}'
+)
+OTHER = '{"displayName":"b","webSocketAddress":"wss://02.example/","fingerprint":"' + "0a" * 32 + '"}'
+
+
+def test_a_fingerprint_of_20_or_32_bytes_in_any_case_has_one_form():
+    assert parse_fingerprint("ab" * 20) == "AB" * 20
+    assert parse_fingerprint("aB" * 32) == "AB" * 32
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ab" * 19, "ab" * 21, "ab" * 19 + "a", "zz" * 20, "ab " * 13 + "a", " " + "ab" * 19 + "a", "٣" * 40],
+    ids=["empty", "short", "long", "odd", "not hexadecimal", "with spaces", "with a space", "foreign digits"],
+)
+def test_anything_else_is_no_fingerprint(text):
+    with pytest.raises(InvalidFingerprint, match=r"^bridge fingerprint invalid$"):
+        parse_fingerprint(text)
+
+
+def test_the_built_in_list_is_the_original_one():
+    assert BridgeList.parse(LINE + "\n") == DEFAULT_BRIDGES
+    assert DEFAULT_BRIDGES.relay_url(DEFAULT_FINGERPRINT) == "wss://snowflake.torproject.net/"
+
+
+def test_a_bridge_that_is_not_in_the_list_has_no_address():
+    assert DEFAULT_BRIDGES.relay_url(parse_fingerprint("ab" * 20)) is None
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_each_line_is_a_bridge(end):
+    bridges = BridgeList.parse(LINE + "\n" + OTHER + end)
+
+    assert list(bridges.bridges.values()) == [
+        Bridge("default", "wss://snowflake.torproject.net/", DEFAULT_FINGERPRINT),
+        Bridge("b", "wss://02.example/", parse_fingerprint("0a" * 32)),
+    ]
+
+
+def test_an_empty_list_knows_no_bridge():
+    assert BridgeList.parse("").relay_url(DEFAULT_FINGERPRINT) is None
+
+
+def test_the_last_of_two_lines_with_one_fingerprint_counts():
+    bridges = BridgeList.parse(LINE + "\n" + LINE.replace("snowflake.", "new."))
+
+    assert bridges.relay_url(DEFAULT_FINGERPRINT) == "wss://new.torproject.net/"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("", "unexpected end of JSON input"),
+        ("null", "bridge fingerprint invalid"),
+        ("[]", "json: cannot unmarshal array into Go value of type main.BridgeInfo"),
+        (LINE.replace("displayName", "name"), 'json: unknown field "name"'),
+        (LINE.replace("A72", "A7"), "bridge fingerprint invalid"),
+        (
+            '{"fingerprint":1}',
+            "json: cannot unmarshal number into Go struct field BridgeInfo.fingerprint of type string",
+        ),
+    ],
+    ids=["empty", "null", "array", "unknown field", "bad fingerprint", "wrong type"],
+)
+def test_a_line_that_is_no_bridge_refuses_the_list(line, problem):
+    with pytest.raises(InvalidBridgeList) as refused:
+        BridgeList.parse(LINE + "\n" + line + "\n" + OTHER)
+
+    assert str(refused.value) == f"line 2: {problem}"
+
+
+def test_every_line_at_fault_is_named():
+    with pytest.raises(InvalidBridgeList) as refused:
+        BridgeList.parse("\n" + LINE + "\n{}\n")
+
+    assert str(refused.value) == "line 1: unexpected end of JSON input; line 3: bridge fingerprint invalid"
+
+
+def test_text_behind_a_bridge_is_refused_where_the_original_drops_it_silently():
+    with pytest.raises(InvalidBridgeList, match="after top-level value"):
+        BridgeList.parse(LINE + OTHER)
+
+
+def test_a_lone_surrogate_is_replaced():
+    assert Bridge.parse(LINE.replace("default", "\ud800")).display_name == "\ufffd\ufffd\ufffd"

@@ -1,0 +1,223 @@
+"""What proxies and the broker say to each other, byte for byte."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.proxy import (
+    InvalidProxyMessage,
+    PollResponse,
+    ProxyAnswer,
+    ProxyPoll,
+    answer_body,
+    answer_response,
+    incorrect_relay_response,
+    match_response,
+    no_match_response,
+    poll_body,
+)
+
+POLL = {
+    "Sid": "ymbcCMto7KHNGYlp",
+    "Version": "1.3",
+    "Type": "standalone",
+    "NAT": "restricted",
+    "Clients": 8,
+    "AcceptedRelayPattern": "snowflake.torproject.net$",
+}
+DESCRIPTION = r'{"type":"answer","sdp":"a=candidate:1"}'
+ANSWER = {"Version": "1.3", "Sid": "s", "Answer": DESCRIPTION}
+
+
+def poll(**changes):
+    return json.dumps({**POLL, **changes}).encode()
+
+
+def without(members, name):
+    return json.dumps({key: value for key, value in members.items() if key != name}).encode()
+
+
+def test_a_poll_is_read():
+    assert ProxyPoll.parse(poll()) == ProxyPoll(
+        sid="ymbcCMto7KHNGYlp",
+        version="1.3",
+        proxy_type="standalone",
+        nat=Nat.RESTRICTED,
+        clients=8,
+        relay_pattern="snowflake.torproject.net$",
+    )
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "1.99", "1."])
+def test_every_version_1_is_understood(version):
+    assert ProxyPoll.parse(poll(Version=version)).version == version
+
+
+@pytest.mark.parametrize("name", ["standalone", "webext", "badge", "iptproxy", "bloco"])
+def test_a_known_type_is_kept(name):
+    assert ProxyPoll.parse(poll(Type=name)).proxy_type == name
+
+
+@pytest.mark.parametrize("name", ["", None, "Standalone", "toaster", "unknown"])
+def test_another_type_counts_as_unknown(name):
+    assert ProxyPoll.parse(poll(Type=name)).proxy_type == "unknown"
+
+
+@pytest.mark.parametrize(("clients", "counted"), [(-1, 0), (0, 0), (None, 0), (2**63 - 1, 2**63 - 1), (-(2**63), 0)])
+def test_fewer_than_no_clients_count_as_none(clients, counted):
+    assert ProxyPoll.parse(poll(Clients=clients)).clients == counted
+
+
+@pytest.mark.parametrize("nat", ["", None, "unknown"])
+def test_no_nat_is_unknown(nat):
+    assert ProxyPoll.parse(poll(NAT=nat)).nat is Nat.UNKNOWN
+
+
+def test_no_relay_pattern_is_not_the_empty_one():
+    assert ProxyPoll.parse(without(POLL, "AcceptedRelayPattern")).relay_pattern is None
+    assert ProxyPoll.parse(poll(AcceptedRelayPattern=None)).relay_pattern is None
+    assert ProxyPoll.parse(poll(AcceptedRelayPattern="")).relay_pattern == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"hello",
+        b"null",
+        b"[]",
+        poll() + b"x",
+        poll() + b" " * 100_000,
+        without(POLL, "Version"),
+        without(POLL, "Sid"),
+        poll(Version=1),
+        poll(Version="10.0"),
+        poll(Version="2.0"),
+        poll(Sid=""),
+        poll(Sid=None),
+        poll(NAT="open"),
+        poll(Clients="8"),
+        poll(Clients=8.0),
+        poll(Clients=2**63),
+        poll(Clients=10**4000),
+        poll(Type=True),
+        poll(AcceptedRelayPattern={}),
+    ],
+)
+def test_a_poll_that_does_not_follow_the_protocol_is_refused(body):
+    with pytest.raises(InvalidProxyMessage):
+        ProxyPoll.parse(body)
+
+
+def test_a_poll_of_exactly_100000_bytes_is_read():
+    assert ProxyPoll.parse(poll() + b" " * (100_000 - len(poll()))).sid == POLL["Sid"]
+
+
+def test_an_answer_is_read_and_left_as_it_is():
+    assert ProxyAnswer.parse(json.dumps(ANSWER).encode()) == ProxyAnswer("s", DESCRIPTION)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"a=candidate",
+        json.dumps(ANSWER).replace("a=candidate", "a=candidat").encode(),
+        json.dumps(ANSWER).encode() + b" " * 100_000,
+        json.dumps({**ANSWER, "Version": "2"}).encode(),
+        without(ANSWER, "Sid"),
+        json.dumps({**ANSWER, "Answer": "", "x": "a=candidate"}).encode(),
+        json.dumps({**ANSWER, "Answer": "a=candidate"}).encode(),
+        json.dumps({**ANSWER, "Answer": {"type": "answer", "sdp": "a=candidate"}}).encode(),
+    ],
+    ids=["empty", "no JSON", "no candidate", "size", "version", "no Sid", "no answer", "no description", "object"],
+)
+def test_an_answer_that_does_not_follow_the_protocol_is_refused(body):
+    with pytest.raises(InvalidProxyMessage):
+        ProxyAnswer.parse(body)
+
+
+def test_a_match_is_written_as_the_original_writes_it():
+    body = match_response(
+        '{"sdp":"<>"}',
+        nat=Nat.RESTRICTED,
+        next_poll_milliseconds=20_000,
+        relay_url="wss://snowflake.torproject.net/",
+    )
+
+    assert body == (
+        r'{"Status":"client match","Offer":"{\"sdp\":\"\u003c\u003e\"}","NAT":"restricted","NextPoll":20000,'
+        r'"RelayURL":"wss://snowflake.torproject.net/"}'
+    )
+
+
+def test_no_match_is_written_with_all_five_keys():
+    assert no_match_response(20_000) == '{"Status":"no match","Offer":"","NAT":"","NextPoll":20000,"RelayURL":""}'
+
+
+def test_a_refused_relay_pattern_sends_the_proxy_away_for_an_hour():
+    assert incorrect_relay_response() == (
+        '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'
+    )
+
+
+def test_a_proxy_learns_whether_its_answer_came_in_time():
+    assert answer_response(accepted=True) == '{"Status":"success"}'
+    assert answer_response(accepted=False) == '{"Status":"client gone"}'
+
+
+def test_a_proxy_writes_as_the_original_does():
+    assert poll_body(ProxyPoll("sid", "1.3", "standalone", Nat.UNKNOWN, 8, "net$")) == (
+        '{"Sid":"sid","Version":"1.3","Type":"standalone","NAT":"unknown","Clients":8,"AcceptedRelayPattern":"net$"}'
+    )
+    assert answer_body(ProxyAnswer("sid", "ans<")) == r'{"Version":"1.3","Sid":"sid","Answer":"ans\u003c"}'
+
+
+@given(st.text(min_size=1), st.sampled_from(Nat), st.integers(0, 2**63 - 1), st.none() | st.text())
+def test_what_a_proxy_writes_is_what_the_broker_reads(sid, nat, clients, relay_pattern):
+    written = ProxyPoll(sid, "1.3", "webext", nat, clients, relay_pattern)
+
+    assert ProxyPoll.parse(poll_body(written).encode()) == written
+
+
+@given(st.text())
+def test_what_a_proxy_answers_is_what_the_broker_reads(sdp):
+    written = ProxyAnswer("s", json.dumps({"type": "answer", "sdp": "a=candidate" + sdp}))
+
+    assert ProxyAnswer.parse(answer_body(written).encode()) == written
+
+
+@given(st.text(min_size=1), st.sampled_from(Nat), st.integers(0, 2**53), st.text())
+def test_what_the_broker_writes_is_what_a_proxy_reads(offer, nat, next_poll, relay_url):
+    body = match_response(offer, nat=nat, next_poll_milliseconds=next_poll, relay_url=relay_url)
+
+    response = PollResponse.parse(body.encode())
+
+    assert response == PollResponse("client match", offer, nat, next_poll, relay_url)
+    assert response.is_match
+
+
+def test_a_proxy_without_a_client_reads_when_to_come_again():
+    response = PollResponse.parse(no_match_response(20_000).encode())
+
+    assert response == PollResponse("no match", "", Nat.UNKNOWN, 20_000, "")
+    assert not response.is_match
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"Status":"client match"}', b'{"Status":"no match","NAT":"open"}'])
+def test_a_proxy_refuses_what_is_no_response(body):
+    with pytest.raises(InvalidProxyMessage):
+        PollResponse.parse(body)
+
+
+@pytest.mark.parametrize("parse", [ProxyPoll.parse, ProxyAnswer.parse, PollResponse.parse])
+@given(st.binary())
+@example(b"[" * 50_000)
+@example(b'{"a":"a=candidate","Clients":1e999,"Sid":-0}')
+@example(b'{"Answer":"a=candidate\xff\\ud800\\"","Sid":"s","Version":"1","Clients":"x"}')
+def test_whatever_a_proxy_sends_is_refused_in_one_way(parse, junk):
+    with pytest.raises(InvalidProxyMessage):
+        parse(junk)

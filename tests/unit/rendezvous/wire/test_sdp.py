@@ -1,0 +1,136 @@
+"""Session descriptions: what counts as one, and the address in it that tells best where its sender is."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from signalbox.rendezvous.wire.sdp import (
+    DescriptionType,
+    InvalidSessionDescription,
+    SessionDescription,
+    best_candidate_address,
+    has_candidate,
+)
+
+SESSION = "v=0\r\no=- 1 2 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
+MEDIA = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\n"
+
+
+def candidate(address, kind="host", *, priority="1", transport="udp"):
+    return f"a=candidate:1 1 {transport} {priority} {address} 9 typ {kind}\r\n"
+
+
+@pytest.mark.parametrize("name", ["offer", "answer", "pranswer", "rollback"])
+def test_each_type_is_known(name):
+    text = json.dumps({"type": name, "sdp": "v=0\r\n", "extra": None})
+
+    assert SessionDescription.parse(text) == SessionDescription(DescriptionType(name), "v=0\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "unexpected end of JSON input"),
+        ("fake", "invalid character 'k' in literal false (expecting 'l')"),
+        ('"test"', "json: cannot unmarshal string into Go value of type map[string]interface {}"),
+        ("[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        ('{"a":[1e999]}', "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        ('{"a":-1e999}', "json: cannot unmarshal number -1e999 into Go value of type float64"),
+        ("null", "cannot deserialize SessionDescription without type field"),
+        ('{"sdp":"test"}', "cannot deserialize SessionDescription without type field"),
+        ('{"Type":"offer","sdp":"test"}', "cannot deserialize SessionDescription without type field"),
+        ('{"type":"offer"}', "cannot deserialize SessionDescription without sdp field"),
+        ('{"type":null,"sdp":null}', "invalid SDP type"),
+        ('{"type":1,"sdp":"test"}', "invalid SDP type"),
+        ('{"type":"offer","type":1,"sdp":"test"}', "invalid SDP type"),
+        ('{"type":"test","sdp":1}', "invalid SDP"),
+        ('{"type":"test","sdp":"test"}', "Unknown SDP type"),
+        ('{"type":"","sdp":"test"}', "Unknown SDP type"),
+    ],
+)
+def test_anything_else_is_malformed(text, why):
+    with pytest.raises(InvalidSessionDescription) as refused:
+        SessionDescription.parse(text)
+
+    assert str(refused.value) == f"malformed session description: {why}"
+
+
+def test_a_lone_surrogate_is_replaced():
+    assert SessionDescription.parse('{"type":"offer","sdp":"\ud800"}').sdp == "\ufffd" * 3
+
+
+@pytest.mark.parametrize(("body", "expected"), [(b"", False), (b"a=candidat", False), (b"\xffa=candidate:1", True)])
+def test_a_candidate_is_told_by_its_bytes(body, expected):
+    assert has_candidate(body) is expected
+
+
+@pytest.mark.parametrize(
+    ("candidates", "address"),
+    [
+        ("", None),
+        (candidate("203.0.113.7"), "203.0.113.7"),
+        (candidate("203.0.113.7", "srflx") + candidate("192.168.1.5", "host"), "192.168.1.5"),
+        (candidate("203.0.113.1", "srflx") + candidate("203.0.113.2", "prflx"), "203.0.113.2"),
+        (candidate("203.0.113.1", "relay", priority="9") + candidate("203.0.113.2", "srflx"), "203.0.113.2"),
+        (candidate("203.0.113.1", priority="9") + candidate("203.0.113.2", priority="10"), "203.0.113.2"),
+        (candidate("203.0.113.2") + candidate("203.0.113.1"), "203.0.113.1"),
+        (candidate("d1f5.local") + candidate("203.0.113.1", "srflx"), "203.0.113.1"),
+        (candidate("203.0.113.1", transport="TCP"), "203.0.113.1"),
+        (candidate("2001:DB8:0::1"), "2001:db8::1"),
+        (candidate("fe80::1%eth0"), "fe80::1"),
+        (candidate("::ffff:203.0.113.1"), "203.0.113.1"),
+        (candidate("203.0.113.1").replace("\r", ""), "203.0.113.1"),
+        (candidate("203.0.113.1").replace("\r", " raddr 0.0.0.0 rport 0 generation 0"), "203.0.113.1"),
+    ],
+    ids=[
+        "none",
+        "one",
+        "host, though private",
+        "peer reflexive before server reflexive",
+        "any before relay",
+        "the higher priority",
+        "the later of equals",
+        "no name",
+        "TCP",
+        "IPv6",
+        "no zone",
+        "IPv4 in IPv6",
+        "bare line feeds",
+        "extensions",
+    ],
+)
+def test_the_best_candidate_is_the_one_that_the_original_takes(candidates, address):
+    assert best_candidate_address(SESSION + MEDIA + candidates) == address
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        candidate("203.0.113.1", "guess"),
+        candidate("203.0.113.1", transport="sctp"),
+        candidate("203.0.113.1", priority="x"),
+        candidate("203.0.113.1", priority="٣"),
+        candidate("203.0.113.1", priority="12345678901"),
+        candidate("203.0.113"),
+        candidate("example.com"),
+        "a=candidate:1 1 udp 1 203.0.113.1 9\r\n",
+        "a=end-of-candidates\r\n",
+    ],
+)
+def test_a_candidate_that_cannot_be_read_does_not_count(wrong):
+    assert best_candidate_address(SESSION + MEDIA + wrong) is None
+
+
+def test_a_candidate_outside_of_the_media_does_not_count():
+    assert best_candidate_address(SESSION + candidate("203.0.113.1") + MEDIA) is None
+
+
+@given(st.text())
+@example(MEDIA + "a=candidate:" + " " * 10)
+@example(MEDIA + candidate("1" * 5_000))
+def test_whatever_a_client_sends_has_an_address_or_none(text):
+    address = best_candidate_address(text)
+
+    assert address is None or address in text

@@ -1,0 +1,100 @@
+"""URLs of brokers, as they stand in sr3's credentials.conf and in its configurations."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.sarracenia.broker_url import EXAMPLE, Broker, InvalidBrokerUrl
+from signalbox.sarracenia.rights.names import parse_user_name
+
+KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+KEY = f"{KEY_ID}%3AwJalrXUtnFEMI%2FK7MDENG%2BbPxRfiCYEXAMPLEKEY"
+LETTERS = st.characters(codec="ascii", categories=["L", "N"])
+
+
+def test_a_url_of_aws_says_the_region_the_stage_and_the_key():
+    broker = Broker.parse(f"amqpsqs://alice:{KEY}@sqs.ca-central-1.amazonaws.com/weather")
+
+    assert broker == Broker(parse_user_name("alice"), "sqs.ca-central-1.amazonaws.com", "weather", KEY_ID, SECRET)
+    assert broker.region == "ca-central-1"
+    assert broker.endpoint_url == "https://sqs.ca-central-1.amazonaws.com"
+
+
+def test_a_url_of_this_machine_is_the_emulators():
+    broker = Broker.parse(f"amqpsqs://alice:{KEY}@localhost:4566/")
+
+    assert (broker.endpoint_url, broker.region, broker.stage) == ("http://localhost:4566", "us-east-1", "signalbox")
+
+
+def test_an_emulator_of_another_region_is_said_in_the_line_with_the_key_alone():
+    broker = Broker(parse_user_name("alice"), "localhost:4566", "signalbox", KEY_ID, SECRET, "eu-west-1")
+
+    assert broker.url_with_key == f"amqpsqs://alice:{KEY}@localhost:4566/signalbox?region=eu-west-1"
+    assert broker.url == "amqpsqs://alice@localhost:4566/signalbox"
+    assert Broker.parse(broker.url_with_key).region == "eu-west-1"
+
+
+@pytest.mark.parametrize(
+    ("host", "region"),
+    [
+        ("vpce-1-2.sqs.us-east-1.vpce.amazonaws.com", "us-east-1"),
+        ("sqs.cn-north-1.amazonaws.com.cn", "cn-north-1"),
+        ("sqs-fips.us-gov-west-1.amazonaws.com", "us-gov-west-1"),
+        ("sqs.eu-west-1.api.aws", "eu-west-1"),
+    ],
+)
+def test_other_ways_to_sqs_have_their_region_too(host, region):
+    broker = Broker.parse(f"amqpsqs://alice:{KEY}@{host}/signalbox")
+
+    assert (broker.region, broker.endpoint_url) == (region, f"https://{host}")
+
+
+def test_nothing_goes_in_clear_text_to_another_machine():
+    assert Broker.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.example.com:8080").endpoint_url.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        (f"amqps://alice:{KEY}@localhost/", "scheme 'amqpsqs'"),
+        ("amqpsqs://alice@localhost/", "access key's id and secret"),
+        ("amqpsqs://alice:only@localhost/", "access key's id and secret"),
+        (f"amqpsqs://al_ice:{KEY}@localhost/", "user 'al_ice'"),
+        (f"amqpsqs://:{KEY}@localhost/", "user ''"),
+        (f"amqpsqs://alice:{KEY}@example.com/", "not 'example.com'"),
+        (f"amqpsqs://alice:{KEY}@sqs.amazonaws/", "not 'sqs.amazonaws'"),
+        (f"amqpsqs://alice:{KEY}@localhost/a/b", "not 'a/b'"),
+        (f"amqpsqs://alice:{KEY}@/signalbox", "not ''"),
+    ],
+)
+def test_what_is_missing_is_said_without_the_key(url, problem):
+    with pytest.raises(InvalidBrokerUrl) as raised:
+        Broker.parse(url)
+
+    assert problem in str(raised.value)
+    assert EXAMPLE in str(raised.value)
+    assert SECRET not in str(raised.value)
+    assert KEY not in str(raised.value)
+
+
+def test_all_problems_are_said_at_once():
+    with pytest.raises(InvalidBrokerUrl, match=r"scheme.*host.*stage.*key.*user"):
+        Broker.parse("http://:x@nowhere/a/b")
+
+
+def test_configurations_hold_no_key():
+    broker = Broker.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.amazonaws.com/weather")
+
+    assert broker.url == "amqpsqs://alice@sqs.eu-west-1.amazonaws.com/weather"
+    assert SECRET not in repr(broker)
+
+
+@given(
+    st.text(LETTERS, min_size=1),
+    st.text(st.characters(codec="utf-8"), min_size=1),
+    st.sampled_from(["localhost:4566", "127.0.0.1", "sqs.eu-west-1.amazonaws.com"]),
+)
+def test_a_url_with_its_key_is_read_as_it_was_written(key_id, secret, host):
+    broker = Broker(parse_user_name("alice-1"), host, "my-stage", key_id, secret)
+
+    assert Broker.parse(broker.url_with_key) == broker

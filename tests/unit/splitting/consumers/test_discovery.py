@@ -1,0 +1,141 @@
+"""Registries written from what is known of a target: they can be applied as they are."""
+
+import pytest
+
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.discovery import NOTE, Evidence, NothingDiscovered, TargetIsSplit, registry_documents
+from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry_file import parse_registries
+from signalbox.splitting.consumers.registry_reader import ALL_VALUES
+from signalbox.splitting.model.target import Target
+from tests.unit.splitting.forwarding.languages import PlainLanguages
+
+TARGET = Target.parse("lambda/meme-app:live")
+SERVICE = Target.parse("ecs/main/memes")
+MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
+URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+ARN = "arn:aws:sqs:us-east-1:123456789012:"
+
+
+def receiving(*resources: str, action: object = "sqs:ReceiveMessage", effect: str = "Allow") -> dict[str, object]:
+    return {"Statement": [{"Effect": effect, "Action": action, "Resource": list(resources)}]}
+
+
+def sources(evidence: Evidence, target: Target = TARGET) -> dict[str, NameSource]:
+    """Return what the registry says that is read from the documents."""
+    (registry,) = parse_registries(registry_documents(target, evidence), PlainLanguages())
+    assert registry.target == target
+    return {queue.queue_id: queue.sources[0] for queue in registry.queues}
+
+
+def in_variables(policies: list[dict[str, object]] | None = None, **variables: str) -> Evidence:
+    return Evidence(environments={None: variables}, policies=policies)
+
+
+def test_the_queue_of_a_mapping_is_written_down() -> None:
+    assert sources(Evidence((MEMES,))) == {"memes": NameSource(Place.EVENT_SOURCE, "memes")}
+
+
+def test_a_local_command_reads_a_mapped_queue_from_the_variable_that_names_it() -> None:
+    evidence = Evidence((MEMES,), {None: {"COLOUR": "red", "QUEUE": URL + "memes"}})
+
+    assert sources(evidence) == {"memes": NameSource(Place.EVENT_SOURCE, "memes", variable="QUEUE")}
+
+
+@pytest.mark.parametrize(
+    "value", [URL + "orders.fifo", ARN + "orders.fifo", "http://localhost:4566/000000000000/orders.fifo"]
+)
+def test_urls_and_arns_are_known_without_policies(value: str) -> None:
+    assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(Place.VARIABLE, "QUEUE")}
+
+
+@pytest.mark.parametrize(
+    "value", ["memes", "", "https://example.com/memes", "arn:aws:sns:us-east-1:123456789012:memes", "a b"]
+)
+def test_other_values_are_no_queues_without_policies(value: str) -> None:
+    with pytest.raises(NothingDiscovered, match="no mapping and no variable of lambda/meme-app:live"):
+        registry_documents(TARGET, in_variables(QUEUE=value))
+
+
+def test_a_bare_name_counts_if_the_role_names_that_queue() -> None:
+    evidence = in_variables([receiving(ARN + "memes")], QUEUE="memes", OTHER="notes")
+
+    assert sources(evidence) == {"memes": NameSource(Place.VARIABLE, "QUEUE")}
+
+
+def test_a_bare_word_is_no_queue_of_a_role_that_may_receive_from_all() -> None:
+    with pytest.raises(NothingDiscovered):
+        registry_documents(TARGET, in_variables([receiving("*", action=["sqs:*"])], COLOUR="red"))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(receiving(ARN + "mem*"), id="by a pattern"),
+        pytest.param(receiving("*", action="*"), id="everything"),
+        pytest.param({"Statement": {"Effect": "Allow", "Action": "SQS:Receive*", "Resource": ARN + "memes"}}, id="one"),
+    ],
+)
+def test_a_url_counts_if_the_role_may_receive_from_the_queue(policy: dict[str, object]) -> None:
+    assert list(sources(in_variables([policy], QUEUE=URL + "memes"))) == ["memes"]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(receiving(ARN + "memes", action="sqs:SendMessage"), id="only send"),
+        pytest.param(receiving(ARN + "memes", effect="Deny"), id="denied"),
+        pytest.param(receiving("arn:aws:s3:::memes"), id="not SQS"),
+        pytest.param({"Statement": ["nonsense"]}, id="nonsense"),
+        pytest.param({}, id="empty"),
+    ],
+)
+def test_a_url_that_the_role_may_not_receive_from_is_not_consumed(policy: dict[str, object]) -> None:
+    with pytest.raises(NothingDiscovered):
+        registry_documents(TARGET, in_variables([policy], QUEUE=URL + "memes"))
+
+
+def test_names_in_a_json_map_are_found() -> None:
+    evidence = in_variables(QUEUES=f'{{"a": "{URL}memes", "b": "{URL}orders.fifo"}}', LIST=f'["{URL}memes"]')
+
+    assert sources(evidence) == {"QUEUES": NameSource(Place.VARIABLE, "QUEUES", selector=ALL_VALUES)}
+
+
+def test_a_json_map_of_other_things_too_is_not_taken_for_queues() -> None:
+    with pytest.raises(NothingDiscovered):
+        registry_documents(TARGET, in_variables(MIXED=f'{{"a": "{URL}memes", "b": "red"}}'))
+
+
+def test_a_queue_is_written_down_once() -> None:
+    evidence = Evidence(
+        (MEMES, MEMES), {None: {"A": URL + "orders.fifo", "B": URL + "orders.fifo", "C": URL + "memes"}}
+    )
+
+    assert list(sources(evidence)) == ["memes", "orders.fifo"]
+
+
+def test_each_container_has_its_own_document() -> None:
+    environments = {"app": {"A": URL + "memes"}, "sidecar": {"B": URL + "orders.fifo"}, "proxy": {"C": "x"}}
+
+    found = sources(Evidence(environments=environments), SERVICE)
+
+    assert found == {
+        "memes": NameSource(Place.VARIABLE, "A", containers=("app",)),
+        "orders.fifo": NameSource(Place.VARIABLE, "B", containers=("sidecar",)),
+    }
+
+
+def test_queues_that_the_role_names_and_nothing_reads_are_noted() -> None:
+    documents = registry_documents(TARGET, Evidence((MEMES,), policies=[receiving(ARN + "memes", ARN + "lost", "*")]))
+
+    assert documents[0]["metadata"] == {"name": "meme-app-live", "annotations": {NOTE: "lost"}}
+
+
+def test_when_nothing_is_found_the_queues_of_the_role_are_told() -> None:
+    with pytest.raises(NothingDiscovered, match="its role may receive from lost"):
+        registry_documents(TARGET, Evidence(policies=[receiving(ARN + "lost")]))
+
+
+def test_a_target_that_is_split_is_not_written_down() -> None:
+    with pytest.raises(TargetIsSplit, match="discover its own when the split is over"):
+        registry_documents(TARGET, Evidence((MEMES, QueueName("mirrord-tmp-1-fallback-memes"))))

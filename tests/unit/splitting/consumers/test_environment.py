@@ -1,0 +1,117 @@
+"""Queues' names in variables: found, and replaced by temporary ones."""
+
+import json
+
+import pytest
+
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.environment import Reference, Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import NameSource, Place
+from tests.unit.splitting.forwarding.languages import PlainLanguages
+
+RESOLVER = Resolver(PlainLanguages())
+URL = "https://sqs.eu-north-1.amazonaws.com/314159265359/memes"
+TEMPORARY = {QueueName("memes"): QueueName("mirrord-1"), QueueName("ads"): QueueName("mirrord-2")}
+
+
+def variable(name: str, **options: object) -> NameSource:
+    return NameSource(Place.VARIABLE, name, **options)
+
+
+def replaced(source: NameSource, environment: dict[str, str]) -> dict[str, str]:
+    found = RESOLVER.resolve(source, environment)
+    return {one.variable: RESOLVER.replaced(source, one, TEMPORARY) for one in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "other"),
+    [
+        ("memes", "memes", "x"),
+        (URL, "memes", "https://sqs.eu-north-1.amazonaws.com/314159265359/x"),
+        ("http://127.0.0.1:4566/000000000000/memes.fifo", "memes.fifo", "http://127.0.0.1:4566/000000000000/x"),
+        ("arn:aws:sqs:eu-north-1:314159265359:memes", "memes", "arn:aws:sqs:eu-north-1:314159265359:x"),
+    ],
+)
+def test_a_queue_is_referred_to_by_name_url_or_arn(text, name, other):
+    """URLs since operator 3.108.0."""
+    assert Reference(text).queue_name == name
+    assert Reference(text).to(QueueName("x")) == other
+
+
+def test_a_variable_keeps_the_kind_of_reference_that_it_had():
+    assert replaced(variable("Q"), {"Q": "memes", "R": "ads"}) == {"Q": "mirrord-1"}
+    assert replaced(variable("Q"), {"Q": URL}) == {"Q": URL.replace("memes", "mirrord-1")}
+
+
+def test_a_pattern_finds_all_variables_of_such_names():
+    """regexPattern, operator 3.117.0."""
+    source = NameSource(Place.VARIABLES_LIKE, "_QUEUE$")
+
+    found = RESOLVER.resolve(source, {"MEME_QUEUE": "memes", "AD_QUEUE": "ads", "PATH": "/bin"})
+
+    assert [(one.variable, one.queue_names) for one in found] == [("AD_QUEUE", ("ads",)), ("MEME_QUEUE", ("memes",))]
+
+
+def test_a_fallback_counts_where_the_variable_is_missing_which_is_then_added():
+    source = variable("Q", fallback="memes")
+
+    assert RESOLVER.resolve(source, {}) == (Resolution("Q", "memes", (QueueName("memes"),), is_added=True),)
+    assert replaced(source, {}) == {"Q": "mirrord-1"}
+    assert replaced(source, {"Q": "ads"}) == {"Q": "mirrord-2"}
+
+
+def test_a_json_map_holds_names_as_its_values():
+    """namesFromJsonMap."""
+    source = variable("Q", selector=".[]")
+    value = {"memes": "memes", "ads": URL.replace("memes", "ads"), "retries": 3, "deep": {"memes": "memes"}}
+
+    (found,) = RESOLVER.resolve(source, {"Q": json.dumps(value)})
+
+    assert found.queue_names == ("memes", "ads")
+    assert json.loads(RESOLVER.replaced(source, found, TEMPORARY)) == {
+        "memes": "mirrord-1",
+        "ads": URL.replace("memes", "mirrord-2"),
+        "retries": 3,
+        "deep": {"memes": "memes"},
+    }
+
+
+def test_a_program_finds_names_in_a_json_value():
+    """valueSelector."""
+    source = variable("Q", selector=".queues[]")
+
+    assert replaced(source, {"Q": '{"queues": ["memes", "ads"], "other": "x"}'}) == {
+        "Q": '{"queues": ["mirrord-1", "mirrord-2"], "other": "x"}'
+    }
+
+
+def test_a_pattern_finds_the_name_inside_a_longer_text():
+    """valuePattern, operator 3.169.0: only the group is swapped."""
+    source = variable("Q", pattern=r"queue=(?P<value>\w+)")
+
+    assert replaced(source, {"Q": "region=eu&queue=memes&wait=5"}) == {"Q": "region=eu&queue=mirrord-1&wait=5"}
+
+
+def test_a_value_that_is_no_variables():
+    found = RESOLVER.in_value(NameSource(Place.VALUE), "QUEUE", "memes")
+
+    assert found == Resolution("QUEUE", "memes", (QueueName("memes"),))
+
+
+@pytest.mark.parametrize(
+    ("source", "environment", "reason"),
+    [
+        (variable("Q"), {}, "no variable 'Q', and there is no fallback"),
+        (NameSource(Place.VARIABLES_LIKE, "^Q"), {}, "no variable like '\\^Q'"),
+        (variable("Q"), {"Q": ""}, "'Q' holds no queue's name"),
+        (variable("Q"), {"Q": "https://sqs.example/"}, "'Q' holds no queue's name"),
+        (variable("Q", selector=".[]"), {"Q": "memes"}, "does not hold JSON"),
+        (variable("Q", selector=".[]"), {"Q": "[]"}, "holds no queue's name"),
+        (variable("Q", pattern="queue=(.*)"), {"Q": "memes"}, "holds no queue's name"),
+    ],
+    ids=["missing", "none like it", "empty", "URL without name", "no JSON", "no map", "no match"],
+)
+def test_where_no_name_is_the_place_is_named(source, environment, reason):
+    """Operator 3.100: a container without variables."""
+    with pytest.raises(UnresolvedQueue, match=reason):
+        RESOLVER.resolve(source, environment)

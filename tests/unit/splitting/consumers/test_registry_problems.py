@@ -1,0 +1,183 @@
+"""What is said of registries that cannot be used."""
+
+import pytest
+
+from tests.unit.splitting.consumers.registries import OLD, new, new_queue, old, old_queue, problems, property_list
+
+
+def test_a_kubernetes_workload_is_refused_with_what_is_supported():
+    assert problems(old({"q": old_queue()}, kind="Deployment")) == [
+        (
+            "document 1.spec.consumer.workloadType: workload kind 'Deployment' runs on Kubernetes, which is not "
+            "supported; supported kinds: Lambda, EcsService, SsmParameter"
+        )
+    ]
+    assert problems(new(new_queue({"env": "Q"}), kind="Rollout"))[0].startswith("document 1.spec.targetRef.kind: ")
+
+
+SPEC = "document 1.spec"
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        pytest.param(old({}), [f"{SPEC}.queues: is missing or empty, so there is nothing to split"], id="no queues"),
+        pytest.param(new(), [f"{SPEC}.queues: is missing or empty, so there is nothing to split"], id="none either"),
+        pytest.param(
+            old({"q": old_queue(queueType="RMQ")}),
+            [f"{SPEC}.queues.q.queueType: only SQS queues can be split, not 'RMQ'"],
+            id="broker",
+        ),
+        pytest.param(
+            new(new_queue({"env": "Q"}, kind="kafka")),
+            [f"{SPEC}.queues[0].kind: only sqs queues can be split, not 'kafka'"],
+            id="newer broker",
+        ),
+        pytest.param(
+            old({"q": old_queue(s3Event=True)}),
+            [f"{SPEC}.queues.q.s3Event: metadata of S3 objects is not fetched; filter by what is in the message"],
+            id="S3",
+        ),
+        pytest.param(
+            old({"q": old_queue(sns="yes")}), [f"{SPEC}.queues.q.sns: expected true or false, not 'yes'"], id="flag"
+        ),
+        pytest.param(
+            old({"q": old_queue(nameSource={})}),
+            [f"{SPEC}.queues.q.nameSource: expected exactly one of envVar, regexPattern, eventSource"],
+            id="no source",
+        ),
+        pytest.param(
+            old({"q": old_queue(nameSource=None)}),
+            [
+                f"{SPEC}.queues.q.nameSource: expected an object, not None",
+                f"{SPEC}.queues.q.nameSource: expected exactly one of envVar, regexPattern, eventSource",
+            ],
+            id="missing source",
+        ),
+        pytest.param(
+            old({"q": old_queue(nameSource={"envVar": "Q", "regexPattern": "Q"})}),
+            [f"{SPEC}.queues.q.nameSource: expected exactly one of envVar, regexPattern, eventSource"],
+            id="two sources",
+        ),
+        pytest.param(
+            old({"q": old_queue(nameSource={"eventSource": "memes"})}, kind="EcsService", name="shop/memes"),
+            [f"{SPEC}.queues.q.nameSource: expected exactly one of envVar, regexPattern"],
+            id="event source of a service",
+        ),
+        pytest.param(
+            old({"q": old_queue(nameSource={"regexPattern": "("}, fallbackName="memes")}),
+            [
+                (
+                    f"{SPEC}.queues.q.nameSource.regexPattern: not a regular expression: '(': missing ), unterminated "
+                    "subpattern at position 0"
+                ),
+                f"{SPEC}.queues.q.fallbackName: is only for a variable of one name, which may be missing",
+            ],
+            id="pattern and fallback",
+        ),
+        pytest.param(
+            new(new_queue({"env": "Q", "valueSelector": "idk", "valuePattern": "(", "podFile": "x"})),
+            [
+                (
+                    f"{SPEC}.queues[0].appConfig.queue[0].podFile: unknown field; known here: env, envLike, "
+                    "eventSource, fallback, valueSelector, valuePattern, containers"
+                ),
+                f"{SPEC}.queues[0].appConfig.queue[0].valueSelector: not a jq program: 'idk': unknown",
+                (
+                    f"{SPEC}.queues[0].appConfig.queue[0].valuePattern: not a regular expression: '(': missing ), "
+                    "unterminated subpattern at position 0"
+                ),
+            ],
+            id="newer source",
+        ),
+        pytest.param(
+            new(new_queue()), [f"{SPEC}.queues[0].appConfig.queue: is missing or empty"], id="no newer source"
+        ),
+        pytest.param(
+            new(new_queue({"env": "Q", "containers": "main"}), restart={"strategy": "isolatePods"}, drainTimeout=-1),
+            [
+                f"{SPEC}.queues[0].appConfig.queue[0].containers: expected a list, not 'main'",
+                f"{SPEC}.restart.strategy: only standard is supported",
+                f"{SPEC}.drainTimeout: expected a whole number from 0 on, not -1",
+            ],
+            id="restart and drain",
+        ),
+        pytest.param(
+            new(new_queue({"env": "Q", "containers": ["main", 7]}), tmpNameTemplate="tmp-{{RANDOM}}"),
+            [
+                f"{SPEC}.queues[0].appConfig.queue[0].containers[1]: expected a text, not 7",
+                f"{SPEC}.tmpNameTemplate: must start with 'mirrord-', by which permissions know temporary queues",
+            ],
+            id="template",
+        ),
+        pytest.param(
+            new(new_queue({"env": "Q"}, queueConfig="options")),
+            [f"{SPEC}.queues[0].queueConfig: the file has no MirrordPropertyList named 'options'"],
+            id="missing property list",
+        ),
+        pytest.param(
+            {**OLD, "spec": {"queues": {"q": old_queue()}, "consumer": {}}},
+            [
+                f"{SPEC}.consumer.workloadType: is missing or empty",
+                f"{SPEC}.consumer.name: is missing or empty",
+            ],
+            id="no consumer",
+        ),
+        pytest.param(
+            {"kind": "Deployment"},
+            [
+                (
+                    "document 1.kind: expected MirrordWorkloadQueueRegistry, MirrordSplitConfig or "
+                    "MirrordPropertyList, not 'Deployment'"
+                )
+            ],
+            id="another kind",
+        ),
+        pytest.param(
+            {**old({"q": old_queue()}), "apiVersion": "v2"},
+            ["document 1.apiVersion: expected queues.mirrord.metalbear.co/v1alpha, not 'v2'"],
+            id="another version",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(document, found):
+    assert problems(document) == found
+
+
+@pytest.mark.parametrize(
+    ("properties", "found"),
+    [
+        ({"sns": "yes"}, "value: expected 'true' or 'false', not 'yes'"),
+        ({"s3_event": "true"}, "value: metadata of S3 objects is not fetched; filter by what is in the message"),
+        ({"tags": "{"}, "value: not JSON: "),
+        ({"tags": '{"tool":1}'}, "value.tool: expected a text, not 1"),
+        ({"color": "red"}, "name: unknown property 'color'; known: sns, s3_event, tags"),
+    ],
+)
+def test_what_is_wrong_with_a_property_is_named(properties, found):
+    (problem,) = problems(new(new_queue({"env": "Q"}, queueConfig="options")), property_list(**properties))
+
+    assert problem.startswith(f"document 2.spec.properties[0].{found}")
+
+
+def test_a_file_without_a_registry_says_so():
+    assert problems(property_list()) == ["file: holds neither a MirrordWorkloadQueueRegistry nor a MirrordSplitConfig"]
+
+
+def test_a_target_has_one_newer_registry_and_describes_no_queue_twice():
+    twice = new(new_queue({"env": "Q"}))
+
+    assert problems(twice, twice) == [
+        "lambda/meme-app: has 2 registries; a MirrordSplitConfig must be the only one of its target",
+        "lambda/meme-app: queue 'q' is described twice",
+    ]
+
+
+def test_a_problem_is_told_once():
+    assert problems(new(new_queue({"env": "Q", "valueSelector": 5}))) == [
+        f"{SPEC}.queues[0].appConfig.queue[0].valueSelector: expected a text, not 5"
+    ]
+
+
+def test_all_problems_are_told_at_once():
+    assert len(problems(old({"q": old_queue(queueType="RMQ", colour="red")}, kind="Pod"), {"kind": "x"}, 7)) == 6

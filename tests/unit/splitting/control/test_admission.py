@@ -1,0 +1,226 @@
+"""How splits begin, how sessions join them, and what of that is refused."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from signalbox.queues import QueueName
+from signalbox.splitting.control.admission import (
+    FoundQueue,
+    Request,
+    SessionRejected,
+    SplitEnding,
+    new_split,
+    with_session,
+)
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, recorded
+from signalbox.splitting.model.naming import QueueNames
+from signalbox.splitting.model.session_config import QueueId, parse_mirrord_file
+from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, alive, ended
+from signalbox.splitting.model.target import Target
+from tests.unit.splitting.forwarding.languages import PlainLanguages
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=5)
+SECONDS_30 = timedelta(seconds=30)
+FOUND = (
+    FoundQueue(QueueId("memes"), QueueName("memes"), SECONDS_30, sns=True, tags=(("tool", "mirrord"),)),
+    FoundQueue(QueueId("orders"), QueueName("orders.fifo"), SECONDS_30),
+)
+
+
+def fresh() -> Iterator[str]:
+    return (f"{number:012d}" for number in range(100))
+
+
+def begun(found: tuple[FoundQueue, ...] = FOUND) -> Split:
+    return new_split(
+        Target.parse("lambda/meme-app"),
+        found,
+        names=QueueNames(),
+        fresh=fresh(),
+        now=NOW,
+        switch_timeout=timedelta(seconds=120),
+    )
+
+
+def request(session: str = "ann", *, owner: str = "Ann", queues: object = None) -> Request:
+    queues = queues or {"*": {"queue_type": "SQS", "jq_filter": "true"}}
+    config = parse_mirrord_file({"feature": {"split_queues": queues}}, PlainLanguages())
+    return Request(SessionId(session), owner, str(queues), config)
+
+
+def joined(split: Split, *requests: Request, now: datetime = NOW) -> Split:
+    names = fresh()
+    for one in requests:
+        split = with_session(split, one, names=QueueNames(), fresh=names, now=now)
+    return split
+
+
+def moved_to(split: Split, *stages: Stage) -> Split:
+    for stage in stages:
+        found = recorded(split, MoveSplit(stage), now=LATER)
+        assert found is not None
+        split = found
+    return split
+
+
+def test_a_split_has_a_queue_for_the_deployed_consumer_for_each_original():
+    split = begun()
+
+    assert [(queue.original, queue.deployed) for queue in split.queues] == [
+        ("memes", "mirrord-tmp-000000000000-fallback-memes"),
+        ("orders.fifo", "mirrord-tmp-000000000001-fallback-orders.fifo"),
+    ]
+    assert (split.queues[0].sns, split.queues[0].tags) == (True, (("tool", "mirrord"),))
+    assert [queue.is_fifo for queue in split.queues] == [False, True]
+    assert (split.stage, split.sessions) == (Stage.STARTING, ())
+
+
+def test_a_session_has_a_queue_for_each_original_also_where_it_claims_nothing():
+    """Wire page, A.1: the local app gets an empty queue where it lists none."""
+    split = joined(begun(), request(queues={"memes": {"queue_type": "SQS", "jq_filter": "true"}}))
+
+    (session,) = split.sessions
+    assert session.queues == {
+        "memes": "mirrord-tmp-000000000000-memes",
+        "orders.fifo": "mirrord-tmp-000000000001-orders.fifo",
+    }
+    assert session.stolen == {"memes"}
+    assert (session.phase, session.started_at, session.owner) == (Phase.STARTING, NOW, "Ann")
+
+
+def test_a_session_that_mirrors_can_own_nothing():
+    queues = {"*": {"queue_type": "SQS", "jq_filter": "true", "queue_mode": "mirror"}}
+
+    assert joined(begun(), request(queues=queues)).sessions[0].stolen == frozenset()
+
+
+def test_two_who_start_at_the_same_moment_are_in_one_split_in_some_order():
+    """Operator 3.118.1: the second write finds the first one's record and joins it."""
+    split = joined(joined(begun(), request("ann")), request("bob"))
+
+    assert [session.session_id for session in split.sessions] == ["ann", "bob"]
+
+
+def test_the_same_session_a_second_time_changes_nothing():
+    split = joined(begun(), request())
+
+    assert joined(split, request(), now=LATER) == split
+
+
+@pytest.mark.parametrize(
+    "other",
+    [request(owner="Bob"), request(queues={"memes": {"queue_type": "SQS", "jq_filter": "false"}})],
+    ids=["owner", "filters"],
+)
+def test_another_session_of_the_same_name_is_refused(other):
+    with pytest.raises(SessionRejected, match="'ann' is there already, of Ann or with other filters"):
+        joined(begun(), request(), other)
+
+
+def test_a_session_cannot_be_called_deployed():
+    with pytest.raises(SessionRejected, match="what the deployed consumer is called"):
+        joined(begun(), request("deployed"))
+
+
+def test_a_queue_that_the_target_does_not_have_is_named_with_those_it_has():
+    """Also when a registry was changed under a running split: what it said when the split began stays true."""
+    queues = {name: {"queue_type": "SQS"} for name in ("memes", "new", "newer")}
+
+    with pytest.raises(SessionRejected, match="lambda/meme-app has no queues new, newer; it has memes, orders"):
+        joined(begun(), request(queues=queues))
+
+
+def test_a_queue_that_is_described_twice_is_refused():
+    twice = (FOUND[0], FoundQueue(QueueId("same"), QueueName("memes"), SECONDS_30))
+
+    with pytest.raises(SessionRejected, match="'memes' is described twice in the registry, as 'memes' and 'same'"):
+        begun(twice)
+
+
+@pytest.mark.parametrize("stages", [(Stage.RESTORING,), (Stage.RESTORING, Stage.CLEANING)])
+def test_a_split_that_is_being_undone_is_joined_later(stages):
+    with pytest.raises(SplitEnding, match="starts when that is done"):
+        joined(moved_to(begun(), *stages), request())
+
+
+def test_a_split_that_is_rolled_back_is_joined_later():
+    failing = ended(joined(begun(), request()), SessionId("ann"), reason="no", now=LATER)
+
+    with pytest.raises(SplitEnding, match="starts when that is done"):
+        joined(failing, request("bob"))
+
+
+def test_a_session_that_ends_can_start_again_later():
+    ending = ended(joined(begun(), request(), request("bob")), SessionId("ann"), reason="stopped", now=LATER)
+
+    with pytest.raises(SplitEnding, match="'ann' is ending"):
+        joined(ending, request())
+
+
+def test_a_split_that_drains_is_joined_without_another_switch():
+    split = joined(moved_to(begun(), Stage.SPLIT, Stage.DRAINING), request())
+
+    assert split.stage is Stage.DRAINING
+    assert split.was_split
+
+
+def test_ending_is_written_down_once_with_its_reason():
+    split = ended(joined(begun(), request()), SessionId("ann"), reason="stopped", now=LATER)
+
+    session = split.session(SessionId("ann"))
+    assert (session.phase, session.reason, session.since) == (Phase.ENDING, "stopped", LATER)
+    assert ended(split, SessionId("ann"), reason="again", now=LATER) == split
+    assert ended(split, SessionId("nobody"), reason="again", now=LATER) == split
+
+
+def test_a_sign_of_life_is_of_one_session():
+    split = alive(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
+
+    assert [session.heartbeat_at for session in split.sessions] == [NOW, LATER]
+
+
+@pytest.mark.parametrize("stage", Stage)
+@pytest.mark.parametrize("following", [*Stage, None])
+def test_a_split_moves_only_as_the_table_says(stage, following):
+    split = Split(Target.parse("lambda/a"), (), (), stage, NOW, timedelta(0))
+    action = ForgetSplit() if following is None else MoveSplit(following)
+
+    if following in STAGES[stage]:
+        found = recorded(split, action, now=LATER)
+        assert (found is None) if following is None else (found.stage, found.since) == (following, LATER)
+    else:
+        with pytest.raises(ValueError, match="cannot become"):
+            recorded(split, action, now=LATER)
+
+
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.MATCHING, Phase.READY])
+@pytest.mark.parametrize("following", [Phase.MATCHING, Phase.READY])
+def test_a_session_moves_only_as_the_table_says(phase, following):
+    split = joined(begun(), request())
+    path = {Phase.STARTING: [], Phase.MATCHING: [Phase.MATCHING], Phase.READY: [Phase.MATCHING, Phase.READY]}[phase]
+    for one in path:
+        split = recorded(split, MoveSession(SessionId("ann"), one, effective_at=LATER), now=NOW)
+    action = MoveSession(SessionId("ann"), following)
+
+    if following in PHASES[phase]:
+        found = recorded(split, action, now=LATER).sessions[0]
+        assert (found.phase, found.since) == (following, LATER)
+        assert found.effective_at == (LATER if path else None)
+    else:
+        with pytest.raises(ValueError, match="cannot become"):
+            recorded(split, action, now=LATER)
+
+
+def test_a_session_that_is_not_there_cannot_move():
+    with pytest.raises(ValueError, match="no session 'ann'"):
+        recorded(begun(), MoveSession(SessionId("ann"), Phase.READY), now=NOW)
+
+
+def test_an_ended_session_is_forgotten():
+    split = joined(begun(), request("ann"), request("bob"))
+
+    assert [one.session_id for one in recorded(split, ForgetSession(SessionId("ann")), now=NOW).sessions] == ["bob"]

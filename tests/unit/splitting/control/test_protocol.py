@@ -1,0 +1,53 @@
+"""The state of a session in replies, and who asks for it."""
+
+import pytest
+
+from signalbox.clients.splitting.control import split_client
+from signalbox.control.protocol import InvalidControlReply
+from signalbox.splitting.control.protocol import SessionState, stage_of
+
+QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
+
+
+def test_a_session_is_read_with_its_queues_and_environment():
+    document = {
+        "session": "ann",
+        "phase": "ready",
+        "queues": [QUEUE],
+        "environment": {"QUEUE": "mirrord-1"},
+        "notes": ["no dead-letter queue"],
+    }
+
+    state = SessionState.parse(document)
+
+    assert (state.session, state.phase, state.reason, state.has_ended) == ("ann", "ready", None, False)
+    assert state.queues[0].url == "https://sqs/1/mirrord-1"
+    assert state.environment == {"QUEUE": "mirrord-1"}
+    assert state.notes == ("no dead-letter queue",)
+    assert state.document == document
+
+
+@pytest.mark.parametrize("phase", ["ending", "gone"])
+def test_an_ending_session_and_one_that_is_gone_have_ended(phase):
+    assert SessionState.parse({"session": "ann", "phase": phase}).has_ended
+
+
+def test_a_session_that_cannot_be_read_is_refused():
+    with pytest.raises(InvalidControlReply, match=r"session\.phase: is missing"):
+        SessionState.parse({"session": "ann"})
+
+
+def test_the_names_of_reply_queues_begin_with_their_stage():
+    assert stage_of("signalbox-split-reply-") == "signalbox"
+
+
+def test_a_stages_two_queues_are_enough_to_ask_it():
+    client = split_client(
+        object(), control_queue_url="https://sqs/1/control", reply_queue_prefix="signalbox-split-reply-"
+    )
+
+    assert (client.control_queue_url, client.stage, client.capability) == (
+        "https://sqs/1/control",
+        "signalbox",
+        "splitting",
+    )

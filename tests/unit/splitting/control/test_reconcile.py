@@ -1,0 +1,222 @@
+"""What is done next while a split begins and stands; that nothing is lost on the way is in test_no_loss.py."""
+
+import pytest
+
+from signalbox.queues import QueueName
+from signalbox.splitting.control.reconcile import after_refusal, is_at_rest
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.actions import (
+    CreateQueue,
+    DeleteQueue,
+    Effect,
+    ForgetSession,
+    ForgetSplit,
+    MoveSession,
+    MoveSplit,
+    ReturnMessages,
+    StartForwarding,
+    StopForwarding,
+    SwitchTarget,
+    SwitchTargetBack,
+)
+from signalbox.splitting.model.split import Phase, Stage
+from signalbox.splitting.model.world import (
+    Sample,
+    TargetState,
+    TemporaryQueue,
+    is_empty,
+)
+from tests.unit.splitting.control.worlds import (
+    ANN,
+    BOB,
+    LONG_AGO,
+    MEMES,
+    NOW,
+    ORDERS,
+    PATIENCE,
+    actions,
+    ago,
+    ending,
+    holding,
+    on,
+    session,
+    split,
+    world,
+)
+
+
+def test_a_start_makes_all_queues_first():
+    starting = session(phase=Phase.STARTING, since=NOW)
+    record = split(Stage.STARTING, starting, since=NOW)
+
+    assert actions(record, world(TargetState.ORIGINAL)) == [
+        CreateQueue("ann-memes", MEMES, ANN),
+        CreateQueue("deployed-memes", MEMES),
+    ]
+
+
+@pytest.mark.parametrize("target", [TargetState.ORIGINAL, TargetState.MIXED])
+def test_the_target_is_switched_when_its_queue_can_be_used(target):
+    record = split(Stage.STARTING, session(phase=Phase.STARTING, since=NOW), since=NOW)
+    new = {"ann_memes": holding(), "deployed_memes": holding(created_at=ago(0.5))}
+    usable = new | {"deployed_memes": holding(created_at=ago(1))}
+
+    assert actions(record, world(target, **new)) == []
+    assert actions(record, world(target, **usable)) == [SwitchTarget()]
+
+
+def test_forwarding_starts_only_when_the_target_is_seen_to_read_its_queue():
+    starting = session(phase=Phase.STARTING, since=NOW)
+    queues = {"ann_memes": holding(), "deployed_memes": holding()}
+
+    assert actions(split(Stage.STARTING, starting, since=NOW), world(TargetState.CHANGING, **queues)) == []
+    assert actions(split(Stage.STARTING, starting, since=NOW), world(TargetState.TEMPORARY, **queues)) == [
+        MoveSplit(Stage.SPLIT)
+    ]
+    assert actions(split(Stage.SPLIT, starting, since=NOW), world(TargetState.TEMPORARY, **queues)) == [
+        MoveSession(ANN, Phase.MATCHING, effective_at=NOW)
+    ]
+    matching = session(phase=Phase.MATCHING)
+    assert actions(split(Stage.SPLIT, matching), world(TargetState.TEMPORARY, **queues)) == [StartForwarding(MEMES)]
+    assert actions(split(Stage.SPLIT, matching), world(TargetState.TEMPORARY, on(), **queues)) == [
+        MoveSession(ANN, Phase.READY)
+    ]
+
+
+def test_with_a_fifo_queue_filters_count_from_when_every_function_knows_of_them():
+    """What was received before goes by the sessions of then, however often it comes back."""
+    starting = session(ANN, Phase.STARTING, ORDERS, since=NOW)
+    queues = {"ann_orders_fifo": holding(), "deployed_orders_fifo": holding()}
+    record = split(Stage.SPLIT, starting, originals=[ORDERS], since=NOW)
+    effective_at = NOW + PATIENCE.settle
+
+    assert actions(record, world(TargetState.TEMPORARY, **queues)) == [
+        MoveSession(ANN, Phase.MATCHING, effective_at=effective_at)
+    ]
+    matching = session(ANN, Phase.MATCHING, ORDERS, effective_at=effective_at)
+    assert actions(split(Stage.SPLIT, matching, originals=[ORDERS]), world(TargetState.TEMPORARY, on(), **queues)) == []
+    assert not matching.counts_for(ORDERS, NOW)
+    assert matching.counts_for(ORDERS, effective_at)
+
+
+def test_a_second_session_does_not_touch_the_target():
+    """Wire page, A.4 step 2."""
+    record = split(Stage.SPLIT, session(), session(BOB, Phase.STARTING, since=NOW))
+    found = world(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())
+
+    assert actions(record, found) == [CreateQueue("bob-memes", MEMES, BOB)]
+    assert not is_at_rest(record)
+
+
+def test_when_all_are_ready_there_is_nothing_to_do():
+    record = split(Stage.SPLIT, session())
+
+    assert actions(record, world(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())) == []
+    assert is_at_rest(record)
+
+
+def test_a_split_that_everybody_has_left_is_not_at_rest():
+    """Killed between the last session's end and the next look, it would stay split otherwise."""
+    assert not is_at_rest(split(Stage.SPLIT))
+
+
+def test_a_target_that_was_deployed_anew_is_switched_again():
+    found = world(TargetState.ORIGINAL, on(), ann_memes=holding(), deployed_memes=holding())
+
+    assert actions(split(Stage.SPLIT, session()), found) == [SwitchTarget()]
+
+
+def test_a_target_that_does_not_follow_in_time_ends_the_start_with_the_reason():
+    """Operator 3.118 and 3.107: everything is rolled back, and the user sees the cause."""
+    record = split(Stage.STARTING, session(phase=Phase.STARTING, since=ago(121)), since=ago(121))
+    queues = {"ann_memes": holding(), "deployed_memes": holding()}
+
+    assert actions(record, world(TargetState.CHANGING, **queues)) == [
+        MoveSession(ANN, Phase.ENDING, "target lambda/meme-app did not read from its temporary queues after 120 s")
+    ]
+    assert actions(record, world(TargetState.ORIGINAL)) == [
+        MoveSession(ANN, Phase.ENDING, "its temporary queues were not there after 120 s")
+    ]
+
+
+def test_a_start_that_failed_is_taken_back_whole():
+    """Operator 3.126: a failed session leaves nothing."""
+    failed = ending(effective_at=None)
+    queues = {"ann_memes": holding(), "deployed_memes": holding()}
+
+    assert actions(split(Stage.STARTING, failed), world(TargetState.MIXED, **queues)) == [DeleteQueue("ann-memes")]
+    assert actions(split(Stage.STARTING, failed), world(TargetState.MIXED, deployed_memes=holding())) == [
+        ForgetSession(ANN)
+    ]
+    assert actions(split(Stage.STARTING), world(TargetState.MIXED, deployed_memes=holding())) == [
+        MoveSplit(Stage.RESTORING)
+    ]
+    restoring = split(Stage.RESTORING, was_split=False)
+    assert actions(restoring, world(TargetState.MIXED, deployed_memes=holding())) == [SwitchTargetBack()]
+    assert actions(restoring, world(TargetState.CHANGING, deployed_memes=holding())) == []
+    assert actions(restoring, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
+    cleaning = split(Stage.CLEANING, was_split=False)
+    assert actions(cleaning, world(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
+    assert actions(cleaning, world(TargetState.ORIGINAL)) == [ForgetSplit()]
+
+
+def test_no_sign_of_life_ends_a_session():
+    record = split(Stage.SPLIT, session(heartbeat_at=ago(61)), session(BOB))
+
+    assert actions(record, world(TargetState.TEMPORARY, on())) == [
+        MoveSession(ANN, Phase.ENDING, "no sign of life since 2026-11-21T11:58:59+00:00")
+    ]
+
+
+def test_a_target_that_is_gone_ends_its_sessions_and_gets_nothing_back():
+    assert actions(split(Stage.SPLIT, session()), world(TargetState.GONE, on())) == [
+        MoveSession(ANN, Phase.ENDING, "target lambda/meme-app does not exist any more")
+    ]
+    assert actions(split(Stage.DRAINING), world(TargetState.GONE, deployed_memes=holding(3))) == [
+        MoveSplit(Stage.RESTORING)
+    ]
+    assert actions(split(Stage.RESTORING), world(TargetState.GONE)) == [MoveSplit(Stage.CLEANING)]
+    assert actions(split(Stage.CLEANING), world(TargetState.GONE, deployed_memes=holding(3))) == [
+        ReturnMessages("deployed-memes", MEMES, to_original=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effect", "ends"),
+    [
+        (CreateQueue(QueueName("bob-memes"), MEMES, BOB), [BOB]),
+        (CreateQueue(QueueName("deployed-memes"), MEMES), [ANN, BOB]),
+        (SwitchTarget(), [ANN, BOB]),
+        (StartForwarding(MEMES), [ANN, BOB]),
+        (StopForwarding(MEMES), []),
+        (SwitchTargetBack(), []),
+        (DeleteQueue(QueueName("ann-memes")), []),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_refused_for_good_ends_the_sessions_that_need_it(effect: Effect, ends: list[SessionId]):
+    """Operator 3.119 and 3.138: the text names the queue and what AWS said."""
+    record = split(Stage.SPLIT, session(), session(BOB, Phase.STARTING), ending(SessionId("cyd")))
+
+    assert after_refusal(record, effect, reason="AccessDenied: queue 'memes'") == tuple(
+        MoveSession(one, Phase.ENDING, "AccessDenied: queue 'memes'") for one in ends
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        ([], False),
+        ([(0, 0)] * 2, False),
+        ([(0, 0)] * 3, True),
+        ([(0, 0), (0, 0), (1, 0)], False),
+        ([(1, 0), (0, 0), (0, 0)], False),
+        ([(0, 1), (0, 0), (0, 0), (0, 0)], True),
+    ],
+)
+def test_a_queue_is_empty_when_its_newest_samples_say_so_for_long_enough(samples, expected):
+    """Operator 3.128: three counters zero, repeated over time."""
+    taken = tuple(Sample(ago(30 * (len(samples) - 1 - n)), *counts) for n, counts in enumerate(samples))
+
+    assert is_empty(TemporaryQueue(LONG_AGO, taken), since=LONG_AGO, patience=PATIENCE) is expected
+    assert not is_empty(TemporaryQueue(LONG_AGO, taken), since=ago(50), patience=PATIENCE)

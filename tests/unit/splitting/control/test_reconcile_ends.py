@@ -1,0 +1,212 @@
+"""What is done next while sessions and splits end; that nothing is lost on the way is in test_no_loss.py."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.actions import (
+    Action,
+    DeleteQueue,
+    ForgetSession,
+    ForgetSplit,
+    MoveSplit,
+    RemoveForwarding,
+    ReturnMessages,
+    StartForwarding,
+    StopForwarding,
+    SwitchTargetBack,
+)
+from signalbox.splitting.model.split import Phase, Session, Split, Stage
+from signalbox.splitting.model.world import (
+    Forwarder,
+    ForwardingState,
+    TargetState,
+    TemporaryQueue,
+)
+from tests.unit.splitting.control.worlds import (
+    ANN,
+    BOB,
+    LONG_AGO,
+    MEMES,
+    NOW,
+    OFF,
+    ON,
+    ORDERS,
+    SETTLED,
+    actions,
+    ago,
+    ending,
+    holding,
+    off,
+    on,
+    session,
+    split,
+    world,
+)
+
+
+@pytest.mark.parametrize(
+    ("since", "queue", "expected"),
+    [
+        pytest.param(ago(59), holding(3), [], id="functions may still work by the older record"),
+        pytest.param(LONG_AGO, holding(3), [ReturnMessages("ann-memes", MEMES)], id="messages are returned"),
+        pytest.param(LONG_AGO, holding(0, 1), [], id="what is in flight is waited for"),
+        pytest.param(LONG_AGO, TemporaryQueue(LONG_AGO), [], id="nothing is known yet"),
+        pytest.param(LONG_AGO, holding(0), [DeleteQueue("ann-memes")], id="empty for a while"),
+        pytest.param(ago(100), holding(0), [], id="empty, but not for long since"),
+    ],
+)
+def test_a_session_ends_when_what_it_left_is_returned(since, queue, expected):
+    record = split(Stage.SPLIT, ending(since=since), session(BOB))
+    found = world(TargetState.TEMPORARY, on(), ann_memes=queue, bob_memes=holding(), deployed_memes=holding())
+
+    assert actions(record, found) == expected
+
+
+def test_a_session_without_queues_is_forgotten_and_a_queue_of_copies_is_just_deleted():
+    others = {"bob_memes": holding(), "deployed_memes": holding()}
+
+    assert actions(split(Stage.SPLIT, ending(), session(BOB)), world(TargetState.TEMPORARY, on(), **others)) == [
+        ForgetSession(ANN)
+    ]
+    copies = ending(stolen=frozenset())
+    assert actions(
+        split(Stage.SPLIT, copies, session(BOB)), world(TargetState.TEMPORARY, on(), ann_memes=holding(9), **others)
+    ) == [DeleteQueue("ann-memes")]
+
+
+def fifo(*sessions: Session) -> Split:
+    return split(Stage.SPLIT, *sessions, originals=[ORDERS])
+
+
+QUEUES = {"ann_orders_fifo": holding(2), "bob_orders_fifo": holding(), "deployed_orders_fifo": holding()}
+
+
+@pytest.mark.parametrize(
+    ("forwarder", "since", "expected"),
+    [
+        pytest.param(on(), ago(149), [], id="what killed functions left comes back first"),
+        pytest.param(on(ago(149)), LONG_AGO, [], id="and does so in each round"),
+        pytest.param(Forwarder(ON), LONG_AGO, [], id="a round of unknown age"),
+        pytest.param(on(), ago(150), [StopForwarding(ORDERS)], id="then forwarding pauses"),
+        pytest.param(Forwarder(ForwardingState.STOPPING, NOW), LONG_AGO, [], id="and is waited for"),
+        pytest.param(off(ago(59)), LONG_AGO, [], id="until nothing runs any more"),
+        pytest.param(off(unfinished=1), LONG_AGO, [StartForwarding(ORDERS)], id="a function was killed: another round"),
+        pytest.param(off(), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="what is left is returned"),
+        pytest.param(
+            Forwarder(), LONG_AGO, [ReturnMessages("ann-orders.fifo", ORDERS)], id="also when never forwarded"
+        ),
+    ],
+)
+def test_in_a_fifo_queue_forwarding_pauses_while_messages_are_returned(forwarder, since, expected):
+    record = fifo(ending(ANN, ORDERS, since=since), session(BOB, Phase.READY, ORDERS))
+
+    assert actions(record, world(TargetState.TEMPORARY, forwarder, **QUEUES)) == expected
+    assert record.is_closing(ORDERS)
+
+
+def test_it_goes_on_when_the_session_is_forgotten():
+    record = fifo(session(BOB, Phase.READY, ORDERS))
+
+    assert actions(record, world(TargetState.TEMPORARY, off(), **QUEUES)) == [StartForwarding(ORDERS)]
+    assert not record.is_closing(ORDERS)
+
+
+def test_of_two_that_end_the_first_one_is_emptied_first():
+    record = fifo(ending(ANN, ORDERS, since=ago(900)), ending(BOB, ORDERS, since=ago(800)), session(SessionId("cyd")))
+    record = replace(record, sessions=(*record.sessions[:2], session(SessionId("cyd"), Phase.READY, ORDERS)))
+    queues = QUEUES | {"bob_orders_fifo": holding(4), "cyd_orders_fifo": holding()}
+
+    assert actions(record, world(TargetState.TEMPORARY, off(), **queues)) == [ReturnMessages("ann-orders.fifo", ORDERS)]
+    heirs = record.heirs(record.sessions[0], ORDERS, received_at=NOW)
+    assert [one.session_id for one in heirs] == ["bob", "cyd"]
+    assert [one.session_id for one in record.heirs(record.sessions[1], ORDERS, received_at=NOW)] == ["cyd"]
+    assert [one.session_id for one in record.routed(ORDERS, received_at=NOW)] == ["ann", "bob", "cyd"]
+
+
+def test_in_a_standard_queue_only_live_sessions_are_asked():
+    record = split(Stage.SPLIT, ending(), session(BOB), session(SessionId("cyd"), Phase.STARTING))
+
+    assert [one.session_id for one in record.routed(MEMES, received_at=NOW)] == ["bob"]
+    assert not record.is_closing(MEMES)
+
+
+def test_the_last_session_is_remembered_until_a_fifo_queue_is_no_more_forwarded():
+    """Or what a killed function left would come back to a target that has had it."""
+    last = ending(ANN, ORDERS, stolen=frozenset())
+    record = fifo(last)
+    deployed = {"deployed_orders_fifo": holding()}
+
+    assert actions(record, world(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(ORDERS)]
+    assert actions(record, world(TargetState.TEMPORARY, off(ago(30)), **deployed)) == []
+    assert actions(record, world(TargetState.TEMPORARY, off(unfinished=2), **deployed)) == [StartForwarding(ORDERS)]
+    assert actions(record, world(TargetState.TEMPORARY, off(), **deployed)) == [ForgetSession(ANN)]
+
+
+def test_after_the_last_session_forwarding_stops_and_the_target_drains():
+    """Wire page, A.4 step 6."""
+    deployed = {"deployed_memes": holding(3)}
+
+    assert actions(split(Stage.SPLIT), world(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(MEMES)]
+    assert actions(split(Stage.SPLIT), world(TargetState.TEMPORARY, off(), **deployed)) == [MoveSplit(Stage.DRAINING)]
+
+
+@pytest.mark.parametrize(
+    ("timeout", "queue", "since", "expected"),
+    [
+        pytest.param(None, holding(1), LONG_AGO, [], id="unset: as long as it takes"),
+        pytest.param(None, holding(0, 1), LONG_AGO, [], id="also what is in flight"),
+        pytest.param(None, holding(), LONG_AGO, [MoveSplit(Stage.RESTORING)], id="drained"),
+        pytest.param(None, holding(), ago(100), [], id="not for long enough since functions have settled"),
+        pytest.param(0, holding(9), NOW, [MoveSplit(Stage.RESTORING)], id="0: at once"),
+        pytest.param(10, holding(9), ago(9), [], id="N: not yet"),
+        pytest.param(10, holding(9), ago(10), [MoveSplit(Stage.RESTORING)], id="N: now"),
+    ],
+)
+def test_draining(timeout, queue, since, expected):
+    """Operator 3.173 and 3.175."""
+    drain_timeout = None if timeout is None else timedelta(seconds=timeout)
+    record = split(Stage.DRAINING, since=since, drain_timeout=drain_timeout)
+
+    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=queue)) == expected
+
+
+def test_what_forwards_is_removed_when_it_has_settled():
+    def forwarded(forwarder: Forwarder, stage: Stage = Stage.DRAINING) -> list[Action]:
+        return actions(split(stage, since=NOW), world(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
+
+    assert forwarded(off(ago(59))) == []
+    assert forwarded(off(SETTLED)) == [RemoveForwarding(MEMES)]
+    assert forwarded(Forwarder(OFF)) == []
+    assert forwarded(on()) == [StopForwarding(MEMES)]
+    assert forwarded(off(SETTLED), Stage.RESTORING) == [RemoveForwarding(MEMES), SwitchTargetBack()]
+
+
+def test_a_queue_is_deleted_only_after_the_target_is_back_and_nothing_forwards():
+    """Operator 3.119: the main output queue was deleted too early."""
+    record = split(Stage.RESTORING)
+
+    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [SwitchTargetBack()]
+    assert actions(record, world(TargetState.CHANGING, deployed_memes=holding())) == []
+    assert actions(record, world(TargetState.ORIGINAL, off(ago(30)), deployed_memes=holding())) == []
+    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
+
+
+def test_what_the_target_left_is_returned_to_the_original():
+    """With a drain time-out; mirrord loses it."""
+    record = split(Stage.CLEANING)
+
+    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding(2))) == [
+        ReturnMessages("deployed-memes", MEMES, to_original=True)
+    ]
+    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding(0, 2))) == []
+    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
+    assert actions(record, world(TargetState.ORIGINAL)) == [ForgetSplit()]
+
+
+def test_a_session_that_starts_while_the_target_drains_brings_the_split_back():
+    record = split(Stage.DRAINING, session(phase=Phase.STARTING, since=NOW))
+
+    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [MoveSplit(Stage.SPLIT)]

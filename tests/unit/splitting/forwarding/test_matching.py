@@ -1,0 +1,84 @@
+"""Who gets a message, for any number of sessions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.messages import Message
+from signalbox.splitting.forwarding.filters import AnyOf, Filter, MetadataPattern, Verdict
+from signalbox.splitting.forwarding.matching import Claim, Mode, Outcome, SessionId, decide
+from signalbox.splitting.model.message import Subject
+from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
+
+MESSAGE = Message.parse({"Body": "", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}}})
+
+
+def says(pattern: str) -> Filter:
+    return MetadataPattern.of("filter.metadata", pattern, PlainLanguages().pattern(pattern, case_sensitive=True))
+
+
+def claim(session: str, pattern: str, mode: Mode = Mode.STEAL) -> Claim:
+    return Claim(SessionId(session), mode, says(pattern))
+
+
+def test_the_session_that_started_first_gets_what_several_match():
+    """Wire page, A.4 step 4; mirrord's newest documents say that it is one of them at random."""
+    decision = decide(MESSAGE, [claim("none", "blue"), claim("first", "red"), claim("second", "red")])
+
+    assert (decision.owner, decision.copies) == ("first", ())
+    assert [verdict.session for verdict in decision.verdicts] == ["first"]
+
+
+def test_what_nobody_matches_is_the_deployed_consumers():
+    assert decide(MESSAGE, []).owner is None
+    assert decide(MESSAGE, [claim("ann", "blue")]).owner is None
+
+
+def test_each_session_that_mirrors_gets_a_copy_whoever_owns_the_message():
+    claims = [
+        claim("a", "red", Mode.MIRROR),
+        claim("b", "red"),
+        claim("c", "red", Mode.MIRROR),
+        claim("d", "blue", Mode.MIRROR),
+    ]
+
+    assert (decide(MESSAGE, claims).owner, decide(MESSAGE, claims).copies) == ("b", ("a", "c"))
+    assert (decide(MESSAGE, claims[:1]).owner, decide(MESSAGE, claims[:1]).copies) == (None, ("a",))
+
+
+def test_all_are_asked_if_one_wants_to_know():
+    claims = [claim("none", "blue"), claim("first", "red"), claim("second", "red")]
+
+    decision = decide(MESSAGE, claims, ask_all=True)
+
+    assert decision.owner == "first"
+    assert [verdict.outcome for verdict in decision.verdicts] == [Outcome.NO_MATCH, Outcome.MATCH, Outcome.MATCH]
+
+
+def test_a_filter_that_is_too_slow_matches_nothing_and_holds_up_nobody():
+    """Operator 3.185.1."""
+    decision = decide(MESSAGE, [claim("slow", SLOW), claim("quick", "red")])
+
+    assert decision.owner == "quick"
+    assert [(one.session, one.reason) for one in decision.too_slow] == [("slow", "pattern 'slow' took longer than 1 s")]
+
+
+def test_reasons_name_the_filter_and_never_what_is_in_the_message():
+    verdict = AnyOf((says("blue"), says("green"))).verdict(Subject.of(MESSAGE, sns=False))
+
+    assert verdict == Verdict(
+        matches=False,
+        reason="filter.metadata: no attribute matches 'blue'; filter.metadata: no attribute matches 'green'",
+    )
+
+
+@given(st.lists(st.tuples(st.sampled_from(["red", "blue"]), st.sampled_from(Mode))))
+def test_the_decision_is_the_naive_one(sessions):
+    claims = [claim(str(number), pattern, mode) for number, (pattern, mode) in enumerate(sessions)]
+    matching = [one for one, (pattern, _) in zip(claims, sessions, strict=True) if pattern == "red"]
+    stealing = [one.session for one in matching if one.mode is Mode.STEAL]
+
+    decision = decide(MESSAGE, claims)
+
+    assert decision.owner == (stealing[0] if stealing else None)
+    assert decision.copies == tuple(one.session for one in matching if one.mode is Mode.MIRROR)
+    assert decide(MESSAGE, claims, ask_all=True).owner == decision.owner

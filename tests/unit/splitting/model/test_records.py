@@ -1,0 +1,173 @@
+"""The record of a split as text, and the samples beside it."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signalbox.queues import QueueName
+from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.records import (
+    UnreadableRecord,
+    read_record,
+    read_samples,
+    record_text,
+    samples_text,
+    with_samples,
+)
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.world import Patience, Sample, TemporaryQueue, is_empty
+from tests.unit.splitting.control.worlds import BOB, MEMES, NOW, ORDERS, ago, ending, session, split
+
+SECOND = timedelta(seconds=1)
+PATIENCE = Patience(empty_samples=3, empty_for=timedelta(seconds=60))
+RECORD = split(Stage.SPLIT, session(), ending(BOB, reason="stopped"), originals=(MEMES, ORDERS))
+
+moments = st.timedeltas(timedelta(days=-2000), timedelta(days=5000)).map(NOW.__add__)
+durations = st.timedeltas(timedelta(0), timedelta(days=14))
+names = st.text(min_size=1, max_size=8).map(QueueName)
+queues = st.builds(
+    SplitQueue,
+    queue_id=names.map(QueueId),
+    original=names,
+    deployed=names,
+    visibility=durations,
+    sns=st.booleans(),
+    tags=st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=2).map(tuple),
+)
+sessions = st.builds(
+    Session,
+    session_id=names.map(SessionId),
+    owner=st.text(max_size=8),
+    config=st.text(),
+    started_at=moments,
+    heartbeat_at=moments,
+    phase=st.sampled_from(Phase),
+    since=moments,
+    queues=st.dictionaries(names, names, max_size=3),
+    stolen=st.frozensets(names, max_size=3),
+    effective_at=st.none() | moments,
+    reason=st.none() | st.text(max_size=8),
+)
+splits = st.builds(
+    Split,
+    target=st.sampled_from([Target.parse(text) for text in ("lambda/app", "ecs/cluster/app", "ssm//path/to")]),
+    queues=st.lists(queues, max_size=2).map(tuple),
+    sessions=st.lists(sessions, max_size=2).map(tuple),
+    stage=st.sampled_from(Stage),
+    since=moments,
+    switch_timeout=durations,
+    drain_timeout=st.none() | durations,
+    was_split=st.booleans(),
+)
+
+
+@given(splits)
+def test_reading_is_the_inverse_of_writing(record):
+    assert read_record(record_text(record)) == record
+
+
+def test_a_record_names_its_version_and_is_readable_by_people():
+    document = json.loads(record_text(RECORD))
+
+    assert (document["record_version"], document["target"], document["stage"]) == (1, "lambda/meme-app", "split")
+    assert [one["session_id"] for one in document["sessions"]] == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("not JSON", "JSONDecodeError"),
+        ("[]", "TypeError"),
+        ("{}", "record_version"),
+        ('{"record_version":2}', "version 2"),
+        ('{"record_version":1}', "KeyError"),
+        (record_text(RECORD).replace('"stage":"split"', '"stage":"flying"'), "flying"),
+        (record_text(RECORD).replace("lambda/meme-app", "pod/meme-app"), "Kubernetes"),
+        (record_text(RECORD).replace('"tags":[]', '"tags":7'), "TypeError"),
+        (record_text(RECORD).replace('"queues":{', '"queues":7,"were":{'), "AttributeError"),
+    ],
+    ids=["no-json", "list", "empty", "newer", "incomplete", "stage", "target", "tags", "queues"],
+)
+def test_a_record_that_this_version_did_not_write_is_never_half_read(text, told):
+    with pytest.raises(UnreadableRecord, match=told):
+        read_record(text)
+
+
+def sample(seconds_ago: float, waiting: int = 0, in_flight: int = 0) -> Sample:
+    return Sample(ago(seconds_ago), waiting, in_flight)
+
+
+samples = st.lists(st.builds(Sample, moments, st.integers(0, 9), st.integers(0, 9)), max_size=5).map(tuple)
+
+
+@given(st.dictionaries(names, samples, max_size=3))
+def test_samples_come_back_to_the_microsecond(found):
+    assert read_samples(samples_text(found)) == found
+
+
+def kept(*found: Sample) -> tuple[Sample, ...]:
+    return with_samples({MEMES: found[:-1]}, {MEMES: found[-1]}, patience=PATIENCE)[MEMES]
+
+
+def test_zeros_are_kept_as_far_back_as_emptiness_is_judged_and_no_further():
+    zeros = [sample(seconds) for seconds in (120, 90, 61, 30, 0)]
+
+    assert kept(*zeros) == tuple(zeros[2:])
+
+
+def test_fewer_samples_than_emptiness_asks_for_are_all_kept_however_old():
+    zeros = [sample(seconds) for seconds in (600, 300, 0)]
+
+    assert kept(*zeros) == tuple(zeros)
+
+
+def test_what_was_before_the_last_message_is_forgotten():
+    assert kept(sample(20), sample(10, waiting=1), sample(5), sample(0)) == (sample(5), sample(0))
+    assert kept(sample(20), sample(10, in_flight=1), sample(0, waiting=2)) == (sample(0, waiting=2),)
+    assert kept(sample(10), sample(0, waiting=2)) == (sample(0, waiting=2),)
+
+
+def test_a_queue_without_a_new_sample_keeps_its_old_ones_until_it_is_long_gone():
+    known = {MEMES: (sample(3600),), ORDERS: (sample(3601),), QueueName("never"): ()}
+
+    found = with_samples(known, {QueueName("new"): sample(0)}, patience=PATIENCE)
+
+    assert found == {MEMES: (sample(3600),), QueueName("new"): (sample(0),)}
+    assert with_samples({}, {}, patience=PATIENCE) == {}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.sampled_from([0, 0, 0, 0, 1])), min_size=1, max_size=30),
+    st.integers(0, 400),
+)
+def test_what_is_forgotten_never_changes_whether_a_queue_is_empty(steps, since):
+    at, everything, known = NOW, [], {}
+    for seconds, waiting in steps:
+        at += seconds * SECOND
+        everything.append(Sample(at, waiting, 0))
+        known = with_samples(known, {MEMES: everything[-1]}, patience=PATIENCE)
+        pair = [TemporaryQueue(NOW, found) for found in (tuple(everything), known[MEMES])]
+
+        verdicts = [is_empty(one, since=NOW + since * SECOND, patience=PATIENCE) for one in pair]
+
+        assert verdicts[0] == verdicts[1]
+        assert pair[0].has_waiting == pair[1].has_waiting
+
+
+def test_the_clock_of_a_record_may_stand_in_another_zone():
+    text = record_text(RECORD).replace(RECORD.since.isoformat(), "2026-11-21T12:00:00+01:00")
+
+    assert read_record(text) == replace(
+        RECORD,
+        since=NOW - timedelta(hours=1),
+        sessions=tuple(
+            replace(one, **{name: NOW - timedelta(hours=1) for name in ("started_at", "since", "effective_at")})
+            for one in RECORD.sessions
+        ),
+    )

@@ -1,0 +1,102 @@
+"""Strays: what a crash left behind is deleted, and nothing else."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from signalbox.splitting.model.ports import UnreadableSplit
+from signalbox.splitting.model.records import UnreadableRecord
+from signalbox.splitting.queues.orphan_queues import SplitSweep
+from tests.fakes.splitting import MemoryQueue
+from tests.unit.splitting.control.control_stage import ControlStage, message
+
+OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "splitting"}
+STRAY = QueueName("mirrord-tmp-x")
+REPLIES = "signalbox-split-reply-"
+
+
+@dataclass
+class MemoryFoundQueues:
+    queues: list[StrayQueue] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+
+    def delete(self, queue_url: QueueUrl) -> None:
+        self.deleted.append(queue_url)
+
+    def with_prefix(self, prefix: str) -> Iterable[StrayQueue]:
+        return [queue for queue in self.queues if queue.queue_name.startswith(prefix)]
+
+
+class Sweep:
+    def __init__(self) -> None:
+        self.stage = ControlStage()
+        self.found = MemoryFoundQueues()
+        self.desk = SplitSweep(
+            self.stage.memory.splits, self.found, self.stage.queues, self.stage.time, stage="signalbox"
+        )
+
+    def add(self, name: str = STRAY, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
+        at = self.stage.time.now() - timedelta(hours=hours)
+        self.found.queues.append(StrayQueue(QueueName(name), QueueUrl(name), {**OURS, **tags}, at))
+        self.stage.queues.queues[QueueName(name)] = MemoryQueue(at, waiting=[message("x")] * waiting)
+
+
+def test_a_temporary_queue_that_no_split_knows_is_deleted_after_a_day():
+    sweep = Sweep()
+    sweep.add()
+
+    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == [STRAY]
+    assert sweep.found.deleted == [STRAY]
+
+
+def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
+    sweep = Sweep()
+    sweep.add("mirrord-young", hours=23)
+    sweep.add("mirrord-full", waiting=1)
+    sweep.add("mirrord-theirs", **{STAGE_TAG: "other"})
+    sweep.add("mirrord-rendezvous", **{CAPABILITY_TAG: "rendezvous"})
+
+    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+
+
+def test_what_a_split_knows_stays():
+    sweep = Sweep()
+    told = sweep.stage.start()
+    split = sweep.stage.split()
+    assert split is not None
+    sweep.add(told["queues"][0]["temporary"])
+    sweep.add(split.queues[0].deployed)
+
+    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+
+
+def test_nothing_is_deleted_while_a_split_cannot_be_read():
+    """Its record may name any of them."""
+    sweep = Sweep()
+    sweep.add()
+    sweep.stage.memory.splits.unreadable = [UnreadableSplit("lambda/meme-app", "version 2")]
+
+    with pytest.raises(UnreadableRecord, match="lambda/meme-app"):
+        list(sweep.desk.delete_strays(prefix="mirrord-"))
+    assert sweep.found.deleted == []
+
+
+@pytest.mark.parametrize(
+    ("tags", "is_deleted"),
+    [
+        ({EXPIRES_TAG: "2026-11-21T11:00:00+00:00"}, True),
+        ({EXPIRES_TAG: "2026-11-21T13:00:00+00:00"}, False),
+        ({EXPIRES_TAG: "soon"}, True),
+        ({EXPIRES_TAG: "2026-11-21T13:00:00"}, True),
+        ({}, True),
+    ],
+    ids=["over", "not-over", "no-moment", "no-zone", "none"],
+)
+def test_a_reply_queue_is_deleted_when_its_time_is_over(tags, is_deleted):
+    sweep = Sweep()
+    sweep.add(f"{REPLIES}ann", **tags)
+
+    assert bool(list(sweep.desk.delete_reply_queues(prefix=REPLIES))) is is_deleted

@@ -1,0 +1,125 @@
+"""The policy for splitting: what mirrord asks for, what returning needs beside it, and nothing more."""
+
+from dataclasses import replace
+
+import pytest
+
+from signalbox.queues import QueueName
+from signalbox.splitting.queues.policy import InvalidPolicy, QueueTag, Splittable, policy_document
+
+ARNS = "arn:aws:sqs:eu-west-1:123456789012:"
+BY_NAME = Splittable(ARNS, queues=(QueueName("memes"), QueueName("memes.fifo")))
+BY_TAG = Splittable(ARNS, tag=QueueTag("splittable", "yes"))
+
+
+def statements(splittable: Splittable) -> dict[str, dict[str, object]]:
+    return {one["Sid"]: one for one in policy_document(splittable)["Statement"]}
+
+
+def test_originals_are_read_by_their_names() -> None:
+    """mirrord, docs: sqs.md, the operator's policy."""
+    assert statements(BY_NAME)["ReadOriginals"] == {
+        "Sid": "ReadOriginals",
+        "Effect": "Allow",
+        "Action": [
+            "sqs:GetQueueUrl",
+            "sqs:GetQueueAttributes",
+            "sqs:ListQueueTags",
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+        ],
+        "Resource": [f"{ARNS}memes", f"{ARNS}memes.fifo"],
+    }
+
+
+def test_temporary_queues_are_known_by_their_prefix() -> None:
+    found = statements(replace(BY_NAME, prefix="split-"))["UseTemporaryQueues"]
+
+    assert found["Resource"] == [f"{ARNS}split-*"]
+    assert found["Action"] == [
+        "sqs:CreateQueue",
+        "sqs:TagQueue",
+        "sqs:SendMessage",
+        "sqs:GetQueueAttributes",
+        "sqs:DeleteQueue",
+    ]
+
+
+def test_what_a_session_leaves_can_be_returned() -> None:
+    """mirrord loses it, and so needs no leave for it."""
+    found = statements(BY_NAME)
+
+    assert found["ReturnIntoOriginals"]["Action"] == ["sqs:SendMessage"]
+    assert found["ReturnIntoOriginals"]["Resource"] == [f"{ARNS}memes", f"{ARNS}memes.fifo"]
+    assert found["ReturnFromTemporaryQueues"]["Action"] == [
+        "sqs:ReceiveMessage",
+        "sqs:DeleteMessage",
+        "sqs:ListQueueTags",
+    ]
+    assert found["ReturnFromTemporaryQueues"]["Resource"] == [f"{ARNS}mirrord-*"]
+
+
+def test_originals_can_be_told_by_a_tag() -> None:
+    found = statements(BY_TAG)
+
+    assert set(found) == {
+        "ReadOriginalsByTag",
+        "UseTemporaryQueues",
+        "ReturnIntoOriginalsByTag",
+        "ReturnFromTemporaryQueues",
+    }
+    for name in ("ReadOriginalsByTag", "ReturnIntoOriginalsByTag"):
+        assert found[name]["Resource"] == [f"{ARNS}*"]
+        assert found[name]["Condition"] == {"StringEquals": {"aws:ResourceTag/splittable": "yes"}}
+
+
+def test_names_and_a_tag_allow_both() -> None:
+    assert {"ReadOriginals", "ReadOriginalsByTag"} < set(statements(replace(BY_NAME, tag=BY_TAG.tag)))
+
+
+def test_dead_letter_queues_are_only_asked_whose_they_take() -> None:
+    found = statements(replace(BY_NAME, dead_letter_queues=(QueueName("dead"),)))["ReadDeadLetterQueues"]
+
+    assert (found["Action"], found["Resource"]) == (["sqs:GetQueueAttributes"], [f"{ARNS}dead"])
+
+
+def test_keys_are_used_through_sqs_alone() -> None:
+    key = "arn:aws:kms:eu-west-1:123456789012:key/k"
+
+    found = statements(replace(BY_NAME, key_arns=(key,)))["UseKeys"]
+
+    assert found["Action"] == ["kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey"]
+    assert found["Resource"] == [key]
+    assert found["Condition"] == {"StringEquals": {"kms:ViaService": "sqs.eu-west-1.amazonaws.com"}}
+
+
+def test_without_encryption_there_is_nothing_about_keys() -> None:
+    assert "UseKeys" not in statements(BY_NAME)
+
+
+def test_no_action_is_a_pattern() -> None:
+    whole = replace(BY_NAME, tag=BY_TAG.tag, dead_letter_queues=(QueueName("dead"),), key_arns=("k",))
+
+    assert not [action for one in statements(whole).values() for action in one["Action"] if "*" in action]
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(InvalidPolicy) as raised:
+        policy_document(replace(BY_NAME, queues=(QueueName("a b"), QueueName("*")), dead_letter_queues=("",)))
+
+    assert [text in str(raised.value) for text in ("'a b'", "'*'", "0 characters")] == [True, True, True]
+
+
+def test_a_policy_that_allows_nothing_is_refused() -> None:
+    with pytest.raises(InvalidPolicy, match="neither a queue nor a tag"):
+        policy_document(Splittable(ARNS))
+
+
+def test_a_tag_is_written_as_in_the_settings() -> None:
+    assert QueueTag.parse("splittable=a=b") == QueueTag("splittable", "a=b")
+
+
+@pytest.mark.parametrize("text", ["splittable", "=yes", ""])
+def test_half_a_tag_is_refused(text: str) -> None:
+    with pytest.raises(InvalidPolicy, match="expected KEY=VALUE"):
+        QueueTag.parse(text)

@@ -1,0 +1,138 @@
+"""What temporary queues take over."""
+
+import json
+
+import pytest
+
+from signalbox.queues import QueueName
+from signalbox.splitting.queues.queue_attributes import Clone, DeadLetterQueue, cloned, cloned_policy, redrive_refusal
+
+ORIGINAL, NAME = QueueName("memes"), QueueName("mirrord-tmp-1-memes")
+ARN = "arn:aws:sqs:eu-north-1:314159265359"
+DEAD_LETTERS = f"{ARN}:memes-dead"
+REFUSED = f"no dead-letter queue: {DEAD_LETTERS} does not take messages from temporary queues"
+REDRIVE = {
+    "QueueArn": f"{ARN}:memes",
+    "RedrivePolicy": json.dumps({"deadLetterTargetArn": DEAD_LETTERS, "maxReceiveCount": 5}),
+}
+
+
+def clone(attributes: dict[str, str], tags: dict[str, str] | None = None, **options: object) -> Clone:
+    given = {"configured_tags": {}, "own_tags": {}, "dead_letter_queue": DeadLetterQueue(), **options}
+    return cloned(attributes, tags or {}, original=ORIGINAL, name=NAME, **given)
+
+
+def test_settings_are_those_of_the_original_but_not_what_only_it_has():
+    """Wire page, A.4: attributes cloned."""
+    copied = {
+        "VisibilityTimeout": "45",
+        "MessageRetentionPeriod": "345600",
+        "DelaySeconds": "3",
+        "MaximumMessageSize": "1048576",
+        "ReceiveMessageWaitTimeSeconds": "20",
+        "SqsManagedSseEnabled": "true",
+        "FifoQueue": "true",
+        "ContentBasedDeduplication": "false",
+        "DeduplicationScope": "messageGroup",
+        "FifoThroughputLimit": "perMessageGroupId",
+    }
+    own = {
+        "QueueArn": f"{ARN}:memes",
+        "ApproximateNumberOfMessages": "7",
+        "CreatedTimestamp": "1",
+        "RedriveAllowPolicy": '{"redrivePermission":"denyAll"}',
+        "Policy": "",
+    }
+
+    assert clone(copied | own) == Clone(copied, {}, ())
+
+
+def test_a_queue_with_a_key_of_its_own_is_encrypted_with_that():
+    attributes = {
+        "KmsMasterKeyId": "alias/memes",
+        "KmsDataKeyReusePeriodSeconds": "300",
+        "SqsManagedSseEnabled": "false",
+    }
+
+    assert clone(attributes).attributes == {"KmsMasterKeyId": "alias/memes", "KmsDataKeyReusePeriodSeconds": "300"}
+
+
+def test_in_the_policy_only_the_queues_name_is_replaced():
+    """mirrord's sqs.md: the same policy, with the single change of updating the queue name."""
+    statement = {
+        "Sid": "memes",
+        "Effect": "Allow",
+        "Principal": {"AWS": "arn:aws:iam::314159265359:role/memes"},
+        "Action": "sqs:*",
+        "Resource": [f"{ARN}:memes", f"{ARN}:memes-dead", f"{ARN}:my-memes", "/314159265359/memes", "*"],
+        "Condition": {"ArnEquals": {"aws:SourceArn": "arn:aws:sns:eu-north-1:314159265359:memes"}},
+    }
+    expected = statement | {
+        "Resource": [f"{ARN}:{NAME}", f"{ARN}:memes-dead", f"{ARN}:my-memes", f"/314159265359/{NAME}", "*"]
+    }
+    policy = {"Version": "2012-10-17", "Id": "memes", "Statement": [statement, {"NotResource": f"{ARN}:memes"}]}
+
+    replaced = json.loads(clone({"Policy": json.dumps(policy)}).attributes["Policy"])
+
+    assert replaced == {**policy, "Statement": [expected, {"NotResource": f"{ARN}:{NAME}"}]}
+
+
+def test_a_policy_may_have_one_statement_or_none():
+    one = cloned_policy(json.dumps({"Statement": {"Resource": f"{ARN}:memes"}}), original=ORIGINAL, name=NAME)
+
+    assert json.loads(one) == {"Statement": {"Resource": f"{ARN}:{NAME}"}}
+    assert cloned_policy("{}", original=ORIGINAL, name=NAME) == "{}"
+    odd = cloned_policy('{"Statement":[{"Resource":7}]}', original=ORIGINAL, name=NAME)
+    assert odd == '{"Statement":[{"Resource":7}]}'
+
+
+@pytest.mark.parametrize(
+    ("dead_letter_queue", "refusal"),
+    [
+        (DeadLetterQueue(), None),
+        (DeadLetterQueue('{"redrivePermission":"allowAll"}'), None),
+        (DeadLetterQueue(json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [f"{ARN}:{NAME}"]})), None),
+        (
+            DeadLetterQueue(json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [f"{ARN}:memes"]})),
+            f"{REFUSED} (redrivePermission byQueue)",
+        ),
+        (
+            DeadLetterQueue('{"redrivePermission":"denyAll"}'),
+            f"{REFUSED} (redrivePermission denyAll)",
+        ),
+        (
+            DeadLetterQueue(unreadable="AccessDenied"),
+            f"no dead-letter queue: whom {DEAD_LETTERS} takes messages from cannot be read (AccessDenied)",
+        ),
+    ],
+    ids=["default", "all", "listed", "not listed", "none", "unreadable"],
+)
+def test_dead_letters_go_where_the_originals_go_if_they_are_taken_there(dead_letter_queue, refusal):
+    """Wire page, A.4: CreateQueue with a refused dead-letter queue fails."""
+    made = clone(REDRIVE, dead_letter_queue=dead_letter_queue)
+
+    assert made.notes == ((refusal,) if refusal else ())
+    assert ("RedrivePolicy" in made.attributes) is (refusal is None)
+
+
+def test_without_a_dead_letter_queue_none_can_refuse():
+    assert redrive_refusal({}, name=NAME, dead_letter_queue=DeadLetterQueue(unreadable="no")) is None
+
+
+def test_tags_ours_win_over_configured_ones_and_those_over_the_originals():
+    made = clone(
+        {},
+        {"team": "a", "tool": "x", "owner": "x", "aws:cloudformation:stack-name": "memes"},
+        configured_tags={"tool": "mirrord", "owner": "y"},
+        own_tags={"owner": "ann"},
+    )
+
+    assert made.tags == {"team": "a", "tool": "mirrord", "owner": "ann"}
+
+
+def test_more_tags_than_a_queue_can_have_are_left_out_and_told():
+    made = clone({}, {f"t{number}": "" for number in range(50)}, own_tags={"owner": "ann", "t0": "ours"})
+
+    assert len(made.tags) == 50
+    assert made.tags["t0"] == "ours"
+    assert made.notes == ("a queue has at most 50 tags; left out: t49",)
