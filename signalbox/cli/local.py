@@ -27,9 +27,9 @@ def up(
     from signalbox.cli.shared.deployment import local_deployment
     from signalbox.local import stage
     from signalbox.local.demo.evidence import evidence
-    from signalbox.local.state import State
+    from signalbox.local.stage_folder import StageFolder
 
-    local = stage.up(State(), port=port, context=context or [], fresh=fresh)
+    local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh)
     rows = list(evidence(local_deployment(local))) if demo else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
@@ -47,7 +47,7 @@ def _public(local: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print_addresses(local: dict[str, Any]) -> None:
-    from signalbox.local.state import State
+    from signalbox.local.stage_folder import StageFolder
 
     print_line("The stage is running on this machine.")
     print_fields(
@@ -55,7 +55,7 @@ def _print_addresses(local: dict[str, Any]) -> None:
             "  AWS endpoint": local["endpoint_url"],
             "  rendezvous": f"{local['rendezvous_url']}debug",
             "  live page": local["page_url"],
-            "  all fields, with keys": str(State().local),
+            "  all fields, with keys": str(StageFolder().local),
         }
     )
     print_line("Next: .venv/bin/signalbox --help · .venv/bin/signalbox local logs · make test · make down")
@@ -63,27 +63,28 @@ def _print_addresses(local: dict[str, Any]) -> None:
 
 @app.command()
 def down() -> None:
-    """Stop the stage and delete its state."""
+    """Stop the stage and delete its stage_folder."""
     from signalbox.local import stage
-    from signalbox.local.state import State
+    from signalbox.local.stage_folder import StageFolder
 
-    print_line("Stopped." if stage.down(State()) else "The stage was not running.")
+    print_line("Stopped." if stage.down(StageFolder()) else "The stage was not running.")
 
 
 @app.command()
 def status(*, as_json: Json = False) -> None:
     """Show whether the stage runs, and its addresses; exit with 1 if it does not run."""
     from signalbox.local.emulator import lifecycle
-    from signalbox.local.state import State, read_json
+    from signalbox.local.files import read_json
+    from signalbox.local.stage_folder import StageFolder
 
-    state = State()
-    running = lifecycle.running(state)
-    local = read_json(state.local) if running else None
+    stage_folder = StageFolder()
+    running = lifecycle.running(stage_folder)
+    local = read_json(stage_folder.local) if running else None
     shown = {
         "running": running is not None,
         "deployed": local is not None,
-        "process": lifecycle.process_id(state),
-        "log": str(state.log),
+        "process": lifecycle.process_id(stage_folder),
+        "log": str(stage_folder.log),
         **_public(local or {}),
     }
     if as_json:
@@ -101,10 +102,12 @@ def logs(
 ) -> None:
     """Print the emulator's log, or that of a function."""
     from signalbox.local.logs import emulator_lines, function_lines
-    from signalbox.local.state import State
+    from signalbox.local.stage_folder import StageFolder
 
     lines = (
-        emulator_lines(State(), follow=follow) if function is None else function_lines(State(), function, follow=follow)
+        emulator_lines(StageFolder(), follow=follow)
+        if function is None
+        else function_lines(StageFolder(), function, follow=follow)
     )
     for line in lines:
         print_line(line)

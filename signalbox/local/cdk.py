@@ -10,8 +10,8 @@ from pathlib import Path
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import tools
 from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
+from signalbox.local.files import CHECKOUT
 from signalbox.local.progress import Say, output_of
-from signalbox.local.state import CHECKOUT
 
 QUALIFIER = "hnb659fds"  # CDK's default, part of the name of the assets bucket
 APP_ERROR = "error: "

@@ -7,15 +7,15 @@ import boto3
 
 from signalbox.errors import RejectedError
 from signalbox.local.emulator import lifecycle
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 
 POLL_SECONDS = 0.5
 
 
-def emulator_lines(state: State, *, follow: bool) -> Iterator[str]:
+def emulator_lines(stage_folder: StageFolder, *, follow: bool) -> Iterator[str]:
     """Yield the lines of the emulator's log; with `follow`, also new lines until interrupted."""
     try:
-        with state.log.open(errors="replace") as log:
+        with stage_folder.log.open(errors="replace") as log:
             while True:
                 for line in log:
                     yield line.rstrip("\n")
@@ -26,9 +26,9 @@ def emulator_lines(state: State, *, follow: bool) -> Iterator[str]:
         raise RejectedError("the emulator has no log yet: start it with `make up`") from error
 
 
-def function_lines(state: State, function: str, *, follow: bool) -> Iterator[str]:
+def function_lines(stage_folder: StageFolder, function: str, *, follow: bool) -> Iterator[str]:
     """Yield the log lines of the functions whose names contain `function`, ordered by time."""
-    running = lifecycle.running(state)
+    running = lifecycle.running(stage_folder)
     if running is None:
         raise RejectedError("the stage is not running: start it with `make up`")
     session = running.session()

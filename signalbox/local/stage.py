@@ -13,10 +13,11 @@ from signalbox.errors import RejectedError
 from signalbox.local import cdk, tools
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
+from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
-from signalbox.local.state import CHECKOUT, State, read_json, write_json
+from signalbox.local.stage_folder import StageFolder
 
 DEFAULT_PORT = 4566
 # Settings for a laptop, unless others are given: consumers named `demo-…` can be split, pauses for SQS's eventual
@@ -42,7 +43,7 @@ API_PREFIXES = {
 
 
 def up(
-    state: State,
+    stage_folder: StageFolder,
     *,
     port: int | None = None,
     context: Sequence[str] = (),
@@ -56,22 +57,22 @@ def up(
     Raises `RejectedError` if a setting is invalid or the port is in use, before anything is started. A given `assembly`
     is deployed without another synthesis.
     """
-    with _locked(state):
+    with _locked(stage_folder):
         # Checked before anything starts, so that an invalid setting or a used port costs no time.
         region = _region(context)
-        running = lifecycle.running(state)
-        chosen_port = _chosen_port(state, running, port=port, region=region, fresh=fresh)
+        running = lifecycle.running(stage_folder)
+        chosen_port = _chosen_port(stage_folder, running, port=port, region=region, fresh=fresh)
         _prepare_tools()
         if assembly is None:
-            assembly = state.assembly
+            assembly = stage_folder.assembly
             with step("synthesize") as say:
                 cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
         if running is None or fresh:
             with step("start the emulator"):
-                running = lifecycle.start(state, port=chosen_port, region=region, lifeline=lifeline)
+                running = lifecycle.start(stage_folder, port=chosen_port, region=region, lifeline=lifeline)
         with step("deploy") as say:
             cdk.deploy(assembly, emulator=running, say=say)
-        local = _record(state, running, cdk.stacks(assembly))
+        local = _record(stage_folder, running, cdk.stacks(assembly))
         with step("start the functions of live"):
             start_functions(local["websocket_url"], local["live_users"])
         return local
@@ -92,31 +93,33 @@ def _prepare_tools() -> None:
             tools.cdk()
 
 
-def down(state: State) -> bool:
+def down(stage_folder: StageFolder) -> bool:
     """Stop the stage and delete its state; return whether it was running."""
-    with _locked(state):
-        return lifecycle.stop(state)
+    with _locked(stage_folder):
+        return lifecycle.stop(stage_folder)
 
 
 @contextmanager
-def _locked(state: State) -> Iterator[None]:
+def _locked(stage_folder: StageFolder) -> Iterator[None]:
     """Hold the lock that lets one command at a time start or stop the stage."""
-    state.emulator.mkdir(parents=True, exist_ok=True)
-    with (state.folder / "deploy.lock").open("w") as lock:
+    stage_folder.emulator.mkdir(parents=True, exist_ok=True)
+    with (stage_folder.path / "deploy.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RejectedError(
-                f"another command is starting or stopping the stage in {str(state.folder)!r}"
+                f"another command is starting or stopping the stage in {str(stage_folder.path)!r}"
             ) from error
         yield
 
 
-def _chosen_port(state: State, running: Emulator | None, *, port: int | None, region: str, fresh: bool) -> int:
+def _chosen_port(
+    stage_folder: StageFolder, running: Emulator | None, *, port: int | None, region: str, fresh: bool
+) -> int:
     """Return the port to use. Raises `RejectedError` if a running stage would have to be replaced without `fresh`."""
     if running is None:
         chosen = DEFAULT_PORT if port is None else port
-        lifecycle.check_port(state, chosen)
+        lifecycle.check_port(stage_folder, chosen)
         return chosen
     if not fresh and port not in (None, running.port):
         raise RejectedError(f"the stage runs on port {running.port}; to move it, run `make down` first, or use --fresh")
@@ -131,14 +134,14 @@ def _region(context: Sequence[str]) -> str:
     return settings.get("region", REGION)
 
 
-def _record(state: State, running: Emulator, stacks: Sequence[str]) -> dict[str, Any]:
+def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str]) -> dict[str, Any]:
     """Write `routes.json` for the gateway and `local.json` for clients; return the contents of the latter."""
     session = running.session()
     outputs = _outputs(session, stacks)
-    write_json(state.routes, api_routes(outputs))
+    write_json(stage_folder.routes, api_routes(outputs))
     client = client_credentials(session, outputs)
     with step("create the users of live"):
-        users = live_users(session, outputs, known=read_json(state.local) or {})
+        users = live_users(session, outputs, known=read_json(stage_folder.local) or {})
     local = {
         "endpoint_url": running.endpoint_url,
         "region": running.region,
@@ -164,7 +167,7 @@ def _record(state: State, running: Emulator, stacks: Sequence[str]) -> dict[str,
         },
         "outputs": outputs,
     }
-    write_json(state.local, local)
+    write_json(stage_folder.local, local)
     return local
 
 

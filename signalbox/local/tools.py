@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from signalbox.errors import UnavailableError
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"

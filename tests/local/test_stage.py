@@ -7,7 +7,8 @@ import pytest
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import cdk, check, stage, tools
 from signalbox.local.emulator.lifecycle import Credentials, Emulator
-from signalbox.local.state import State, read_json, write_json
+from signalbox.local.files import read_json, write_json
+from signalbox.local.stage_folder import StageFolder
 
 
 def test_a_file_with_keys_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(tmp_path):
@@ -66,9 +67,13 @@ def test_nothing_of_the_users_aws_settings_reaches_the_tools():
 
 
 def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
-    state = State(tmp_path)
+    stage_folder = StageFolder(tmp_path)
 
-    with stage._locked(state), pytest.raises(RejectedError, match="another command"), stage._locked(state):
+    with (
+        stage._locked(stage_folder),
+        pytest.raises(RejectedError, match="another command"),
+        stage._locked(stage_folder),
+    ):
         pass
 
 
@@ -79,15 +84,15 @@ RUNNING = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden
     ("port", "fresh", "expected"), [(None, False, 4601), (4601, False, 4601), (None, True, 4601), (4602, True, 4602)]
 )
 def test_a_running_stage_keeps_its_port_unless_a_fresh_one_is_wanted(tmp_path, port, fresh, expected):
-    state = State(tmp_path)
+    stage_folder = StageFolder(tmp_path)
 
-    assert stage._chosen_port(state, RUNNING, port=port, region="us-east-1", fresh=fresh) == expected
+    assert stage._chosen_port(stage_folder, RUNNING, port=port, region="us-east-1", fresh=fresh) == expected
 
 
 @pytest.mark.parametrize(("port", "region"), [(4602, "us-east-1"), (None, "eu-west-1")], ids=["port", "region"])
 def test_a_running_stage_is_not_thrown_away_without_being_asked(tmp_path, port, region):
     with pytest.raises(RejectedError, match=r"the stage runs .* --fresh"):
-        stage._chosen_port(State(tmp_path), RUNNING, port=port, region=region, fresh=False)
+        stage._chosen_port(StageFolder(tmp_path), RUNNING, port=port, region=region, fresh=False)
 
 
 def test_what_pytest_counted_is_shown_and_nothing_that_only_looks_like_it():

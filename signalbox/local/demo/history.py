@@ -15,7 +15,7 @@ from signalbox.local.demo.splitting import MESSAGES
 from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
 from signalbox.local.progress import step
 from signalbox.local.spark.history_jobs import Job, run_locally
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -58,7 +58,7 @@ def history_rows(deployment: "Deployment") -> Iterator[Row]:
         raise UnavailableError(f"the table of events has no event of {', '.join(sorted(missing))}")
     yield "table events", ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
     yield "table logs", f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
-    home = (deployment.folder or State().folder) / "reports"
+    home = (deployment.folder or StageFolder().path) / "reports"
     for name, report in REPORTS.items():
         list(fetched(s3, bucket, report, days, home / name))
         yield f"report {name}", "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))

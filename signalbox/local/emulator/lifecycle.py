@@ -16,9 +16,10 @@ from dataclasses import asdict, dataclass, field
 import boto3
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.session import LocalSession
-from signalbox.local.state import CHECKOUT, State, read_json, write_json
+from signalbox.local.stage_folder import StageFolder
 
 HOST = "127.0.0.1"
 ACCOUNT = "000000000000"
@@ -59,62 +60,62 @@ class Emulator:
         return LocalSession(self.endpoint_url, region=self.region, **asdict(self.administrator))
 
 
-def running(state: State) -> Emulator | None:
+def running(stage_folder: StageFolder) -> Emulator | None:
     """Return the emulator of this stage if it runs and responds."""
-    if process_id(state) is None:
+    if process_id(stage_folder) is None:
         return None
-    found = read_json(state.running)
+    found = read_json(stage_folder.running)
     if found is None:
         return None
     emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})
     return emulator if _instance(emulator.port) == emulator.instance else None
 
 
-def process_id(state: State) -> int | None:
+def process_id(stage_folder: StageFolder) -> int | None:
     """Return the id of the process that holds the emulator's lock; the lock file may remain after it."""
     try:
-        with state.lock.open("r") as lock:
+        with stage_folder.lock.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return None
     except BlockingIOError:
-        return int(state.lock.read_text() or 0) or None
+        return int(stage_folder.lock.read_text() or 0) or None
     return None
 
 
-def start(state: State, *, port: int, region: str = REGION, lifeline: int | None = None) -> Emulator:
+def start(stage_folder: StageFolder, *, port: int, region: str = REGION, lifeline: int | None = None) -> Emulator:
     """Stop this stage's emulator, start a new one on the port (0: any free port) and wait until it responds.
 
     With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. Raises `RejectedError`
     if the port is in use, and `UnavailableError` with the end of the log if the emulator does not start.
     """
-    stop(state)
+    stop(stage_folder)
     with _listening_socket(port) as listener:
-        state.temporary.mkdir(parents=True, exist_ok=True)
+        stage_folder.temporary.mkdir(parents=True, exist_ok=True)
         try:
-            emulator = _started(state, listener, region=region, lifeline=lifeline)
+            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline)
         except BaseException:
-            stop(state)
+            stop(stage_folder)
             raise
-    write_json(state.running, asdict(emulator))
+    write_json(stage_folder.running, asdict(emulator))
     return emulator
 
 
-def _started(state: State, listener: socket.socket, *, region: str, lifeline: int | None) -> Emulator:
+def _started(stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None) -> Emulator:
     port: int = listener.getsockname()[1]
     root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
     instance = secrets.token_hex(8)
     inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
-    process = _spawn(state, inherited, environment(state, port=port, region=region))
+    process = _spawn(stage_folder, inherited, environment(stage_folder, port=port, region=region))
     _send_secret(process, {"access_key_id": root.access_key_id, "instance": instance})
-    _wait_for(process, state, port=port, instance=instance)
+    _wait_for(process, stage_folder, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
     return Emulator(port, instance, region, administrator)
 
 
-def check_port(state: State, port: int) -> None:
+def check_port(stage_folder: StageFolder, port: int) -> None:
     """Raise `RejectedError` if the port is in use, unless by this stage's own emulator, which `start` replaces."""
-    if process_id(state) is None:
+    if process_id(stage_folder) is None:
         _listening_socket(port).close()
 
 
@@ -134,14 +135,14 @@ def _listening_socket(port: int) -> socket.socket:
     return listener
 
 
-def environment(state: State, *, port: int, region: str) -> dict[str, str]:
+def environment(stage_folder: StageFolder, *, port: int, region: str) -> dict[str, str]:
     """Return the emulator's whole environment. Functions inherit it, so it has no variable of the user."""
-    emulator = state.emulator
+    emulator = stage_folder.emulator
     return {
         "PATH": f"{PYTHON.parent}{os.pathsep}{os.defpath}",
-        "HOME": str(state.temporary),
+        "HOME": str(stage_folder.temporary),
         "LANG": "C.UTF-8",
-        "TMPDIR": str(state.temporary),
+        "TMPDIR": str(stage_folder.temporary),
         "AUTH": "true",
         "GATEWAY_PORT": str(port),
         "MINISTACK_REGION": region,
@@ -159,11 +160,11 @@ def environment(state: State, *, port: int, region: str) -> dict[str, str]:
     }
 
 
-def _spawn(state: State, inherited: list[int], environment: dict[str, str]) -> subprocess.Popen[str]:
-    with state.log.open("w") as log:
+def _spawn(stage_folder: StageFolder, inherited: list[int], environment: dict[str, str]) -> subprocess.Popen[str]:
+    with stage_folder.log.open("w") as log:
         return subprocess.Popen(
-            [str(PYTHON), "-I", "-c", SERVE, str(CHECKOUT), str(state.emulator), *map(str, inherited)],
-            cwd=state.temporary,
+            [str(PYTHON), "-I", "-c", SERVE, str(CHECKOUT), str(stage_folder.emulator), *map(str, inherited)],
+            cwd=stage_folder.temporary,
             env=environment,
             pass_fds=inherited,
             stdin=subprocess.PIPE,
@@ -181,11 +182,11 @@ def _send_secret(process: subprocess.Popen[str], secret: dict[str, str]) -> None
         pipe.write(json.dumps(secret))
 
 
-def _wait_for(process: subprocess.Popen[str], state: State, *, port: int, instance: str) -> None:
+def _wait_for(process: subprocess.Popen[str], stage_folder: StageFolder, *, port: int, instance: str) -> None:
     deadline = time.monotonic() + START_SECONDS
     while _instance(port) != instance:
         if process.poll() is not None or time.monotonic() > deadline:
-            lines = state.log.read_text().splitlines()[-20:]
+            lines = stage_folder.log.read_text().splitlines()[-20:]
             raise UnavailableError("\n".join(["the emulator did not start; the end of its log:", *lines]))
         time.sleep(0.05)
 
@@ -212,18 +213,18 @@ def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Cred
     return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
 
-def stop(state: State) -> bool:
+def stop(stage_folder: StageFolder) -> bool:
     """Kill the emulator and its workers, and delete its state; return whether any process was running."""
-    leader = process_id(state)
+    leader = process_id(stage_folder)
     if leader is not None:
         os.killpg(leader, signal.SIGKILL)  # its state is in memory, so there is nothing to save
     # The command line of a worker names a file in the temporary folder: this also finds those of a killed emulator.
-    workers = processes_naming(f"{state.temporary}{os.sep}")
+    workers = processes_naming(f"{stage_folder.temporary}{os.sep}")
     for worker in workers:
         with suppress(ProcessLookupError):
             os.kill(worker, signal.SIGKILL)
     _wait_until_gone([*workers, *([leader] if leader else [])])
-    _forget(state)
+    _delete_files(stage_folder)
     return leader is not None or bool(workers)
 
 
@@ -235,9 +236,9 @@ def _wait_until_gone(processes: list[int]) -> None:
         time.sleep(0.01)
 
 
-def _forget(state: State) -> None:
+def _delete_files(stage_folder: StageFolder) -> None:
     """Delete the emulator's files except its Python environment, which is in the same folder by default."""
-    for path in (state.local, state.running, state.routes, state.lock):
+    for path in (stage_folder.local, stage_folder.running, stage_folder.routes, stage_folder.lock):
         path.unlink(missing_ok=True)
-    for folder in (state.temporary, state.emulator / "s3", state.emulator / "services"):
+    for folder in (stage_folder.temporary, stage_folder.emulator / "s3", stage_folder.emulator / "services"):
         shutil.rmtree(folder, ignore_errors=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.lifecycle import Credentials
+from signalbox.local.files import CHECKOUT
 from signalbox.local.spark.jars import jars, without_frames
-from signalbox.local.state import CHECKOUT
 from signalbox.local.tools import java_home
 
 JOBS = CHECKOUT / "glue_jobs"

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from signalbox.local.processes import processes_naming
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import wait_for
 
 # Seconds between two kills: long enough for some work to be done in between, short enough to hit it often.
@@ -22,7 +22,7 @@ STARTING_SECONDS = 3
 class Killer:
     """Kills every instance of one of the functions, again and again."""
 
-    stage_folder: State
+    stage_folder: StageFolder
     functions: Sequence[str]
     """Their names in AWS."""
     spared_seconds: float = STARTING_SECONDS

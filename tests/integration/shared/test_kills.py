@@ -11,7 +11,7 @@ import pytest
 
 from signalbox.clients.rendezvous.simulator import BrokerUnreachableError
 from signalbox.local.emulator.patches.failed_starts import NOT_STARTED
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from tests.integration.rendezvous.peers import Parties
 from tests.integration.shared.kills import Killer
@@ -27,7 +27,7 @@ AT_ONCE = 6  # calls of each function after the last kill: more than it has idle
 ATTEMPTS = 2
 
 
-def test_offers_and_polls_start_right_after_the_last_kill(parties: Parties, stage_folder: State):
+def test_offers_and_polls_start_right_after_the_last_kill(parties: Parties, stage_folder: StageFolder):
     """Proxies and clients go on during the attempts: where a failed start ends others, their calls keep it going."""
     parties.expect_proxies(*Nat)
     names = _function_names(parties)

@@ -7,23 +7,23 @@ import pytest
 
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import Emulator
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 
 
 @pytest.fixture(scope="session")
-def stage_state(tmp_path_factory: pytest.TempPathFactory) -> State:
-    return State(tmp_path_factory.mktemp("a stage"))
+def emulator_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
+    return StageFolder(tmp_path_factory.mktemp("a stage"))
 
 
 @pytest.fixture(scope="session")
-def running(stage_state: State) -> Iterator[Emulator]:
+def running(emulator_folder: StageFolder) -> Iterator[Emulator]:
     lifeline, held = os.pipe()
     try:
         with pytest.MonkeyPatch.context() as environment:
             environment.setenv("THEIR_SECRET", "not for functions")
-            started = lifecycle.start(stage_state, port=0, lifeline=lifeline)
+            started = lifecycle.start(emulator_folder, port=0, lifeline=lifeline)
         yield started
     finally:
-        lifecycle.stop(stage_state)
+        lifecycle.stop(emulator_folder)
         os.close(lifeline)
         os.close(held)

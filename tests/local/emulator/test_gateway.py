@@ -10,7 +10,7 @@ import pytest
 from signalbox.local.emulator.gateway import Gateway
 from signalbox.local.emulator.patches.websocket_refusals import recording_status
 from signalbox.local.emulator.routes import Routes
-from signalbox.local.state import write_json
+from signalbox.local.files import write_json
 
 TARGET = "/_aws/execute-api/abc/$default"
 

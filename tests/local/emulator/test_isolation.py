@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from signalbox.local.emulator import lifecycle
 from signalbox.local.processes import processes_naming
 from signalbox.local.session import LocalSession
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from tests.local.emulator.functions import invoke, make_function
 
 SHOW_ENVIRONMENT = "import os\ndef handler(event, context):\n    return dict(os.environ)\n"
@@ -24,7 +24,7 @@ def test_the_emulator_inherits_no_variable_of_its_user(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "theirs")
     monkeypatch.setenv("GITHUB_TOKEN", "theirs")
 
-    environment = lifecycle.environment(State(tmp_path), port=4566, region="us-east-1")
+    environment = lifecycle.environment(StageFolder(tmp_path), port=4566, region="us-east-1")
 
     assert not {"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "USER"} & environment.keys()
     assert environment["BIND_HOST"] == "127.0.0.1"
@@ -32,11 +32,11 @@ def test_the_emulator_inherits_no_variable_of_its_user(monkeypatch, tmp_path):
 
 
 @pytest.mark.emulator
-def test_no_key_is_in_a_command_line_or_in_the_log(stage_state, running):
+def test_no_key_is_in_a_command_line_or_in_the_log(emulator_folder, running):
     key = running.administrator
 
     assert processes_naming(key.access_key_id) == processes_naming(key.secret_access_key) == []
-    assert key.secret_access_key not in stage_state.log.read_text()
+    assert key.secret_access_key not in emulator_folder.log.read_text()
 
 
 @pytest.mark.emulator

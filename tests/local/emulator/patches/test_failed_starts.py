@@ -33,10 +33,10 @@ def test_an_instance_that_starts_is_not_touched():
 
 
 @pytest.mark.emulator
-def test_instances_start_although_another_is_killed_while_it_starts(running, stage_state):
+def test_instances_start_although_another_is_killed_while_it_starts(running, emulator_folder):
     session = running.session()
     make_function(session, "slow", SLOW_START)
-    folder = f"{stage_state.temporary}{os.sep}ministack-lambda-slow-"
+    folder = f"{emulator_folder.temporary}{os.sep}ministack-lambda-slow-"
     killer = threading.Thread(target=_kill_one, args=(folder,))
 
     killer.start()

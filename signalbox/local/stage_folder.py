@@ -1,30 +1,26 @@
-"""The folder of a local stage, and its JSON files."""
+"""The folder of a local stage and the paths in it."""
 
-import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from signalbox.local.files import CHECKOUT
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StageFolder:
     """The folder of one local stage: `.signalbox` in the checkout, or a temporary folder in tests."""
 
-    folder: Path = CHECKOUT / ".signalbox"
+    path: Path = CHECKOUT / ".signalbox"
 
     @property
     def local(self) -> Path:
         """The public file of the running stage, with its URLs and credentials."""
-        return self.folder / "local.json"
+        return self.path / "local.json"
 
     @property
     def emulator(self) -> Path:
         """The folder of the emulator."""
-        return self.folder / "emulator"
+        return self.path / "emulator"
 
     @property
     def log(self) -> Path:
@@ -54,22 +50,4 @@ class State:
     @property
     def assembly(self) -> Path:
         """The folder of the synthesized app."""
-        return self.folder / "cdk.out"
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write a file atomically, readable by its owner only."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp: readable by its owner only
-    with os.fdopen(handle, "w") as file:
-        json.dump(value, file, indent=2)
-        file.write("\n")
-    Path(name).replace(path)
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, or None if the file does not exist."""
-    try:
-        content: dict[str, Any] = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    return content
+        return self.path / "cdk.out"
