@@ -47,9 +47,9 @@ def test_a_deployment_can_be_printed_without_showing_its_keys():
 
 
 def test_what_is_shown_of_a_stage_has_no_keys_and_no_tickets():
-    told = local._public({"page_url": "http://x/", "admin_credentials": {}, "live_users": [{"ticket": "hidden"}]})
+    public = local._public({"page_url": "http://x/", "admin_credentials": {}, "live_users": [{"ticket": "hidden"}]})
 
-    assert told == {"page_url": "http://x/"}
+    assert public == {"page_url": "http://x/"}
 
 
 @pytest.mark.parametrize(

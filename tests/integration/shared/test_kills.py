@@ -1,4 +1,4 @@
-"""Function instances killed twice a second, while they start or work: the next ones start as before."""
+"""After function instances were killed twice a second, while starting or working, new ones start as before."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ ATTEMPTS = 2
 
 
 def test_offers_and_polls_start_right_after_the_last_kill(parties: Parties, stage_folder: StageFolder):
-    """Proxies and clients go on during the attempts: where a failed start ends others, their calls keep it going."""
+    """Proxies and clients continue during the attempts, since their calls would let failed starts go on."""
     parties.expect_proxies(*Nat)
     names = _function_names(parties)
     killer = Killer(stage_folder, tuple(names.values()), spared_seconds=0)
@@ -65,7 +65,7 @@ def _calls_repeated(parties: Parties) -> Iterator[None]:
 
 def _poll_until(parties: Parties, stopping: threading.Event) -> None:
     while not stopping.is_set():
-        with suppress(BrokerUnreachableError):  # its function was killed; a real proxy polls again later, too
+        with suppress(BrokerUnreachableError):  # its function was killed; a real proxy polls again, too
             parties.proxy().serve_once()
 
 

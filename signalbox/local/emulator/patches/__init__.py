@@ -5,9 +5,7 @@ from signalbox.local.emulator.patches import (
     batch_permissions,
     failed_starts,
     firehose_buffer,
-    log_wait,
     message_senders,
-    queue_upkeep,
     shared_code,
     websocket_refusals,
 )
@@ -24,9 +22,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         batch_permissions.PATCH,
         failed_starts.PATCH,
         firehose_buffer.PATCH,
-        log_wait.PATCH,
         message_senders.PATCH,
-        queue_upkeep.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )

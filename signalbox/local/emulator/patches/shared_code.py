@@ -1,7 +1,8 @@
 """Patch: instances of functions share one extracted copy of their code and layers.
 
-MiniStack extracts the code and the layers, about 1,500 files, for each instance that it starts, and each instance then
-compiles all of them. On AWS they are read-only, so one copy is enough.
+MiniStack extracts the code and the layers, about 1,500 files and 23 MB, for each instance that it starts. On AWS they
+are read-only, so one copy is enough. This patch only saves time: 0.6 s of a processor for each start. On two cores,
+24 clients and 24 proxies at once (63 starts) took 39 s with it and were not finished after 200 s without it.
 """
 
 import hashlib
