@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.shared.stage import FOLDER
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 VERSION = "26.10.1"
 REALM = "benchmark"

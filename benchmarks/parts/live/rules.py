@@ -24,7 +24,7 @@ from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp import codec
 from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 from tests.fakes import live_router
 
 USER = "alice"
