@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import Killer
 
 from signalbox.clients.rendezvous.simulator import BrokerUnreachableError
 from signalbox.local.emulator.patches.failed_starts import NOT_STARTED
