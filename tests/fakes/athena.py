@@ -10,7 +10,7 @@ EVENTS = [
 ]
 
 
-def answer_with(events: list[list[str]]) -> None:
+def stub_query_results(events: list[list[str]]) -> None:
     """Let the next query find events. moto has no engine: it is told."""
     names = ["event_id", "occurred_at", "kind", "outcome", "source", "destination", "labels"]
     columns = [*names, "reason", "attempt", "latency_ms"]

@@ -14,7 +14,7 @@ STREAM, BUCKET = "events", "history"
 OVERFLOW = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/overflow"
 
 
-def make_lake() -> Any:
+def create_history_stream() -> Any:
     """Make the delivery stream and its bucket; return a client of S3."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
@@ -28,7 +28,7 @@ def make_lake() -> Any:
     return s3
 
 
-def written(s3: Any) -> list[dict[str, Any]]:
+def written_events(s3: Any) -> list[dict[str, Any]]:
     """Return the events that were written, in the order in which they happened."""
     objects = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
     texts = [s3.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read().decode() for one in objects]
@@ -36,12 +36,12 @@ def written(s3: Any) -> list[dict[str, Any]]:
     return sorted(events, key=lambda event: event.get("occurred_at", ""))  # what is drained may be any lines
 
 
-def reason_of(letter: dict[str, Any]) -> str:
+def dead_letter_reason(letter: dict[str, Any]) -> str:
     """Return why a message was put aside, of a dead letter as SQS's client has it."""
     return str(letter["MessageAttributes"]["Reason"]["StringValue"])
 
 
-def cool(*modules: ModuleType) -> None:
+def clear_caches(*modules: ModuleType) -> None:
     """Make functions cold: what is made once for an instance belongs to the AWS of one test."""
     for module in (*modules, writing):
         for value in vars(module).values():

@@ -34,7 +34,7 @@ from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, Sess
 from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream
 from tests.handlers.recorded_events import ACCOUNT
 
 SIZES = (10, 100, 1_000, 10_000)
@@ -102,7 +102,7 @@ class _Realm:
         boto3.setup_default_session(botocore_session=session)
         exchanges, live = (_table(name) for name in ("Exchanges", "Live"))
         DynamoExchanges(exchanges).create(Exchange(REALM, None, datetime.now(UTC), live=LiveSettings()))
-        make_lake()
+        create_history_stream()
         os.environ.update(_settings())
         self.subscribers = DynamoSubscribers(live)
         self._attach(TopicPattern.parse(TOPIC), ConnectionId("reader"))
@@ -113,7 +113,7 @@ class _Realm:
         for number in range(size - MANY_CHANGES, size):  # a few come again: that many changes at each size
             self._attach(_pattern(number % size), _connection(number % size))
         self._there = size
-        cool(wiring, route_wiring)
+        clear_caches(wiring, route_wiring)
         cold = self._publish()
         warm = [self._publish() for _ in range(PUBLICATIONS)]
         self.subscribers.detach(REALM, [_pattern(size + n) for n in range(MANY_CHANGES)], ConnectionId("passer-by"))

@@ -12,7 +12,7 @@ ARNS = "arn:aws:sqs:us-east-1:123456789012:"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
 
 
-class Answering:
+class StubbedClient:
     """A client of which one call fails with an error, or answers something else."""
 
     def __init__(self, client, call: str, *answers: object) -> None:

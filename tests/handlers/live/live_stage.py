@@ -22,7 +22,7 @@ from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import REGION
-from tests.handlers.environment import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 REALM = ExchangeName("xs_trial.fifo")
@@ -105,7 +105,9 @@ class LiveStage:
         return int(session_id)
 
     def history(self) -> list[tuple[str, str]]:
-        return [(row["kind"], row["outcome"]) for row in sorted(written(self.s3), key=lambda row: row["occurred_at"])]
+        return [
+            (row["kind"], row["outcome"]) for row in sorted(written_events(self.s3), key=lambda row: row["occurred_at"])
+        ]
 
 
 def record_of(message: dict[str, Any], queue: str) -> Event:
@@ -124,12 +126,12 @@ def record_of(message: dict[str, Any], queue: str) -> Event:
 
 def forget_everything() -> None:
     """Make every function cold."""
-    cool(exchange_wiring, wiring, connect, receive, session, session_wiring)
+    clear_caches(exchange_wiring, wiring, connect, receive, session, session_wiring)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> Iterator[LiveStage]:
-    found = LiveStage(sqs, make_lake(), live_table, exchange_table)
+    found = LiveStage(sqs, create_history_stream(), live_table, exchange_table)
     pepper = boto3.client("secretsmanager").create_secret(Name="pepper", SecretString="pepper")["ARN"]
     settings = {
         "STAGE": "signalbox",

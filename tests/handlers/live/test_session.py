@@ -17,7 +17,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import reason_of
+from tests.handlers.environment import dead_letter_reason
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     DEAD,
     INBOX,
@@ -133,7 +133,7 @@ def test_what_nobody_can_read_in_an_inbox_is_put_aside_with_its_reason_and_is_in
         ("nonsense", "c1"),
         ('{"heard": "music"}', "c1"),
     ]
-    assert list(map(reason_of, letters)) == [
+    assert list(map(dead_letter_reason, letters)) == [
         "expected 'f' and a frame, or a JSON object",
         "heard: expected one of killed, lost, elapsed, rights, not 'music'",
     ]
@@ -163,7 +163,7 @@ def test_what_is_no_timer_is_put_aside_with_its_reason_and_the_others_are_told(s
 
     assert stage.told("c1")[-1] == "close"
     (letter,) = stage.taken(DEAD)
-    assert (letter["Body"], reason_of(letter)) == (
+    assert (letter["Body"], dead_letter_reason(letter)) == (
         "{}",
         "a message of 2 characters is no timer: KeyError('connection')",
     )

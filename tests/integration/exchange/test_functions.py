@@ -19,7 +19,7 @@ from tests.integration.shared.api_calls import (
     place_of,
     table_of,
 )
-from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, acting_as, calling, just
+from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, assumed_role, calling, just
 
 pytestmark = pytest.mark.emulator
 
@@ -100,7 +100,7 @@ def test_a_function_of_the_exchange_may_do_what_the_table_says_and_nothing_else(
     deployment: Deployment, place: Place, name: str
 ):
     role = permission_checks.functions_of(deployment, "exchange")[name]["Role"]
-    with acting_as(deployment, role) as session:
+    with assumed_role(deployment, role) as session:
         allowed = permission_checks.allowed(CALLS, session, place)
 
     assert allowed == ALLOWED[name]

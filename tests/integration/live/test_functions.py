@@ -18,7 +18,7 @@ from tests.integration.shared.api_calls import (
     place_of,
     table_of,
 )
-from tests.integration.shared.permission_checks import STAGE_CALLS, Call, acting_as, calling, just
+from tests.integration.shared.permission_checks import STAGE_CALLS, Call, assumed_role, calling, just
 
 pytestmark = pytest.mark.emulator
 
@@ -96,7 +96,7 @@ def test_a_function_of_live_may_do_what_the_table_says_and_nothing_else(
     deployment: Deployment, queues: Place, name: str
 ):
     role = permission_checks.functions_of(deployment, "live")[name]["Role"]
-    with acting_as(deployment, role) as session:
+    with assumed_role(deployment, role) as session:
         allowed = permission_checks.allowed(CALLS, session, queues)
 
     assert allowed == ALLOWED[name]

@@ -15,7 +15,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.integration.rendezvous.peers import DENIED, PATIENCE_SECONDS, TIMED_OUT, Asked, Parties, wait_for
-from tests.integration.shared.fault_injection import BETWEEN_KILLS, Killer
+from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
 
 pytestmark = pytest.mark.emulator
 
@@ -140,9 +140,9 @@ def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeR
 def _ask_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Asked]:
     """Let clients come one after the other until the last kill is done."""
     names = _function_names(parties)
-    killing = parties.pool.submit(Killer(stage_folder, [names[function] for function in KILLED]).kill, KILLS)
+    killed = parties.pool.submit(FaultInjector(stage_folder, [names[function] for function in KILLED]).kill, KILLS)
     asked = [_ask_and_pause(parties) for _ in range(CLIENTS_OF_THE_BURST)]
-    killing.result()
+    killed.result()
     return asked
 
 

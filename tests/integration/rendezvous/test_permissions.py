@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration.rendezvous.peers import Parties, wait_for
 from tests.integration.shared import permission_checks
-from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, acting_as, calling, just
+from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, assumed_role, calling, just
 
 pytestmark = pytest.mark.emulator
 
@@ -166,7 +166,7 @@ def identity(parties: Parties, name: str, functions: Mapping[str, Any]) -> Itera
     if name == "client user":
         yield parties.client_session
         return
-    with acting_as(parties.deployment, functions[name]["Role"]) as session:
+    with assumed_role(parties.deployment, functions[name]["Role"]) as session:
         yield session
 
 

@@ -19,7 +19,7 @@ STARTING_SECONDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Killer:
+class FaultInjector:
     """Kills every instance of one of the functions, again and again."""
 
     stage_folder: StageFolder
@@ -37,7 +37,7 @@ class Killer:
             self._kill_one(wait_for(lambda: self._started(first_seen), "an instance"))
 
     @contextmanager
-    def killing(self, *, between: tuple[float, float]) -> Iterator[list[float]]:
+    def continuous_kills(self, *, between: tuple[float, float]) -> Iterator[list[float]]:
         """Kill until the block ends; the moments of the kills are in the list."""
         kills: list[float] = []
         stopping = threading.Event()

@@ -111,7 +111,7 @@ def key_of(deployment: Deployment, queue_url: str) -> str:
 
 
 @contextmanager
-def acting_as(deployment: Deployment, role_arn: str) -> Iterator[boto3.Session]:
+def assumed_role(deployment: Deployment, role_arn: str) -> Iterator[boto3.Session]:
     """Return a session with the credentials of a role that trusts the administrator meanwhile."""
     session = deployment.session()
     iam, sts = session.client("iam"), session.client("sts")
@@ -140,7 +140,7 @@ class _Session(boto3.Session):
 
 
 @contextmanager
-def person_with(deployment: Deployment, policy_arn: str) -> Iterator[boto3.Session]:
+def user_with_policy(deployment: Deployment, policy_arn: str) -> Iterator[boto3.Session]:
     """Return a session of a user who has one managed policy and nothing else."""
     iam, name = deployment.session().client("iam"), f"person-{secrets.token_hex(4)}"
     iam.create_user(UserName=name)

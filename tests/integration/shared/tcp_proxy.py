@@ -12,7 +12,7 @@ CHUNK_BYTES = 65_536
 
 
 @dataclass(slots=True)
-class Relay:
+class TcpProxy:
     """Passes on what comes to a port of its own."""
 
     target: tuple[str, int]
@@ -51,9 +51,9 @@ class Relay:
         with suppress(OSError):  # the end
             while True:
                 near, _ = self.listening.accept()
-                threading.Thread(target=self._relay, args=(near,), daemon=True).start()
+                threading.Thread(target=self._forward, args=(near,), daemon=True).start()
 
-    def _relay(self, near: socket.socket) -> None:
+    def _forward(self, near: socket.socket) -> None:
         try:
             far = socket.create_connection(self.target, timeout=10)
         except OSError:
@@ -63,10 +63,10 @@ class Relay:
         with self._lock:
             self._pairs.append((near, far))
             self.connections += 1
-        threading.Thread(target=self._pass_on, args=(far, near, (near, far)), daemon=True).start()
-        self._pass_on(near, far, (near, far))
+        threading.Thread(target=self._copy, args=(far, near, (near, far)), daemon=True).start()
+        self._copy(near, far, (near, far))
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket, pair: tuple[socket.socket, socket.socket]) -> None:
+    def _copy(self, source: socket.socket, sink: socket.socket, pair: tuple[socket.socket, socket.socket]) -> None:
         with suppress(OSError):
             while data := source.recv(CHUNK_BYTES):
                 sink.sendall(data)
@@ -88,11 +88,11 @@ def _close(end: socket.socket) -> None:
 
 
 @contextmanager
-def relay(url: str) -> Iterator[Relay]:
+def tcp_proxy(url: str) -> Iterator[TcpProxy]:
     """Run a relay before the server of a URL."""
     parts = urlsplit(url)
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
-        made = Relay((parts.hostname or "", parts.port or 80), listening)
+        made = TcpProxy((parts.hostname or "", parts.port or 80), listening)
         threading.Thread(target=made.serve, daemon=True).start()
         try:
             yield made

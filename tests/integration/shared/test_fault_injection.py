@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from tests.integration.shared.fault_injection import Killer
 
 from signalbox.clients.rendezvous.simulator import BrokerUnreachableError
 from signalbox.local.emulator.patches.failed_starts import NOT_STARTED
 from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from tests.integration.rendezvous.peers import Parties
+from tests.integration.shared.fault_injection import FaultInjector
 
 pytestmark = pytest.mark.emulator
 
@@ -31,10 +31,10 @@ def test_offers_and_polls_start_right_after_the_last_kill(parties: Parties, stag
     """Proxies and clients continue during the attempts, since their calls would let failed starts go on."""
     parties.expect_proxies(*Nat)
     names = _function_names(parties)
-    killer = Killer(stage_folder, tuple(names.values()), spared_seconds=0)
+    injector = FaultInjector(stage_folder, tuple(names.values()), spared_seconds=0)
 
     with _calls_repeated(parties):
-        with killer.killing(between=BETWEEN_KILLS) as kills:
+        with injector.continuous_kills(between=BETWEEN_KILLS) as kills:
             time.sleep(KILLING_SECONDS)
         called = [names[function] for function in ("offer", "poll")] * AT_ONCE
         attempts = list(parties.pool.map(lambda name: _attempts(parties, name), called))

@@ -25,10 +25,10 @@ from tests.integration.shared.permission_checks import (
     KEY_ITSELF,
     STAGE_CALLS,
     Call,
-    acting_as,
+    assumed_role,
     calling,
     just,
-    person_with,
+    user_with_policy,
 )
 
 pytestmark = pytest.mark.emulator
@@ -139,10 +139,10 @@ HARMFUL = {
 @contextmanager
 def identity(deployment: Deployment, name: str) -> Iterator[boto3.Session]:
     if name == "person":
-        with person_with(deployment, deployment.outputs["SplitUserPolicyArn"]) as session:
+        with user_with_policy(deployment, deployment.outputs["SplitUserPolicyArn"]) as session:
             yield session
         return
-    with acting_as(deployment, permission_checks.functions_of(deployment, "splitting")[name]["Role"]) as session:
+    with assumed_role(deployment, permission_checks.functions_of(deployment, "splitting")[name]["Role"]) as session:
         yield session
 
 
