@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import deliver_wiring, wiring
-from lambdas.live.dead_letters import put_aside
+from lambdas.live.dead_letters import dead_letter
 from lambdas.shared import history as writing
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import side_by_side
@@ -64,7 +64,7 @@ def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list
 def _put_aside(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent], list[MessageId]]:
     """Make dead letters of messages; return what happened, and those that come again, since that failed."""
     letters = wiring.ordered_dead_letters()
-    tried = [(message, put_aside(message, problem, letters, holder="an outbox")) for message, problem in unreadable]
+    tried = [(message, dead_letter(message, problem, letters, holder="an outbox")) for message, problem in unreadable]
     left = [message for message, buried in tried if buried is None]
     if left:
         deliver_wiring.queue().show_again(left, after=UNREADABLE_PAUSE)
@@ -79,7 +79,7 @@ def _delivered(until: datetime, arrived: tuple[ConnectionId, list[_Read]]) -> De
         if delivered.end is End.CLOSED:
             logger.info(json.dumps(last_words(delivered, now=wiring.CLOCK.now())))
         if delivered.end in LOST and delivered.session is not None:
-            wiring.inbox().tell(connection, Lost(), request=f"lost-{delivered.first}")
+            wiring.inbox().notify(connection, Lost(), request=f"lost-{delivered.first}")
         if delivered.end in PAUSES:
             left = [message for message, _ in read if message.message_id in delivered.not_done]
             deliver_wiring.queue().show_again(left, after=PAUSES[delivered.end])

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize(
     ("name", "ticket", "reason"),
     [
-        ("alice", "wrong", "This authid and secret do not go together."),
-        ("nobody", live_router.TICKET, "This authid and secret do not go together."),
+        ("alice", "wrong", "Wrong authid or secret."),
+        ("nobody", live_router.TICKET, "Wrong authid or secret."),
         ("", "", "Join with an authid, and by ticket or wampcra."),
     ],
 )

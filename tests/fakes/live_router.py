@@ -21,13 +21,13 @@ from signalbox.live.log.events import LoggedEvent, event_for, postable
 from signalbox.live.log.get_events import past_events
 from signalbox.live.log.history_request import InvalidQuery, Query
 from signalbox.live.log.selection import is_logged, past, retained, selected
-from signalbox.live.session.effects import Answer, Attach, Close, Distribute, Post
+from signalbox.live.session.effects import AnswerCall, Attach, Close, Distribute, Post
 from signalbox.live.session.machine import receive
 from signalbox.live.session.state import (
     Account,
-    Circumstances,
+    DecisionContext,
     ConnectionId,
-    Heard,
+    Received,
     Killed,
     Lost,
     Realm,
@@ -147,24 +147,24 @@ class Router:
                 self._peers.remove(peer)
             self._hear(peer, Lost())
 
-    def _tell(self, heard: Heard) -> None:
+    def _tell(self, heard: Received) -> None:
         with self._lock:
             for peer in list(self._peers):
                 self._hear(peer, heard)
 
-    def _hear(self, peer: Peer, heard: Heard, size: int = 0) -> None:
+    def _hear(self, peer: Peer, heard: Received, size: int = 0) -> None:
         with self._lock:
             outcome = receive(peer.session, heard, self._circumstances(peer.session, heard, size))
             peer.session = outcome.session
             for effect in outcome.effects:
                 self._carry_out(peer, effect)
 
-    def _circumstances(self, session: Session, heard: Heard, size: int) -> Circumstances:
+    def _circumstances(self, session: Session, heard: Received, size: int) -> DecisionContext:
         name = session.identity.authid if session.identity else ""
         if isinstance(heard, Hello):
             name = str(heard.details.get("authid"))
         realm = Realm(REALM, "pepper") if REALM in (session.realm, getattr(heard, "realm", None)) else None
-        return Circumstances(
+        return DecisionContext(
             now=datetime.now(UTC),
             session=_id(SessionId),
             publication=_id(PublicationId),
@@ -189,7 +189,7 @@ class Router:
             logged = self._distribute(effect)
             if effect.request is not None:
                 peer.post(Published(effect.request, logged.publication))
-        elif isinstance(effect, Answer):
+        elif isinstance(effect, AnswerCall):
             peer.post(self._answer(peer, effect))
         elif isinstance(effect, Close):
             threading.Thread(target=peer.connection.close, daemon=True).start()
@@ -231,7 +231,7 @@ class Router:
             if pattern.matches(logged.topic):
                 peer.post(postable(event_for(pattern, logged)))
 
-    def _answer(self, peer: Peer, answer: Answer) -> Message:
+    def _answer(self, peer: Peer, answer: AnswerCall) -> Message:
         listener = peer.session.listener
         if answer.procedure in self.procedures:
             return Result(answer.request, {}, self.procedures[answer.procedure](answer.payload))

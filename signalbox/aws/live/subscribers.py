@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DynamoSubscribers:
-    """`Subscribers`, `SubscriberTable` and `Watchers`."""
+    """`Subscribers`, `SubscriberTable` and `SubscriptionLookup`."""
 
     table: "Table"
     side_by_side: SideBySide = one_by_one

@@ -1,4 +1,4 @@
-"""The history events of sessions: who came and went, and what was subscribed to; never a secret or an address."""
+"""The history events of sessions and subscriptions; they never hold a secret or an address."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +14,9 @@ CAPABILITY = "live"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Of what something comes: a frame that was heard at a moment. `reason` is why a session ends, if it does.
+    """The inbox message that caused effects, and when it was sent; `reason` is why the session ends, if it does.
 
-    With `is_revoked` subscriptions end because the right to them was taken away.
+    With `is_revoked`, subscriptions end because the user lost the right to them.
     """
 
     frame: FrameId
@@ -36,7 +36,7 @@ def ended(listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent
 
 
 def refused(session: Session, cause: Cause) -> HistoryEvent:
-    """Return the event of a secret that was wrong. Whose it was to be is not told: people mistake the two."""
+    """Return the event of a failed login, without the user: people type secrets into the user field by mistake."""
     return HistoryEvent(
         event_id=f"session:refused:{cause.frame}",
         occurred_at=cause.at,
@@ -48,18 +48,18 @@ def refused(session: Session, cause: Cause) -> HistoryEvent:
 
 
 def subscribed(pattern: TopicPattern, listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent:
-    """Return the event of a session that gets the events of a pattern."""
+    """Return the event of a session that subscribes to a pattern."""
     return _of_subscription("subscribed", pattern, listener, realm, cause)
 
 
 def unsubscribed(pattern: TopicPattern, listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent:
-    """Return the event of a session that gets them no more, or may have them no more."""
+    """Return the event of a subscription that ends by the client's request or because a right was revoked."""
     outcome = "revoked" if cause.is_revoked else "unsubscribed"
     return _of_subscription(outcome, pattern, listener, realm, cause)
 
 
 def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
-    """Return the event of a publication that is not distributed, and of which its publisher does not hear."""
+    """Return the event of a refused publication whose publisher gets no reply."""
     listener = session.listener
     return HistoryEvent(
         event_id=f"publication:dropped:{cause.frame}",

@@ -1,4 +1,4 @@
-"""The record of a session as a JSON document, with the effects of the last frame that it handled."""
+"""The JSON document of a session's record, with the effects of the last frame that it decided."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from signalbox.live.log.documents import (
     payload_of,
 )
 from signalbox.live.session.effects import (
-    Answer,
+    AnswerCall,
     Attach,
     Close,
+    CountFailure,
     Detach,
     Distribute,
     Drop,
     Effect,
     Enter,
     Leave,
-    NoteFailure,
     Post,
 )
 from signalbox.live.session.state import ConnectionId, FrameId, Session, State
@@ -78,7 +78,7 @@ def session_of(document: Document) -> Session:
         features=frozenset(document["features"]),
         subscriptions={pattern.subscription_id: pattern for pattern in patterns},
         frames=tuple(map(FrameId, document["frames"])),
-        pending={FrameId(frame): tuple(map(effect_of, told)) for frame, told in document["pending"].items()},
+        pending={FrameId(frame): tuple(map(effect_of, found)) for frame, found in document["pending"].items()},
     )
 
 
@@ -95,7 +95,7 @@ def effect_of(document: Document) -> Effect:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How an effect is written, and how it is read."""
+    """The functions that write and read an effect's document."""
 
     kind: type[Effect]
     write: Callable[[Any], dict[str, object]]
@@ -132,8 +132,8 @@ def _listener(document: Document) -> Listener:
 
 
 def _attach_document(attach: Attach) -> dict[str, object]:
-    wish = {"get_retained": attach.get_retained, "history": past_document(attach.history)}
-    return {**pattern_document(attach.pattern), **wish}
+    past = {"get_retained": attach.get_retained, "history": past_document(attach.history)}
+    return {**pattern_document(attach.pattern), **past}
 
 
 def _attach_of(document: Document) -> Attach:
@@ -164,12 +164,16 @@ def _distribute_of(document: Document) -> Distribute:
     )
 
 
-def _answer_document(answer: Answer) -> dict[str, object]:
+def _answer_document(answer: AnswerCall) -> dict[str, object]:
     return {"request": answer.request, "procedure": answer.procedure, **payload_document(answer.payload)}
 
 
-def _answer_of(document: Document) -> Answer:
-    return Answer(document["request"], document["procedure"], payload_of(document))
+def _answer_of(document: Document) -> AnswerCall:
+    return AnswerCall(document["request"], document["procedure"], payload_of(document))
+
+
+def _failure_of(document: Document) -> CountFailure:
+    return CountFailure(document["authid"])
 
 
 FORMS: Mapping[str, _Form] = {
@@ -178,10 +182,10 @@ FORMS: Mapping[str, _Form] = {
     "enter": _Form(Enter, _enter_document, _enter_of),
     "leave": _Form(Leave, _leave_document, _leave_of),
     "attach": _Form(Attach, _attach_document, _attach_of),
-    "detach": _Form(Detach, lambda one: pattern_document(one.pattern), lambda told: Detach(pattern_of(told))),
+    "detach": _Form(Detach, lambda one: pattern_document(one.pattern), lambda document: Detach(pattern_of(document))),
     "distribute": _Form(Distribute, _distribute_document, _distribute_of),
-    "answer": _Form(Answer, _answer_document, _answer_of),
-    "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda told: Drop(told["error"])),
-    "fail": _Form(NoteFailure, lambda failure: {"authid": failure.authid}, lambda told: NoteFailure(told["authid"])),
+    "answer": _Form(AnswerCall, _answer_document, _answer_of),
+    "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda document: Drop(document["error"])),
+    "fail": _Form(CountFailure, lambda failure: {"authid": failure.authid}, _failure_of),
 }
 NAMES: Mapping[type[Effect], str] = {form.kind: name for name, form in FORMS.items()}

@@ -13,7 +13,7 @@ from signalbox.aws.live.accounts import DynamoAccounts
 from signalbox.aws.shared.dynamodb import TRIES, ItemBusy, items_of_tables
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.session.ports import Accounts, Standing
+from signalbox.live.session.ports import Accounts, RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import Match, TopicPattern
@@ -48,27 +48,27 @@ def accounts(request: pytest.FixtureRequest) -> Accounts:
 
 
 def test_a_user_stands_in_a_realm_with_secret_role_and_grants(accounts) -> None:
-    standing = accounts.standing(REALM, ALICE, now=START)
+    standing = accounts.access(REALM, ALICE, now=START)
 
     rights = Rights.in_realm(REALM, user=ALICE, role=Role.SUBSCRIBER, ownership=Ownership.STRICT, grants=GRANTS)
-    assert standing == Standing(LiveSettings(anonymous=BOB), Account(ALICE, Role.SUBSCRIBER, SECRET, rights))
+    assert standing == RealmAccess(LiveSettings(anonymous=BOB), Account(ALICE, Role.SUBSCRIBER, SECRET, rights))
 
 
 def test_who_has_no_secret_has_one_that_nobody_knows(accounts) -> None:
-    account = accounts.standing(REALM, BOB, now=START).account
+    account = accounts.access(REALM, BOB, now=START).account
 
     assert account.credentials == Credentials.pretended("bob", pepper=PEPPER)
     assert not account.rights.are_any
 
 
 def test_who_is_not_there_has_no_account(accounts) -> None:
-    assert accounts.standing(REALM, NOBODY, now=START).account is None
-    assert accounts.standing(REALM, None, now=START) == Standing(LiveSettings(anonymous=BOB), None)
+    assert accounts.access(REALM, NOBODY, now=START).account is None
+    assert accounts.access(REALM, None, now=START) == RealmAccess(LiveSettings(anonymous=BOB), None)
 
 
 @pytest.mark.parametrize("exchange", [PLAIN, ExchangeName("xs_nothing.fifo")])
 def test_an_exchange_that_is_not_live_is_no_realm(accounts, exchange) -> None:
-    assert accounts.standing(exchange, BOB, now=START).live is None
+    assert accounts.access(exchange, BOB, now=START).live is None
 
 
 def test_an_exchange_that_is_leaving_is_no_realm(exchange_table, live_table) -> None:
@@ -77,24 +77,24 @@ def test_an_exchange_that_is_leaving_is_no_realm(exchange_table, live_table) -> 
     exchanges.create(made)
     exchanges.save(replace(made, is_leaving=True), replacing=made)
 
-    assert DynamoAccounts(live_table, exchange_table, PEPPER).standing(REALM, None, now=START).live is None
+    assert DynamoAccounts(live_table, exchange_table, PEPPER).access(REALM, None, now=START).live is None
 
 
 @pytest.mark.parametrize("user", [ALICE, NOBODY])
 def test_wrong_secrets_are_counted_also_of_nobody(accounts, user) -> None:
     for _ in range(3):
-        accounts.note_failure(user, now=START)
+        accounts.count_failure(user, now=START)
 
-    assert accounts.standing(REALM, user, now=START).failures == 3
+    assert accounts.access(REALM, user, now=START).failures == 3
 
 
 def test_wrong_secrets_are_forgotten(exchange_table, live_table) -> None:
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER)
     for moment in (START, START, START + MINUTE):
-        accounts.note_failure(ALICE, now=moment)
+        accounts.count_failure(ALICE, now=moment)
 
-    assert accounts.standing(REALM, ALICE, now=START + MINUTE).failures == 1
-    assert accounts.standing(REALM, ALICE, now=START + 2 * MINUTE).failures == 0
+    assert accounts.access(REALM, ALICE, now=START + MINUTE).failures == 1
+    assert accounts.access(REALM, ALICE, now=START + 2 * MINUTE).failures == 0
 
 
 class Forgetful:
@@ -123,4 +123,4 @@ def test_errors_are_let_through(live_table, exchange_table) -> None:
     live_table.delete()
 
     with pytest.raises(ClientError):
-        DynamoAccounts(live_table, exchange_table, PEPPER).note_failure(ALICE, now=START)
+        DynamoAccounts(live_table, exchange_table, PEPPER).count_failure(ALICE, now=START)

@@ -26,8 +26,8 @@ def test_what_is_heard_stands_in_the_order_of_its_connection_once(sqs, queue) ->
 
     for _ in range(2):
         inbox.put_frame(C1, "[1]", request="r1")
-        inbox.tell(C1, Lost(), request="r2")
-    inbox.tell(C2, Lost(), request="r2")
+        inbox.notify(C1, Lost(), request="r2")
+    inbox.notify(C2, Lost(), request="r2")
 
     assert sorted(taken(sqs, queue)) == [("c1=", "f[1]"), ("c1=", '{"heard": "lost"}'), ("c2=", '{"heard": "lost"}')]
 

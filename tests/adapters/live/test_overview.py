@@ -8,7 +8,7 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.live.overview import NotToBeHad, S3Pictures, Sources
+from signalbox.aws.live.overview import OverviewUnavailable, S3Pictures, Sources
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.records import Exchange
@@ -46,7 +46,7 @@ def test_what_aws_does_not_tell_is_unavailable(rendezvous_table, split_table, ex
     parts = Sources(rendezvous_table, split_table, exchange_table).parts()
     split_table.delete()
 
-    with pytest.raises(NotToBeHad, match="AWS answered ResourceNotFoundException"):
+    with pytest.raises(OverviewUnavailable, match="AWS answered ResourceNotFoundException"):
         parts["splits"](NOW)
 
 
@@ -67,7 +67,7 @@ def test_a_bucket_that_does_not_answer_is_unavailable(s3):
 
     s3.meta.events.register("before-send.s3", unreachable)
 
-    with pytest.raises(NotToBeHad, match="AWS cannot be asked: EndpointConnectionError"):
+    with pytest.raises(OverviewUnavailable, match="AWS cannot be asked: EndpointConnectionError"):
         S3Pictures(s3, BUCKET).every()
 
 
@@ -75,5 +75,5 @@ def test_a_picture_that_may_not_be_read_is_unavailable(s3):
     stubbed = Stubber(s3)
     stubbed.add_client_error("get_object", "AccessDenied")
 
-    with stubbed, pytest.raises(NotToBeHad, match="AWS answered AccessDenied"):
+    with stubbed, pytest.raises(OverviewUnavailable, match="AWS answered AccessDenied"):
         S3Pictures(s3, BUCKET).find(PictureName("a.svg"))

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
@@ -86,7 +86,7 @@ def test_what_nobody_can_read_in_an_inbox_or_outbox_is_put_aside_and_in_nobodys_
     live = deployment.session().resource("dynamodb").Table(deployment.outputs["LiveTable"])
     with place.client("subscriber") as client:
         follow(client, topic)
-        (connection,) = DynamoRoster(live).of_user(place.realm, place.users["subscriber"][0])
+        (connection,) = DynamoRealmSessions(live).of_user(place.realm, place.users["subscriber"][0])
         for queue in ("LiveInboxUrl", "LiveOutboxUrl"):
             sqs.send_message(
                 QueueUrl=deployment.outputs[queue],

@@ -12,19 +12,19 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.router.publication_metadata import Awaited, Note, Said, message_for, note_of, note_text
 from signalbox.live.session.effects import (
-    Answer,
+    AnswerCall,
     Attach,
     Close,
+    CountFailure,
     Detach,
     Distribute,
     Drop,
     Effect,
     Enter,
     Leave,
-    NoteFailure,
     Post,
 )
-from signalbox.live.session.inbox import InvalidTold, Told, frame_body, read, told_body
+from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage, frame_body, parse, signal_body
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, State, opened
 from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
@@ -73,9 +73,9 @@ EFFECTS: list[Effect] = [
         is_retained=False,
         request=RequestId(4),
     ),
-    Answer(RequestId(1), "wamp.session.count", Payload((["admin"],))),
+    AnswerCall(RequestId(1), "wamp.session.count", Payload((["admin"],))),
     Drop("wamp.error.invalid_uri"),
-    NoteFailure("somebody"),
+    CountFailure("somebody"),
 ]
 
 
@@ -104,23 +104,23 @@ def test_a_session_reads_as_it_was_written_with_all_that_is_to_be_done() -> None
 
 @pytest.mark.parametrize("told", [Lost(), Elapsed(), RightsChanged(), Killed("wamp.close.killed", "enough")], ids=str)
 def test_what_is_heard_beside_frames_reads_as_it_was_written(told) -> None:
-    assert read(told_body(told)) == Told(told)
+    assert parse(signal_body(told)) == InboxMessage(told)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_a_frame_is_told_from_everything_else_whatever_the_client_says(text: str) -> None:
-    assert read(frame_body(text)).size_bytes == len(text.encode())
+    assert parse(frame_body(text)).size_bytes == len(text.encode())
 
 
 def test_a_frame_is_a_message_or_malformed() -> None:
-    assert read('f[6,{},"a.b"]') == Told(Goodbye({}, "a.b"), size_bytes=12)
-    assert isinstance(read('f{"heard": "lost"}').heard, Malformed)
+    assert parse('f[6,{},"a.b"]') == InboxMessage(Goodbye({}, "a.b"), size_bytes=12)
+    assert isinstance(parse('f{"heard": "lost"}').received, Malformed)
 
 
 @pytest.mark.parametrize("body", ["", "x", "[]", "7", "{}", '{"heard": "else"}', '{"heard": ["lost"]}', "[" * 100_000])
 def test_what_is_neither_is_refused(body: str) -> None:
-    with pytest.raises(InvalidTold):
-        read(body)
+    with pytest.raises(InvalidInboxMessage):
+        parse(body)
 
 
 @pytest.mark.parametrize(

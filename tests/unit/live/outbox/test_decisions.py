@@ -47,7 +47,7 @@ from signalbox.live.wamp.messages import (
     Unsubscribed,
 )
 from signalbox.live.wamp.patterns import Match, TopicPattern
-from tests.unit.live.session.stage import JOE, NOBODY, NOW, Connection, joined
+from tests.unit.live.session.stage import JOE, NOW, WITHOUT_RIGHTS, Connection, joined
 
 A = TopicPattern.parse("open.a")
 ID = A.subscription_id
@@ -70,7 +70,7 @@ def unsubscribed(item: str = "2", ends: SubscriptionId | None = None) -> Reply:
 
 def subscribed_connection() -> Connection:
     connection = joined()
-    connection.hear(Subscribe(RequestId(1), {}, "open.a"))
+    connection.receive(Subscribe(RequestId(1), {}, "open.a"))
     return connection
 
 
@@ -80,7 +80,7 @@ def subscribed_connection() -> Connection:
         (KNOWN, True, JOE.rights, True),
         (Outbox(), True, JOE.rights, False),
         (KNOWN, False, JOE.rights, False),
-        (KNOWN, True, NOBODY.rights, False),
+        (KNOWN, True, WITHOUT_RIGHTS.rights, False),
     ],
     ids=["all is well", "SUBSCRIBED not posted", "unsubscribed since", "without the right"],
 )
@@ -211,7 +211,7 @@ class World:
         self.queue.append(reply(said, ItemId(str(self.items))) if isinstance(said, Post) else said)
 
     def ask(self, request: Subscribe | Unsubscribe | RightsChanged) -> None:
-        for effect in self.connection.hear(request).effects:
+        for effect in self.connection.receive(request).effects:
             if isinstance(effect, Post):
                 self.put(effect)
             elif isinstance(effect, Attach):
@@ -229,8 +229,8 @@ class World:
         if not self.queue or self.is_closed:
             return
         item = self.queue[0]
-        account = self.connection.given.account
-        rights = account.rights if account else NOBODY.rights
+        account = self.connection.context.account
+        rights = account.rights if account else WITHOUT_RIGHTS.rights
         step = (
             reply_step(item.item_id, self.outbox, waited=AT_ONCE)
             if isinstance(item, Reply)
@@ -283,7 +283,7 @@ def act(world: World, step: tuple, number: int) -> None:  # type: ignore[type-ar
     elif kind == "publish":
         world.publish(stale=told[0])
     elif kind == "rights":
-        world.connection.given = replace(world.connection.given, account=JOE if told[0] else NOBODY)
+        world.connection.context = replace(world.connection.context, account=JOE if told[0] else WITHOUT_RIGHTS)
         world.ask(RightsChanged())
     elif kind == "redeliver":
         world.redeliver(told[0])
@@ -322,7 +322,7 @@ def test_a_revoked_user_sees_nothing_whatever_is_in_the_outbox(publishes: list[b
             world.write(dies="")
     seen = len(world.seen)
 
-    world.connection.given = replace(world.connection.given, account=NOBODY)
+    world.connection.context = replace(world.connection.context, account=WITHOUT_RIGHTS)
     world.ask(RightsChanged())
     while world.queue:
         world.write(dies="")

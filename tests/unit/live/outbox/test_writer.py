@@ -27,7 +27,7 @@ from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
-from tests.unit.live.session.stage import ADMIN, NOBODY, NOW, REALM, joined
+from tests.unit.live.session.stage import ADMIN, NOW, REALM, WITHOUT_RIGHTS, joined
 
 CONNECTION = ConnectionId("c")
 PATTERN = TopicPattern.parse("open.", Match.PREFIX)
@@ -322,7 +322,7 @@ def test_what_was_read_long_ago_needs_no_mark(world: World) -> None:
 
 def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: World) -> None:
     world.log.append(REALM, event(1))
-    reads = iter([ADMIN.rights, NOBODY.rights])
+    reads = iter([ADMIN.rights, WITHOUT_RIGHTS.rights])
     world.on_read = lambda: setattr(world, "rights", next(reads))
 
     delivered = world.deliver(subscribed(), past(Last(5)))

@@ -51,7 +51,7 @@ class Realm:
         return ()
 
     def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
-        standing = self.live.accounts.standing(REALM, USER, now=self.live.moment)
+        standing = self.live.accounts.access(REALM, USER, now=self.live.moment)
         assert standing.account is not None
         return Desk(self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live)
 

@@ -14,12 +14,12 @@ from signalbox.live.wamp.codec import CODES, FORMS, Malformed, MalformedMessage,
 from signalbox.live.wamp.messages import Message
 from signalbox.live.wamp.patterns import Match, TopicPattern
 from tests.unit.clients.live.test_client import WELCOME, World
-from tests.unit.live.session.stage import NOBODY, account, joined, open_to
+from tests.unit.live.session.stage import WITHOUT_RIGHTS, account, joined, open_to
 from tests.unit.live.wamp import vectors
 from tests.unit.live.wamp.vectors import Form, Option, known_options
 
 PUBLISH, SUBSCRIBE, EVENT = 16, 32, 36
-CLIENT = account("client", NOBODY.role, *open_to("com."))
+CLIENT = account("client", WITHOUT_RIGHTS.role, *open_to("com."))
 
 of_sample = {"ids": lambda one: f"{one.sample}: {one.says}"}
 
@@ -91,7 +91,7 @@ def of_clients(group: str) -> list[Option]:
 
 
 def effects_of(message: object) -> tuple[Effect, ...]:
-    return joined(CLIENT).hear(heard(json.dumps(message))).effects
+    return joined(CLIENT).receive(heard(json.dumps(message))).effects
 
 
 def saying(option: Option, **others: object) -> object:

@@ -1,21 +1,19 @@
-"""What sessions look up in a realm."""
+"""The lookup of a realm's subscribers with a cache."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.procedures.overview import Topic
-from signalbox.live.procedures.watchers import KnownWatchers, LoggedTopics
+from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
 from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
 from signalbox.live.session.ports import Attached
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.messages import PublicationId, SessionId
+from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import Match, TopicPattern
-from tests.fakes.live import REALM, START, MemorySubscribers, MemoryTopicLog
+from tests.fakes.live import REALM, START, MemorySubscribers
 
 ON_JOIN, ON_LEAVE = RoutingKey("wamp.session.on_join"), RoutingKey("wamp.session.on_leave")
 ALICE = Listener(SessionId(7), "alice", "admin")
@@ -23,10 +21,10 @@ ALICE = Listener(SessionId(7), "alice", "admin")
 
 @dataclass
 class Buckets:
-    """The subscribers of patterns and topics; `asked` is how often all of a bucket were read."""
+    """The subscribers of patterns and topics; `reads` counts the full reads of buckets."""
 
     found: dict[Bucket, list[Row]] = field(default_factory=dict)
-    asked: int = 0
+    reads: int = 0
 
     def add(self, pattern: TopicPattern) -> None:
         topic = RoutingKey(pattern.uri) if pattern.match is Match.EXACT else None
@@ -40,46 +38,29 @@ class Buckets:
         return {}
 
     def rows(self, bucket: Bucket) -> Iterable[Row]:
-        self.asked += 1
+        self.reads += 1
         return self.found[bucket]
 
 
-def test_topics_are_watched_by_whoever_matches_them_and_asked_for_once() -> None:
+def test_unchanged_subscribers_are_read_once() -> None:
     buckets, subscribers = Buckets(), MemorySubscribers()
-    watchers = KnownWatchers(Directory(buckets, lambda: START), subscribers)
+    lookup = CachedSubscriptionLookup(Directory(buckets, lambda: START), subscribers)
     buckets.add(TopicPattern.parse(ON_JOIN))
     buckets.add(TopicPattern.parse("trial", Match.PREFIX))
 
     for _ in range(3):
-        assert watchers.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN]
-    assert buckets.asked == 2
+        assert lookup.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN]
+    assert buckets.reads == 2
     buckets.add(TopicPattern.parse("wamp.", Match.PREFIX))
 
-    assert watchers.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN, ON_LEAVE]
+    assert lookup.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN, ON_LEAVE]
 
 
-def test_who_is_attached_is_told_by_the_table() -> None:
+def test_attached_sessions_are_read_from_the_table() -> None:
     subscribers, pattern = MemorySubscribers(), TopicPattern.parse("trial.a")
     subscriber = Subscriber(ConnectionId("c"), pattern, ALICE)
     subscribers.attach(REALM, subscriber, at=START, expires_at=START)
 
-    found = KnownWatchers(Directory(Buckets(), lambda: START), subscribers).attached(REALM, pattern)
+    found = CachedSubscriptionLookup(Directory(Buckets(), lambda: START), subscribers).attached(REALM, pattern)
 
     assert found == [Attached(ALICE.session, START)]
-
-
-def test_topics_are_listed_with_their_latest_that_is_retained() -> None:
-    log = MemoryTopicLog()
-    for number, topic, is_retained in (
-        (1, "trial.b", True),
-        (2, "trial.a", False),
-        (3, "trial.b", True),
-        (4, "x", True),
-    ):
-        at = START + timedelta(seconds=number)
-        log.append(REALM, LoggedEvent(PublicationId(number), RoutingKey(topic), at, is_retained=is_retained))
-
-    assert LoggedTopics(log).beginning_with(REALM, "trial") == [
-        Topic(RoutingKey("trial.a")),
-        Topic(RoutingKey("trial.b"), START + timedelta(seconds=3)),
-    ]
