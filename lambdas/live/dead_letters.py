@@ -20,7 +20,7 @@ def dead_letter(
     A message that cannot be moved must stay in flight, so that it is received again.
     """
     try:
-        dead_letters.bury(message, reason=str(problem))
+        dead_letters.dead_letter(message, reason=str(problem))
     except EffectFailed:
         logger.exception("message %s of %s can neither be read nor dead-lettered", message.message_id, holder)
         return None
