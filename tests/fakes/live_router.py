@@ -25,12 +25,12 @@ from signalbox.live.session.effects import AnswerCall, Attach, Close, Distribute
 from signalbox.live.session.machine import receive
 from signalbox.live.session.state import (
     Account,
-    DecisionContext,
     ConnectionId,
-    Received,
+    DecisionContext,
     Killed,
     Lost,
     Realm,
+    Received,
     RightsChanged,
     Session,
     opened,

@@ -85,7 +85,7 @@ class _Execution:
 
     def _save(self, command: GiveGrant | TakeGrant, grants: Sequence[Grant], *, replacing: StoredGrants) -> None:
         if not self.ports.grants.save(command.realm, command.user, grants, replacing=replacing):
-            raise GrantsChanged(f"another command changed the grants of user {str(command.user)!r}: send this one again")
+            raise GrantsChanged(f"another command changed the grants of user {str(command.user)!r}: send yours again")
         self.ports.record([events.changed(command, by=self.asker.name, at=self.ports.clock.now())])
 
     def _grants(self, command: ListGrants) -> object:

@@ -184,7 +184,7 @@ class InboxProcessor:
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
-        """Return the meta topics of the session's realm with subscribers; read once, after the batch's messages were sent."""
+        """Return the meta topics of the realm with subscribers; read once, after the batch's messages were sent."""
         if self._watched is None:
             lookup = self.ports.store.subscription_lookup
             self._watched = [] if session.realm is None else lookup.watched(session.realm, meta_events.EVERY)

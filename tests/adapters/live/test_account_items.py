@@ -1,4 +1,4 @@
-"""Grants and secrets as they are stored: what was written is what is read."""
+"""The items of grants and secrets: reading is the inverse of writing."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""Grants and secrets in DynamoDB: what was stored is found, and nobody overwrites what somebody else changed."""
+"""Grants and secrets in DynamoDB: writes are found, and concurrent changes are not overwritten."""
 
 import pytest
 

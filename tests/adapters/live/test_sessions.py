@@ -1,4 +1,4 @@
-"""What sessions keep: the ports in memory and over DynamoDB behave alike."""
+"""`Sessions` and `RealmSessions`: the implementations in memory and over DynamoDB behave alike."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,16 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions, DynamoConnectionRate
+from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
 from signalbox.live.session.effects import Attach, Post
-from signalbox.live.session.ports import Member, RealmSessions, Sessions, Stored, Throttle
+from signalbox.live.session.ports import Member, RealmSessions, Sessions, Stored
 from signalbox.live.session.state import ConnectionId, FrameId, State, opened
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import Last
 from signalbox.live.wamp.patterns import Match, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from tests.fakes.live import START, MemoryRealmSessions, MemorySessions, MemoryThrottle
+from tests.fakes.live import START, MemoryRealmSessions, MemorySessions
 
 REALM, OTHER = ExchangeName("xs_trial.fifo"), ExchangeName("xs_other.fifo")
 C1, C2 = ConnectionId("c1="), ConnectionId("c2=")
@@ -34,7 +34,6 @@ def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> o
 
 sessions = made(MemorySessions, DynamoSessions)
 realm_sessions = made(MemoryRealmSessions, DynamoRealmSessions)
-throttle = made(MemoryThrottle, DynamoConnectionRate)
 
 
 class TestSessions:
@@ -113,8 +112,10 @@ class TestRoster:
         assert realm_sessions.of_user(REALM, UserName("alice")) == []
 
 
-def test_connections_are_counted_by_the_second(throttle: Throttle) -> None:
-    counts = [throttle.count(now=START + SECOND / 2) for _ in range(3)]
+def test_connections_are_counted_by_the_second(live_table) -> None:
+    rate = DynamoConnectionRate(live_table)
+
+    counts = [rate.count(now=START + SECOND / 2) for _ in range(3)]
 
     assert counts == [1, 2, 3]
-    assert throttle.count(now=START + SECOND) == 1
+    assert rate.count(now=START + SECOND) == 1
