@@ -90,5 +90,6 @@ OVERVIEW_PROCEDURES: tuple[Procedure[OverviewContext], ...] = (
     Procedure("signalbox.overview", Access.GRANTED, overview.summarize_stage),
     Procedure("signalbox.report", Access.GRANTED, overview.find_reports),
 )
-PROCEDURES: Mapping[str, Procedure[Any]] = {one.uri: one for one in (*SESSION_PROCEDURES, *OVERVIEW_PROCEDURES)}
+_ALL: tuple[Procedure[Any], ...] = (*SESSION_PROCEDURES, *OVERVIEW_PROCEDURES)
+PROCEDURES: Mapping[str, Procedure[Any]] = {one.uri: one for one in _ALL}
 FEATURES = frozenset(one.feature for one in PROCEDURES.values() if one.feature)
