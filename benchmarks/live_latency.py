@@ -12,7 +12,7 @@ from benchmarks.live_following import following, wait
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, Login, join
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
 from signalbox.live.wamp.messages import Payload, Publish
 from signalbox.live.wamp.patterns import TopicPattern
@@ -38,7 +38,7 @@ class Router:
 
     def client(self) -> LiveClient:
         """Return a client that may subscribe."""
-        return LiveClient(opening(self.url), self.login)
+        return LiveClient(connector(self.url), self.login)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _one_by_one(
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Publish some events, each when all subscribers have the one before; return when they were sent and replied to."""
     sent, replied = dict[int, float](), dict[int, float]()
-    with LiveClient(opening(router.url), router.publisher) as publisher:
+    with LiveClient(connector(router.url), router.publisher) as publisher:
         publisher.receive(0)
         for number in range(EVENTS):
             sent[number] = time.perf_counter()
@@ -130,7 +130,7 @@ def _have(subscribers: Sequence[_Subscriber], number: int) -> bool:
 
 def _at_full_rate(router: Router, topic: str, numbers: range) -> float:
     """Publish as fast as replies allow, of which a few are awaited at a time; return when it began."""
-    socket = opening(router.url)()
+    socket = connector(router.url)()
     try:
         conversation = join(socket, router.publisher)
         begun, asked = time.perf_counter(), 0

@@ -26,10 +26,10 @@ from signalbox.clients.exchange.publisher import Post
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.records import OrderBy, User
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -100,7 +100,7 @@ class _Subscriber:
     """A client in a thread of its own, and what it saw of each run."""
 
     client: LiveClient
-    cursor: Cursor = field(default_factory=lambda: Cursor(TopicPattern.parse(PREFIX, Match.PREFIX)))
+    cursor: Cursor = field(default_factory=lambda: Cursor(TopicPattern.parse(PREFIX, MatchPolicy.PREFIX)))
     seen: dict[int, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
 
     def follow(self, over: threading.Event) -> None:
@@ -195,7 +195,7 @@ def trial_on(stage: Stage) -> Iterator[Trial]:
 
 def _client(stage: Stage, realm: str) -> LiveClient:
     (user,) = (one for one in stage.local["live_users"] if one["role"] == Role.ADMIN)
-    return LiveClient(opening(stage.local["websocket_url"]), Login(realm, user["name"], user["ticket"]))
+    return LiveClient(connector(stage.local["websocket_url"]), Login(realm, user["name"], user["ticket"]))
 
 
 def _publisher(deployment: Deployment, number: int) -> ExchangeClient:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from benchmarks import crossbar_side
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.router.matching import SubscriptionIndex
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 SIZES = (10, 100, 1_000, 10_000)
-MATCHES = (Match.PREFIX, Match.WILDCARD)
+MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
 TOPICS = 200
 ROUNDS = 5
 
@@ -43,13 +43,13 @@ def measure(say: Callable[[str], None]) -> list[Routing]:
     return found
 
 
-def _measured(match: Match, size: int) -> float:
+def _measured(match: MatchPolicy, size: int) -> float:
     index: SubscriptionIndex[int] = SubscriptionIndex()
     for number in range(size):
-        uri = f"trial.n{number}." if match is Match.PREFIX else f"trial..n{number}"
+        uri = f"trial.n{number}." if match is MatchPolicy.PREFIX else f"trial..n{number}"
         index.add(TopicPattern.parse(uri, match), number)
     numbers = [round(place * (size - 1) / (TOPICS - 1)) for place in range(TOPICS)]
-    asked = [RoutingKey(f"trial.n{n}.log" if match is Match.PREFIX else f"trial.log.n{n}") for n in numbers]
+    asked = [RoutingKey(f"trial.n{n}.log" if match is MatchPolicy.PREFIX else f"trial.log.n{n}") for n in numbers]
     assert all(index.matching(topic) == [number] for topic, number in zip(asked, numbers, strict=True))
     return statistics.median(_round(index, asked) for _ in range(ROUNDS)) * 1e6
 

@@ -17,13 +17,19 @@ from websockets.sync.server import serve
 from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import LoggedEvent, event_for, postable
+from signalbox.live.log.events import LoggedEvent, event_for, size_limited
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
 from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp import codec
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.state import CHECKOUT
 from tests.fakes import live_router
 
@@ -37,34 +43,36 @@ STOP_SECONDS = 30
 class _Subscribers:
     """`SubscriberTable` of one realm, in memory."""
 
-    stored: dict[Bucket, dict[tuple[ConnectionId, TopicPattern], Row]] = field(default_factory=dict)
-    changed: dict[Bucket, Version] = field(default_factory=dict)
+    stored: dict[SubscriberPartition, dict[tuple[ConnectionId, TopicPattern], SubscriberRow]] = field(
+        default_factory=dict
+    )
+    changed: dict[SubscriberPartition, PartitionVersion] = field(default_factory=dict)
 
     def put(self, subscriber: Subscriber) -> None:
-        row = Row(subscriber, datetime.now(UTC) + KEPT_FOR)
-        self._change(Change(subscriber.connection, subscriber.pattern, row))
+        row = SubscriberRow(subscriber, datetime.now(UTC) + KEPT_FOR)
+        self._change(SubscriberChange(subscriber.connection, subscriber.pattern, row))
 
     def remove(self, connection: ConnectionId, pattern: TopicPattern) -> None:
-        self._change(Change(connection, pattern, None))
+        self._change(SubscriberChange(connection, pattern, None))
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         return {bucket: self.changed[bucket] for bucket in buckets if bucket in self.changed}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:  # noqa: ARG002 - a Protocol's
+    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:  # noqa: ARG002 - a Protocol's
         return {}  # so it reads all rows when it has missed many, while subscriptions are made
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         return list(self.stored.get(bucket, {}).values())
 
-    def _change(self, change: Change) -> None:
-        is_exact = change.pattern.match is Match.EXACT
-        bucket = Bucket(live_router.REALM, RoutingKey(change.pattern.uri) if is_exact else None)
+    def _change(self, change: SubscriberChange) -> None:
+        is_exact = change.pattern.match is MatchPolicy.EXACT
+        bucket = SubscriberPartition(live_router.REALM, RoutingKey(change.pattern.uri) if is_exact else None)
         rows = self.stored.setdefault(bucket, {})
         rows.pop((change.connection, change.pattern), None)
         if change.row is not None:
             rows[change.connection, change.pattern] = change.row
-        before = self.changed.get(bucket, Version())
-        self.changed[bucket] = Version(before.number + 1, (*before.changes, change)[-KEPT_CHANGES:])
+        before = self.changed.get(bucket, PartitionVersion())
+        self.changed[bucket] = PartitionVersion(before.number + 1, (*before.changes, change)[-KEPT_CHANGES:])
 
 
 @dataclass
@@ -72,11 +80,11 @@ class _Router(live_router.Router):
     """The tests' router asks each subscription in turn; this one asks the directory, once an event."""
 
     subscribers: _Subscribers = field(default_factory=_Subscribers)
-    directory: Directory = field(init=False)
+    directory: CachedSubscriberDirectory = field(init=False)
     _found: dict[ConnectionId, list[TopicPattern]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.directory = Directory(self.subscribers, lambda: datetime.now(UTC))
+        self.directory = CachedSubscriberDirectory(self.subscribers, lambda: datetime.now(UTC))
 
     def _carry_out(self, peer: live_router.Peer, effect: object) -> None:
         connection, listener = peer.session.connection, peer.session.listener
@@ -100,7 +108,7 @@ class _Router(live_router.Router):
         listener = peer.session.listener
         for pattern in self._found.get(peer.session.connection, ()):
             if listener is not None and logged.audience.admits(listener):
-                peer.post(postable(event_for(pattern, logged)))
+                peer.post(size_limited(event_for(pattern, logged)))
 
 
 @contextmanager

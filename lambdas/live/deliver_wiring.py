@@ -6,19 +6,19 @@ from functools import cache
 import boto3
 
 from lambdas.live import wiring
-from signalbox.aws.live.connection_snapshots import DynamoDesks
-from signalbox.aws.live.connections import ONCE, SEVERAL_TIMES, ApiConnections
+from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
+from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxQueue
-from signalbox.live.outbox.writer import Deliverer
+from signalbox.live.outbox.writer import OutboxWriter
 
 
 @cache
-def deliverer() -> Deliverer:
+def outbox_writer() -> OutboxWriter:
     """Return what posts to connections."""
     exchanges = boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
-    return Deliverer(
-        desks=DynamoDesks(wiring.table(), exchanges),
+    return OutboxWriter(
+        desks=DynamoConnectionSnapshots(wiring.table(), exchanges),
         log=DynamoTopicLog(wiring.table()),
         connections=connections(),
         now=wiring.CLOCK.now,
@@ -38,6 +38,6 @@ def connections() -> ApiConnections:
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "") + url if url.startswith("/") else url
     once, several_times = (
         boto3.client("apigatewaymanagementapi", endpoint_url=endpoint, config=config)
-        for config in (ONCE, SEVERAL_TIMES)
+        for config in (WITHOUT_RETRIES, WITH_RETRIES)
     )
     return ApiConnections(once, several_times)

@@ -21,7 +21,7 @@ from signalbox.exchange.model.naming import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.procedures.overview import Glances
 from signalbox.live.procedures.watchers import KnownWatchers, LoggedTopics
-from signalbox.live.router.directory import Directory
+from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.session.ports import SessionPorts, Store
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
@@ -43,7 +43,7 @@ def ports() -> SessionPorts:
             roster=DynamoRoster(table),
             accounts=DynamoAccounts(table, _exchanges(), pepper()),
             subscribers=subscribers,
-            watchers=KnownWatchers(Directory(subscribers, wiring.CLOCK.now), subscribers),
+            watchers=KnownWatchers(CachedSubscriberDirectory(subscribers, wiring.CLOCK.now), subscribers),
             log=DynamoTopicLog(table),
         ),
         inbox=wiring.inbox(),

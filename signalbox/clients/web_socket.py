@@ -22,9 +22,9 @@ CLOSE_SECONDS = 1.0
 # A connection that says nothing may be gone; API Gateway answers pings. What takes its time over much that was said may
 # answer late.
 PING_SECONDS, PONG_SECONDS = 20.0, 60.0
-THEIRS = 400
-TOO_MANY = 429
-OURS = 500
+CLIENT_ERROR = 400
+TOO_MANY_REQUESTS = 429
+SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class WebSocket:
         self.closing.close()
 
 
-def opening(url: str) -> Callable[[], WebSocket]:
+def connector(url: str) -> Callable[[], WebSocket]:
     """Return what opens a connection to a router's URL: raises `ConnectionLost`, or `RejectedError` if it never can."""
 
     def opened() -> WebSocket:
@@ -86,7 +86,11 @@ def _refused(url: str, refused: InvalidStatus) -> RejectedError | ConnectionLost
     status = refused.response.status_code
     said = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
     text = f"{url} answers {status}: {said}"
-    return RejectedError(text) if THEIRS <= status < OURS and status != TOO_MANY else ConnectionLost(text)
+    return (
+        RejectedError(text)
+        if CLIENT_ERROR <= status < SERVER_ERROR and status != TOO_MANY_REQUESTS
+        else ConnectionLost(text)
+    )
 
 
 @contextmanager

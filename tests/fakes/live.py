@@ -24,10 +24,10 @@ from signalbox.live.session.inbox import frame_body, told_body
 from signalbox.live.session.ports import Attached, Member, SessionPorts, Standing, Store, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import Account, ConnectionId, Elapsed, Killed, Lost, RightsChanged, Session
-from signalbox.live.wamp.audience import EVERYBODY, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemorySender, MemoryUsers
@@ -208,7 +208,7 @@ class MemoryTopicLog:
         for topic in self.topics(realm, pattern):
             for event in self.logged[realm][topic]:
                 if event.is_retained:
-                    found[topic, event.audience == EVERYBODY] = event
+                    found[topic, event.audience == UNRESTRICTED] = event
         return list(found.values())
 
 
@@ -322,5 +322,5 @@ class MemoryLive:
         self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True, iterations=1)
 
     def grant(self, name: str, *rights: Right, pattern: str = "trial", match: str = "prefix") -> None:
-        grants = [Grant(right, TopicPattern.parse(pattern, Match(match))) for right in rights]
+        grants = [Grant(right, TopicPattern.parse(pattern, MatchPolicy(match))) for right in rights]
         self.accounts.grants[REALM, UserName(name)] += grants

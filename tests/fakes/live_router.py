@@ -17,10 +17,10 @@ from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.log.events import LoggedEvent, event_for, postable
-from signalbox.live.log.get_events import past_events
-from signalbox.live.log.history_request import InvalidQuery, Query
-from signalbox.live.log.selection import is_logged, past, retained, selected
+from signalbox.live.log.events import LoggedEvent, event_for, size_limited
+from signalbox.live.log.get_events import get_events_result
+from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
+from signalbox.live.log.selection import backfill_page, history_page, is_logged, latest_retained
 from signalbox.live.session.effects import Answer, Attach, Close, Distribute, Post
 from signalbox.live.session.machine import receive
 from signalbox.live.session.state import (
@@ -36,7 +36,7 @@ from signalbox.live.session.state import (
     opened,
 )
 from signalbox.live.wamp import codec, error_uris
-from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import (
     EMPTY,
@@ -50,7 +50,7 @@ from signalbox.live.wamp.messages import (
     Result,
     SessionId,
 )
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -68,7 +68,7 @@ class Peer:
 
     def post(self, message: Message) -> None:
         with suppress(ConnectionClosed):
-            self.connection.send(codec.written(message))
+            self.connection.send(codec.serialize(message))
 
     def cut(self) -> None:
         """End the connection as a network does: without a word."""
@@ -94,7 +94,7 @@ class Router:
         """Publish from elsewhere, as by SQS."""
         payload = Payload(arguments, keywords)
         return self._distribute(
-            Distribute(_id(PublicationId), RoutingKey(topic), payload, EVERYBODY, None, retain, None)
+            Distribute(_id(PublicationId), RoutingKey(topic), payload, UNRESTRICTED, None, retain, None)
         )
 
     def subscriptions(self) -> int:
@@ -139,7 +139,7 @@ class Router:
             self._peers.append(peer)
         try:
             for text in connection:
-                self._hear(peer, codec.heard(str(text)), len(text))
+                self._hear(peer, codec.decode(str(text)), len(text))
         except (ConnectionClosed, OSError):
             pass
         finally:
@@ -198,11 +198,11 @@ class Router:
         listener, pattern = peer.session.listener, attach.pattern
         events = [event for event in self.log if pattern.matches(event.topic)]
         if listener is not None and attach.get_retained:
-            for event in retained(events, listener):
-                peer.post(postable(event_for(pattern, event, is_retained=True)))
+            for event in latest_retained(events, listener):
+                peer.post(size_limited(event_for(pattern, event, is_retained=True)))
         if listener is not None and attach.history is not None:
-            for event in past(events, attach.history, listener).events:
-                peer.post(postable(event_for(pattern, event)))
+            for event in backfill_page(events, attach.history, listener).events:
+                peer.post(size_limited(event_for(pattern, event)))
 
     def _distribute(self, effect: Distribute) -> LoggedEvent:
         with self._lock:
@@ -229,7 +229,7 @@ class Router:
             return
         for pattern in peer.session.subscriptions.values():
             if pattern.matches(logged.topic):
-                peer.post(postable(event_for(pattern, logged)))
+                peer.post(size_limited(event_for(pattern, logged)))
 
     def _answer(self, peer: Peer, answer: Answer) -> Message:
         listener = peer.session.listener
@@ -240,14 +240,14 @@ class Router:
         if answer.procedure != "wamp.subscription.get_events" or listener is None:
             return Error(CALL, answer.request, {}, error_uris.NO_SUCH_PROCEDURE, EMPTY)
         try:
-            query = Query.parse(answer.payload)
-        except InvalidQuery as problem:
+            query = HistoryRequest.parse(answer.payload)
+        except InvalidArgument as problem:
             return Error(CALL, answer.request, {}, error_uris.INVALID_ARGUMENT, Payload((str(problem),)))
         pattern = peer.session.subscriptions.get(query.subscription)
         if pattern is None:
             return Error(CALL, answer.request, {}, error_uris.NO_SUCH_SUBSCRIPTION, EMPTY)
         events = [event for event in self.log if pattern.matches(event.topic)]
-        return Result(RequestId(answer.request), {}, past_events(selected(events, query, listener), pattern))
+        return Result(RequestId(answer.request), {}, get_events_result(history_page(events, query, listener), pattern))
 
 
 def _id(kind: Any) -> Any:
@@ -256,7 +256,7 @@ def _id(kind: Any) -> Any:
 
 def grants(*prefixes: str) -> tuple[Grant, ...]:
     """Everything below some prefixes."""
-    return tuple(Grant(right, TopicPattern.parse(prefix, Match.PREFIX)) for prefix in prefixes for right in Right)
+    return tuple(Grant(right, TopicPattern.parse(prefix, MatchPolicy.PREFIX)) for prefix in prefixes for right in Right)
 
 
 CREDENTIALS = Credentials.of(TICKET, salt=base64.b64encode(b"salt").decode(), with_key=True)

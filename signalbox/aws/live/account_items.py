@@ -6,7 +6,7 @@ from signalbox.aws.live.items import grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
@@ -23,7 +23,7 @@ def grants_of(item: Item | None) -> tuple[Grant, ...]:
     """Return the grants of an item, or none if there is no item."""
     return tuple(
         # What could be granted once still holds, whatever may be granted now.
-        Grant(Right(told["right"]), TopicPattern(Match(told["match"]), told["uri"]))
+        Grant(Right(told["right"]), TopicPattern(MatchPolicy(told["match"]), told["uri"]))
         for told in (item or {}).get("grants", ())
     )
 

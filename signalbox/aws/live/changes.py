@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.live.items import bucket_version_key, chunk_key, chunks_between
+from signalbox.aws.live.items import chunk_key, chunks_between, subscriber_version_key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-KEPT_CHANGES = 16  # a version's item stays within a read unit or two
+LISTED_CHANGES = 16  # a version's item stays within a read unit or two
 TRIMMED_FROM = 32
 # Together within DynamoDB's 400 KB, at 700 bytes for the largest change: what is added at once, and to what.
 MOST_AT_ONCE, FULL = 100, 250
@@ -29,7 +29,7 @@ CHUNKS_KEPT_FOR = timedelta(hours=1)  # functions that have not looked for so lo
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoChanges:
+class DynamoSubscriberChanges:
     """The changes of partitions. Several threads may use it: it has the client, and not the table, do the writing."""
 
     table: "Table"
@@ -58,7 +58,7 @@ class DynamoChanges:
         try:
             answer = client.update_item(
                 TableName=self.table.name,
-                Key=bucket_version_key(partition),
+                Key=subscriber_version_key(partition),
                 UpdateExpression=(
                     "SET #version = if_not_exists(#version, :base) + :count, expires_at = :expires_at, "
                     "first_number = if_not_exists(first_number, :first), "
@@ -86,14 +86,14 @@ class DynamoChanges:
 
         A list that begins with the same number begins with the same changes: others only add to its end.
         """
-        first, oldest = _first_number(version), version["changes"][:-KEPT_CHANGES][:MOST_TRIMMED]
+        first, oldest = _first_number(version), version["changes"][:-LISTED_CHANGES][:MOST_TRIMMED]
         self._put_chunk(partition, first, oldest, at=at)
         # The last one first: DynamoDB does not mind, and who removes one after the other takes the right ones.
         places = ", ".join(f"changes[{place}]" for place in reversed(range(len(oldest))))
         succeeds(
             lambda: self.table.meta.client.update_item(
                 TableName=self.table.name,
-                Key=bucket_version_key(partition),
+                Key=subscriber_version_key(partition),
                 UpdateExpression=f"SET first_number = :next REMOVE {places}",
                 ConditionExpression="first_number = :first",
                 ExpressionAttributeValues={":first": first, ":next": first + len(oldest)},
@@ -107,7 +107,7 @@ class DynamoChanges:
         """
         before: Item = self.table.meta.client.update_item(
             TableName=self.table.name,
-            Key=bucket_version_key(partition),
+            Key=subscriber_version_key(partition),
             UpdateExpression=(
                 "SET first_number = #version + :one, #version = #version + :count, expires_at = :expires_at, "
                 "changes = :changes"
@@ -131,7 +131,7 @@ class DynamoChanges:
 
 def _is_to_be_trimmed(length: int, *, added: int) -> bool:
     """Say whether who made a list so long is to trim it: not all who add at once, and somebody later if it dies."""
-    return length >= TRIMMED_FROM and length % KEPT_CHANGES < added
+    return length >= TRIMMED_FROM and length % LISTED_CHANGES < added
 
 
 def _first_number(version: Item) -> int:

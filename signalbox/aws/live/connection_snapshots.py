@@ -17,10 +17,10 @@ from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, m
 from signalbox.exchange.model.records import Kind, Place, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
-from signalbox.live.outbox.decisions import Marks, Numbers, Outbox
+from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import Totals
-from signalbox.live.outbox.writer import Desk
+from signalbox.live.outbox.writer import ConnectionSnapshot
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -35,13 +35,13 @@ _Owner = tuple[ExchangeName, UserName]
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoDesks:
+class DynamoConnectionSnapshots:
     """`Desks`."""
 
     live: "Table"
     exchanges: "Table"
 
-    def read(self, connection: ConnectionId, *, belongs_to: _Owner | None) -> Desk:
+    def read(self, connection: ConnectionId, *, belongs_to: _Owner | None) -> ConnectionSnapshot:
         """Return how a connection stands. Whose it is may be known before, and saves a read."""
         found = self._found(connection, belongs_to)
         session = stored_of(found["session"]).session if "session" in found else None
@@ -49,14 +49,14 @@ class DynamoDesks:
         if owner is not None and owner != belongs_to:
             return self.read(connection, belongs_to=owner)
         exchange = exchange_of(found["exchange"]) if "exchange" in found else None
-        return Desk(
+        return ConnectionSnapshot(
             session=session,
-            outbox=outbox_of(found["outbox"]) if "outbox" in found else Outbox(),
+            outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
             rights=_rights(owner[0], found) if owner is not None and "user" in found else NO_RIGHTS,
             live=None if exchange is None or exchange.is_leaving else exchange.live,
         )
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
         """Keep what was posted."""
         expires = {"expires_at": round((datetime.now(UTC) + KEPT_FOR).timestamp())}
         self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox) | expires)
@@ -76,7 +76,7 @@ class DynamoDesks:
         return {item["sk"]: item for items in found.values() for item in items}
 
 
-def outbox_item(outbox: Outbox) -> Item:
+def outbox_item(outbox: OutboxState) -> Item:
     """Return an outbox as it is stored; there may be a mark for each of thousands of topics."""
     document = {
         "subscribed": sorted(outbox.subscribed),
@@ -91,17 +91,18 @@ def outbox_item(outbox: Outbox) -> Item:
     return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
 
 
-def outbox_of(item: Item) -> Outbox:
+def outbox_of(item: Item) -> OutboxState:
     """Return the outbox of an item."""
     document = json.loads(zlib.decompress(bytes(item["document"])))
     begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
-    return Outbox(
+    return OutboxState(
         subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
         begun=None if begun is None else ItemId(begun),
         done=tuple(map(ItemId, document["done"])),
         awaited={SubscriptionId(int(one)): _numbers(told) for one, told in document["awaited"].items()},
         marks={
-            SubscriptionId(int(one)): Marks(moment(at), _numbers(told)) for one, (at, told) in document["marks"].items()
+            SubscriptionId(int(one)): Watermarks(moment(at), _numbers(told))
+            for one, (at, told) in document["marks"].items()
         },
         caught_up_at=None if caught_up_at is None else moment(caught_up_at),
         progress=None if progress is None else (ItemId(progress[0]), progress[1]),
@@ -119,7 +120,7 @@ def _totals(told: dict[str, Any]) -> Totals:
     return Totals(**{**told, "lags": tuple(told["lags"]), "noted_at": None if noted_at is None else moment(noted_at)})
 
 
-def _numbers(told: dict[str, int]) -> Numbers:
+def _numbers(told: dict[str, int]) -> SequenceNumbers:
     return {RoutingKey(topic): number for topic, number in told.items()}
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi.client import ApiGatewayManagementApiClient
 
 # Botocore itself would post a reply again of which nobody knows whether it was posted.
-ONCE = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=5)
-SEVERAL_TIMES = Config(retries={"total_max_attempts": 4, "mode": "standard"}, connect_timeout=3, read_timeout=5)
-ANSWERS: Mapping[str, PostResult] = {
+WITHOUT_RETRIES = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=5)
+WITH_RETRIES = Config(retries={"total_max_attempts": 4, "mode": "standard"}, connect_timeout=3, read_timeout=5)
+POST_RESULTS: Mapping[str, PostResult] = {
     "GoneException": PostResult.GONE,
     "410": PostResult.GONE,
     "LimitExceededException": PostResult.BUSY,
@@ -61,7 +61,7 @@ class ApiConnections:
 def _result(error: ClientError) -> PostResult:
     """Return what an answer means. Raises what is none of a connection's: a right that is missing, for example."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    known = ANSWERS.get(error.response["Error"]["Code"]) or ANSWERS.get(str(status))
+    known = POST_RESULTS.get(error.response["Error"]["Code"]) or POST_RESULTS.get(str(status))
     if known is None and status < SERVER_ERROR:
         raise error
     return known or PostResult.UNKNOWN

@@ -26,12 +26,12 @@ from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.event_documents import event_document, event_of, text_of
+from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
-from signalbox.live.wamp.audience import EVERYBODY
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.audience import UNRESTRICTED
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class DynamoTopicLog:
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         """Return the topics with events that a pattern matches."""
-        if pattern.match is Match.EXACT:
+        if pattern.match is MatchPolicy.EXACT:
             return [RoutingKey(pattern.uri)]
         found = (topic_of(item) for item in self._beginning(topics_partition(realm), pattern.beginning))
         return [topic for topic in found if pattern.matches(topic)]
@@ -162,11 +162,11 @@ def _pushed_out(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> 
 
 
 def _is_for_everybody(event: LoggedEvent) -> bool:
-    return replace(event.audience, excluded_publisher=None) == EVERYBODY
+    return replace(event.audience, excluded_publisher=None) == UNRESTRICTED
 
 
 def _compressed(event: LoggedEvent) -> Item:
-    text = text_of(event_document(event))
+    text = json_text(event_document(event))
     if len(text) < COMPRESSED_FROM:
         return {TEXT: text}
     return {EVENT: zlib.compress(text.encode(errors="surrogatepass"))}

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import look
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
-from signalbox.live.outbox.items import OutboxItem, item_text
-from signalbox.live.router.distributor import Posting
+from signalbox.live.outbox.items import OutboxItem, item_body
+from signalbox.live.router.distributor import OutboxMessage
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MAXIMUM_BYTES, Message
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_Placed = tuple[int, Posting]
+_Placed = tuple[int, OutboxMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class SqsOutboxes:
     def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
         """Put items behind what is there; one that is put again soon is there once. Raises `EffectFailed`."""
         for item in items:  # one call each: of those in one call, one may fail that was before another
-            posting = Posting(connection, item.item_id, item_text(item))
+            posting = OutboxMessage(connection, item.item_id, item_body(item))
             with look("the queue of outboxes"):
                 self.sqs.send_message(QueueUrl=self.queue_url, **_message(posting))  # type: ignore[arg-type]  # texts
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         """Put each into its connection's outbox; return the places of those that failed. Of none is known the order."""
         calls = list(_calls(postings))
         return [place for failed in self.side_by_side(self._failed, calls) for place in failed]
@@ -81,7 +81,7 @@ class SqsOutboxQueue:
             logger.exception("%d items come again when their visibility ends", len(entries))
 
 
-def _message(posting: Posting) -> dict[str, str]:
+def _message(posting: OutboxMessage) -> dict[str, str]:
     deduplication = hashlib.sha256(f"{posting.connection}\n{posting.item_id}".encode(errors="surrogatepass"))
     return {
         "MessageBody": posting.text,
@@ -90,7 +90,7 @@ def _message(posting: Posting) -> dict[str, str]:
     }
 
 
-def _calls(postings: Sequence[Posting]) -> Iterator[list[_Placed]]:
+def _calls(postings: Sequence[OutboxMessage]) -> Iterator[list[_Placed]]:
     call: list[_Placed] = []
     size = 0
     for place, posting in enumerate(postings):

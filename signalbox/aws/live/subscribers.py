@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING
 from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.exchange.routing import every_key
-from signalbox.aws.live.changes import DynamoChanges
+from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.items import (
     SUBSCRIBER,
-    bucket,
-    bucket_version_key,
-    pattern_bucket,
+    pattern_subscribers_partition,
     subscriber_key,
-    topic_bucket,
+    subscriber_partition,
+    subscriber_version_key,
+    topic_subscribers_partition,
 )
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Change, Row, Version
+from signalbox.live.router.directory import PartitionVersion, SubscriberChange, SubscriberPartition, SubscriberRow
 from signalbox.live.session.ports import Attached
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DynamoSubscribers:
         """
         row = _row_item(subscriber, at=at, expires_at=expires_at)
         self.table.put_item(Item=subscriber_key(realm, subscriber.pattern, subscriber.connection) | row)
-        self._changes.add(bucket(realm, subscriber.pattern), [row], at=at)
+        self._changes.add(subscriber_partition(realm, subscriber.pattern), [row], at=at)
 
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
         """Take subscribers of one connection away; one that is gone already is fine.
@@ -64,51 +64,55 @@ class DynamoSubscribers:
             for pattern in patterns:
                 batch.delete_item(Key=subscriber_key(realm, pattern, connection))
                 change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
-                gone.setdefault(bucket(realm, pattern), []).append(change)
+                gone.setdefault(subscriber_partition(realm, pattern), []).append(change)
         now = datetime.now(UTC)
         for _ in self.side_by_side(lambda partition: self._changes.add(partition, gone[partition], at=now), gone):
             pass
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         """Return the versions of those of the buckets that were ever changed, in one read."""
         by_partition = {_partition(one): one for one in buckets}
-        items = every_key(self.table, [bucket_version_key(partition) for partition in by_partition])
+        items = every_key(self.table, [subscriber_version_key(partition) for partition in by_partition])
         return {by_partition[item["pk"]]: _version(item) for item in items}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         """Return changes that a version has no more, by their numbers: those asked for that are kept, and others."""
         kept = self._changes.kept(_partition(bucket), numbers)
         return {number: _change(item) for number, item in kept.items()}
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         """Return the subscribers of a bucket, none older than the last version that was read."""
         return map(_row, self._items(_partition(bucket)))
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return those of some topics that somebody may be subscribed to."""
-        buckets = [Bucket(realm, None), *(Bucket(realm, topic) for topic in topics)]
+        buckets = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
         changed = self.versions(buckets)
-        if Bucket(realm, None) in changed:
+        if SubscriberPartition(realm, None) in changed:
             return topics
-        return [topic for topic in topics if Bucket(realm, topic) in changed]
+        return [topic for topic in topics if SubscriberPartition(realm, topic) in changed]
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""
-        items = self._items(bucket(realm, pattern))
+        items = self._items(subscriber_partition(realm, pattern))
         there = [item for item in items if (item["match"], item["uri"]) == (pattern.match.value, pattern.uri)]
         return [Attached(SessionId(int(item["session"])), moment(item["created_at"])) for item in there]
 
     @property
-    def _changes(self) -> DynamoChanges:
-        return DynamoChanges(self.table)
+    def _changes(self) -> DynamoSubscriberChanges:
+        return DynamoSubscriberChanges(self.table)
 
     def _items(self, partition: str) -> Iterator[Item]:
         condition = Key("pk").eq(partition) & Key("sk").begins_with(SUBSCRIBER)
         return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
 
 
-def _partition(found: Bucket) -> str:
-    return pattern_bucket(found.realm) if found.topic is None else topic_bucket(found.realm, found.topic)
+def _partition(found: SubscriberPartition) -> str:
+    return (
+        pattern_subscribers_partition(found.realm)
+        if found.topic is None
+        else topic_subscribers_partition(found.realm, found.topic)
+    )
 
 
 def _row_item(subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> Item:
@@ -125,19 +129,19 @@ def _row_item(subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> 
     }
 
 
-def _row(item: Item) -> Row:
+def _row(item: Item) -> SubscriberRow:
     listener = Listener(SessionId(int(item["session"])), item["authid"], item["authrole"])
     subscriber = Subscriber(ConnectionId(item["connection"]), _pattern(item), listener)
-    return Row(subscriber, datetime.fromtimestamp(int(item["expires_at"]), UTC))
+    return SubscriberRow(subscriber, datetime.fromtimestamp(int(item["expires_at"]), UTC))
 
 
-def _version(item: Item) -> Version:
-    return Version(int(item["version"]), tuple(map(_change, item["changes"])))
+def _version(item: Item) -> PartitionVersion:
+    return PartitionVersion(int(item["version"]), tuple(map(_change, item["changes"])))
 
 
-def _change(item: Item) -> Change:
-    return Change(ConnectionId(item["connection"]), _pattern(item), _row(item) if "session" in item else None)
+def _change(item: Item) -> SubscriberChange:
+    return SubscriberChange(ConnectionId(item["connection"]), _pattern(item), _row(item) if "session" in item else None)
 
 
 def _pattern(item: Item) -> TopicPattern:
-    return TopicPattern(Match(item["match"]), item["uri"])
+    return TopicPattern(MatchPolicy(item["match"]), item["uri"])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from signalbox.clients.live.cursor import Cursor, Received
-from signalbox.clients.live.session import ConnectionLost, Conversation, Login, Socket, join, refusal
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.session import ClientSession, ConnectionLost, Login, Socket, join, refusal
 from signalbox.errors import SignalboxError, UnavailableError
 from signalbox.live.wamp.messages import (
     EMPTY,
@@ -31,7 +31,7 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 
 
-class Unconfirmed(UnavailableError):
+class RequestUnconfirmed(UnavailableError):
     """Raised when a connection is lost over a request, or no reply comes: it may be carried out all the same."""
 
 
@@ -57,11 +57,11 @@ class LiveClient:
     clock: Clock = field(default_factory=Clock)
     connections: int = 0
     """How many sessions have begun."""
-    _conversation: Conversation | None = None
+    _conversation: ClientSession | None = None
     _failures: int = 0
     _resume_at: float = 0.0
     _cursors: list[Cursor] = field(default_factory=list)
-    _events: deque[Received] = field(default_factory=deque)
+    _events: deque[ReceivedEvent] = field(default_factory=deque)
 
     def __enter__(self) -> Self:
         return self
@@ -86,11 +86,11 @@ class LiveClient:
             except ConnectionLost:
                 self._lost()
 
-    def __iter__(self) -> Iterator[Received]:
+    def __iter__(self) -> Iterator[ReceivedEvent]:
         """Yield events as they come, for ever."""
         return iter(self.receive, None)  # without a time-out, it waits until there is one
 
-    def past(self) -> Iterator[Received]:
+    def past(self) -> Iterator[ReceivedEvent]:
         """Yield what was asked for of the past, to its end. Live events may be among them."""
         while self._events or not all(cursor.is_caught_up or cursor.is_over for cursor in self._cursors):
             if self._events:
@@ -98,7 +98,7 @@ class LiveClient:
             else:
                 self._turn(None)
 
-    def receive(self, timeout_seconds: float | None = None) -> Received | None:
+    def receive(self, timeout_seconds: float | None = None) -> ReceivedEvent | None:
         """Return the next event, or None if none comes in time.
 
         Raises `ConnectionLost` for the first session only, and `JoinRefused`, `RequestRefused`, `RightWithdrawn`,
@@ -118,7 +118,10 @@ class LiveClient:
         return reply.publication if isinstance(reply, Published) else PublicationId(0)
 
     def call(self, procedure: str, payload: Payload = EMPTY) -> Payload:
-        """Call a procedure and return its result. Raises `RequestRefused`, `Unconfirmed` and what `receive` does."""
+        """Call a procedure and return its result.
+
+        Raises `RequestRefused`, `RequestUnconfirmed` and what `receive` raises.
+        """
         reply = self._answered(lambda request: Call(request, {}, procedure, payload))
         return reply.payload if isinstance(reply, Result) else EMPTY
 
@@ -133,15 +136,15 @@ class LiveClient:
             raise refusal(reply)
         return reply
 
-    def _reply(self, conversation: Conversation, question: Callable[[RequestId], Message], deadline: float) -> Message:
+    def _reply(self, conversation: ClientSession, question: Callable[[RequestId], Message], deadline: float) -> Message:
         try:
             request = conversation.ask(question)
         except ConnectionLost as lost:
             self._lost()
-            raise Unconfirmed("the connection was lost over a request") from lost
+            raise RequestUnconfirmed("the connection was lost over a request") from lost
         while request not in conversation.replies:
             if self._conversation is not conversation or self._is_over(deadline):
-                raise Unconfirmed(f"no reply to request {request}: it may be carried out all the same")
+                raise RequestUnconfirmed(f"no reply to request {request}: it may be carried out all the same")
             self._turn(deadline)
         return conversation.replies.pop(request)
 
@@ -170,7 +173,7 @@ class LiveClient:
         self.connections += 1
         self._conversation.subscribe(*(cursor for cursor in self._cursors if not cursor.is_over))
 
-    def _joined(self, socket: Socket) -> Conversation:
+    def _joined(self, socket: Socket) -> ClientSession:
         try:
             return join(socket, self.login)
         except SignalboxError:

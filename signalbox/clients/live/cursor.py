@@ -9,8 +9,14 @@ from signalbox.documents import Problems, Section
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, MalformedMessage, size_bytes
 from signalbox.live.wamp.messages import EMPTY, Dictionary, Event, Payload, PublicationId
-from signalbox.live.wamp.options import AfterEach, AfterSequence, Past, history_option, parse_moment
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import (
+    AfterSequence,
+    AfterTopicSequences,
+    BackfillStart,
+    history_option,
+    parse_timestamp,
+)
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 KEPT_PUBLICATIONS = 1_000  # of events without a number, such as those about sessions
 # What SUBSCRIBE may say of topics: a client's message is one frame, and there are other things in it.
@@ -21,7 +27,7 @@ GRACE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedEvent:
     """An event as a client has it. `sequence` is its number in its topic, and `at` when it was published.
 
     A `is_retained` event is the topic's latest state, and not new. With `omitted_bytes`, its payload is that large and
@@ -52,7 +58,7 @@ class Cursor:
     """
 
     pattern: TopicPattern
-    wish: Past | None = None
+    wish: BackfillStart | None = None
     get_retained: bool = False
     is_caught_up: bool = False
     is_over: bool = False
@@ -78,7 +84,7 @@ class Cursor:
         self.is_caught_up = True
         self.since = self.since or joined_at
 
-    def received(self, event: Event) -> Received | None:
+    def received(self, event: Event) -> ReceivedEvent | None:
         """Return an event as it is to be given to the application, or None if that has it already.
 
         Raises `MalformedMessage` when the router tells what the specification has in another form.
@@ -90,7 +96,7 @@ class Cursor:
             return received if self._is_newly_retained(received, received.sequence) else None
         return self._next(received, received.sequence)
 
-    def _next(self, received: Received, sequence: int) -> Received | None:
+    def _next(self, received: ReceivedEvent, sequence: int) -> ReceivedEvent | None:
         topic, before = received.topic, self._numbers.get(received.topic)
         if before is not None and sequence <= before:
             return None
@@ -102,7 +108,7 @@ class Cursor:
             return None
         return received if before is None else replace(received, skipped=sequence - before - 1)
 
-    def _is_newly_retained(self, received: Received, sequence: int) -> bool:
+    def _is_newly_retained(self, received: ReceivedEvent, sequence: int) -> bool:
         """Say whether a topic's latest state is not known yet; the same event may come once more, in the past."""
         topic = received.topic
         if self._retained.get(topic) == received.publication or sequence <= self._numbers.get(topic, -1):
@@ -116,28 +122,28 @@ class Cursor:
         self._others.append(publication)
         return True
 
-    def _history(self) -> Past | None:
+    def _history(self) -> BackfillStart | None:
         number = self._numbers.get(RoutingKey(self.pattern.uri))
-        if self.pattern.match is Match.EXACT and number is not None:
+        if self.pattern.match is MatchPolicy.EXACT and number is not None:
             return AfterSequence(number)
         if not self.is_caught_up or self.since is None:
             return self.wish
         named = _fitting(self._numbers)
         if len(named) == len(self._numbers) or self._newest is None:
-            return AfterEach(self.since, named)
-        return AfterEach(max(self.since, self._newest - GRACE), named)
+            return AfterTopicSequences(self.since, named)
+        return AfterTopicSequences(max(self.since, self._newest - GRACE), named)
 
 
-def _received(event: Event, pattern: TopicPattern) -> Received:
+def _received(event: Event, pattern: TopicPattern) -> ReceivedEvent:
     problems = Problems()
     details = Section.of(event.details, "details", problems)
     at, headers = details.fields.get("_at"), details.fields.get("_headers")
-    received = Received(
+    received = ReceivedEvent(
         topic=RoutingKey(details.text("topic") or pattern.uri),
         publication=event.publication,
         payload=event.payload,
         sequence=details.whole_number("_seq"),
-        at=parse_moment(at) if isinstance(at, str) else None,
+        at=parse_timestamp(at) if isinstance(at, str) else None,
         is_retained=details.flag("retained"),
         omitted_bytes=details.whole_number("_omitted_bytes"),
         headers={name: str(text) for name, text in headers.items()} if isinstance(headers, Mapping) else {},

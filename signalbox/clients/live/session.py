@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import parse, written
+from signalbox.live.wamp.codec import parse, serialize
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -29,7 +29,7 @@ from signalbox.live.wamp.messages import (
     Unsubscribed,
     Welcome,
 )
-from signalbox.live.wamp.options import parse_moment
+from signalbox.live.wamp.options import parse_timestamp
 
 LOOKUP = "wamp.subscription.lookup"
 ROLES: Mapping[str, object] = {
@@ -58,7 +58,7 @@ class RequestRefused(RejectedError):
         self.error = error
 
 
-class RightWithdrawn(RejectedError):
+class SubscriptionRevoked(RejectedError):
     """Raised when a subscription has ended, since its user may not have it any more."""
 
 
@@ -98,7 +98,7 @@ class Login:
 
 
 @dataclass(slots=True)
-class Conversation:
+class ClientSession:
     """A session that has joined. `is_settled` says that the router has answered a request in it."""
 
     socket: Socket
@@ -127,13 +127,13 @@ class Conversation:
         """Send a request and return its id; the reply will be among the `replies`."""
         self._requests += 1
         request = RequestId(self._requests)
-        self.socket.send(written(question(request)))
+        self.socket.send(serialize(question(request)))
         return request
 
-    def read(self, timeout_seconds: float | None) -> Received | None:
+    def read(self, timeout_seconds: float | None) -> ReceivedEvent | None:
         """Take note of the next message, and return the event if it is a new one.
 
-        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `RightWithdrawn`, `SessionClosed` and
+        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `SubscriptionRevoked`, `SessionClosed` and
         `MalformedMessage`.
         """
         text = self.socket.receive(timeout_seconds)
@@ -166,33 +166,35 @@ class Conversation:
             self._subscribed[reply.subscription] = asked
 
     def _withdrawn(self, reply: Message) -> None:
-        """Raise `RightWithdrawn` if a reply that nobody asked for says so (advanced profile, «Revocation»)."""
+        """Raise `SubscriptionRevoked` if a reply that nobody asked for says so (advanced profile, «Revocation»)."""
         details = (reply.details if isinstance(reply, Unsubscribed) else None) or {}
         subscription = details.get("subscription")
         cursor = self._subscribed.pop(SubscriptionId(subscription), None) if isinstance(subscription, int) else None
         if cursor is not None:
             cursor.is_over = True
-            raise RightWithdrawn(f"{cursor.pattern.uri!r} is not open to this user any more ({details.get('reason')})")
+            raise SubscriptionRevoked(
+                f"{cursor.pattern.uri!r} is not open to this user any more ({details.get('reason')})"
+            )
 
     def _part(self, goodbye: Goodbye) -> None:
-        self.socket.send(written(Goodbye({}, error_uris.GOODBYE_AND_OUT)))
+        self.socket.send(serialize(Goodbye({}, error_uris.GOODBYE_AND_OUT)))
         said = goodbye.details.get("message") or goodbye.reason
         raise SessionClosed(f"the router has ended the session: {said}")
 
 
-def join(socket: Socket, login: Login) -> Conversation:
+def join(socket: Socket, login: Login) -> ClientSession:
     """Join a realm. Raises `ConnectionLost` and `JoinRefused`."""
-    socket.send(written(Hello(login.realm, login.details)))
+    socket.send(serialize(Hello(login.realm, login.details)))
     while True:
         text = socket.receive(JOIN_SECONDS)
         if text is None:
             raise ConnectionLost(f"the router has not answered within {JOIN_SECONDS:.0f} s")
         message = parse(text)
         if isinstance(message, Challenge):
-            socket.send(written(Authenticate(login.ticket or "", {})))
+            socket.send(serialize(Authenticate(login.ticket or "", {})))
         elif isinstance(message, Welcome):
             at = message.details.get("_at")
-            return Conversation(socket, parse_moment(at) if isinstance(at, str) else None)
+            return ClientSession(socket, parse_timestamp(at) if isinstance(at, str) else None)
         elif isinstance(message, Abort):
             raise _aborted(message)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import is_reserved
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
@@ -78,14 +78,14 @@ class Rights:
 
 def covers(grant: TopicPattern, wanted: TopicPattern) -> bool:
     """Say whether every topic that `wanted` can match is matched by `grant`."""
-    if grant.match is Match.PREFIX:
+    if grant.match is MatchPolicy.PREFIX:
         return wanted.beginning.startswith(grant.uri)
-    if wanted.match is Match.EXACT:
+    if wanted.match is MatchPolicy.EXACT:
         return grant.matches(RoutingKey(wanted.uri))
-    if grant.match is Match.EXACT or wanted.match is Match.PREFIX:
+    if grant.match is MatchPolicy.EXACT or wanted.match is MatchPolicy.PREFIX:
         # Neither one topic nor a number of components can hold all that begins with a text; and a wildcard without a
         # hole is a topic.
-        return grant.uri == wanted.uri and wanted.match is Match.WILDCARD and "" not in wanted.uri.split(".")
+        return grant.uri == wanted.uri and wanted.match is MatchPolicy.WILDCARD and "" not in wanted.uri.split(".")
     holes, components = grant.uri.split("."), wanted.uri.split(".")
     return len(holes) == len(components) and all(
         not hole or hole == component for hole, component in zip(holes, components, strict=True)

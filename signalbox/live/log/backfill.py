@@ -9,21 +9,21 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import SideBySide
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.selection import is_logged, past, retained
-from signalbox.live.outbox.decisions import MARKS_KEPT_FOR, Numbers
-from signalbox.live.outbox.items import PastWish
+from signalbox.live.log.selection import backfill_page, is_logged, latest_retained
+from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers
+from signalbox.live.outbox.items import BackfillRequest
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId
-from signalbox.live.wamp.options import AfterEach, AfterPublication, AfterSequence, AfterTime
+from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # Who says what was seen last gets all behind it, and nothing before; of the last few, others may follow.
-AFTER = AfterEach | AfterPublication | AfterSequence | AfterTime
+ResumePoint = AfterTopicSequences | AfterPublication | AfterSequence | AfterTime
 
 
 @dataclass(frozen=True, slots=True)
-class PastEvent:
+class BackfillEvent:
     """An event of the past; one that is a topic's latest and nothing new is posted as such."""
 
     event: LoggedEvent
@@ -31,15 +31,15 @@ class PastEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Backfill:
     """What a wish finds in logs, and up to which numbers nothing else of them is wanted."""
 
-    events: tuple[PastEvent, ...]
-    settled: Numbers
+    events: tuple[BackfillEvent, ...]
+    settled: SequenceNumbers
 
 
 @dataclass(frozen=True, slots=True)
-class PastReader:
+class BackfillReader:
     """Reads the logs that a subscription matches."""
 
     log: TopicLog
@@ -48,7 +48,7 @@ class PastReader:
     now: datetime
     side_by_side: SideBySide
 
-    def read(self, wish: PastWish, listener: Listener, *, left: Numbers) -> Found:
+    def read(self, wish: BackfillRequest, listener: Listener, *, left: SequenceNumbers) -> Backfill:
         """Return what a wish finds, in the order of publication, and all that was left to it: from these numbers on."""
         # In this order: what is newer than the latest that was read is in the logs, and so comes behind it.
         latest = self.log.retained(self.realm, wish.pattern) if wish.get_retained else []
@@ -56,20 +56,20 @@ class PastReader:
         logs = list(self.side_by_side(lambda topic: self._log(topic, left), topics))
         logged = in_order(logs)
         chosen = _chosen(logged, wish, listener, left)
-        states = [one for one in retained(latest, listener) if one.publication not in chosen]
+        states = [one for one in latest_retained(latest, listener) if one.publication not in chosen]
         news = [event for event in logged if event.publication in chosen]
-        return Found(
-            (*(PastEvent(one, is_latest=True) for one in states), *map(PastEvent, news)),
-            settled=dict(self._settled(logs)) if isinstance(wish.history, AFTER) else {},
+        return Backfill(
+            (*(BackfillEvent(one, is_latest=True) for one in states), *map(BackfillEvent, news)),
+            settled=dict(self._settled(logs)) if isinstance(wish.history, ResumePoint) else {},
         )
 
     def _settled(self, logs: Iterable[Sequence[LoggedEvent]]) -> Iterator[tuple[RoutingKey, int]]:
         """Yield the last number of each log, unless it was published so long ago that it cannot be on its way."""
         for newest in (log[-1] for log in logs if log):
-            if self.now - newest.at <= MARKS_KEPT_FOR:
+            if self.now - newest.at <= WATERMARKS_KEPT_FOR:
                 yield newest.topic, newest.sequence or 0
 
-    def _log(self, topic: RoutingKey, left: Numbers) -> Sequence[LoggedEvent]:
+    def _log(self, topic: RoutingKey, left: SequenceNumbers) -> Sequence[LoggedEvent]:
         return self.log.back_to(self.realm, topic, left.get(topic), live=self.live, now=self.now)
 
 
@@ -91,16 +91,16 @@ def _at(event: LoggedEvent) -> float:
 
 
 def _chosen(
-    logged: Sequence[LoggedEvent], wish: PastWish, listener: Listener, left: Numbers
+    logged: Sequence[LoggedEvent], wish: BackfillRequest, listener: Listener, left: SequenceNumbers
 ) -> Collection[PublicationId]:
     others = [event for event in logged if event.audience.excluded_publisher != listener.session]
-    if isinstance(wish.history, AFTER):
-        return {event.publication for event in past(others, wish.history, listener).events}
+    if isinstance(wish.history, ResumePoint):
+        return {event.publication for event in backfill_page(others, wish.history, listener).events}
     kept = [event for event in others if is_logged(event)]
-    wanted = past(kept, wish.history, listener).events if wish.history else ()
+    wanted = backfill_page(kept, wish.history, listener).events if wish.history else ()
     live = (event for event in others if _is_left(event, left) and event.audience.admits(listener))
     return {event.publication for event in (*wanted, *live)}
 
 
-def _is_left(event: LoggedEvent, left: Numbers) -> bool:
+def _is_left(event: LoggedEvent, left: SequenceNumbers) -> bool:
     return event.topic in left and (event.sequence or 0) >= left[event.topic]

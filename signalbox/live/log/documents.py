@@ -6,8 +6,8 @@ from typing import Any
 
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Payload, SessionId
-from signalbox.live.wamp.options import READERS, Past, history_option
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import HISTORY_PARSERS, BackfillStart, history_option
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 Document = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ def pattern_document(pattern: TopicPattern) -> dict[str, object]:
 
 def pattern_of(document: Document) -> TopicPattern:
     """Return the pattern of a document. What could be subscribed to once is not looked at again."""
-    return TopicPattern(Match(document["match"]), document["uri"])
+    return TopicPattern(MatchPolicy(document["match"]), document["uri"])
 
 
 def payload_document(payload: Payload) -> dict[str, object]:
@@ -57,17 +57,17 @@ def payload_of(document: Document) -> Payload:
     return Payload(tuple(document.get("args", ())), document.get("kwargs", {}))
 
 
-def past_document(past: Past | None) -> dict[str, object] | None:
+def backfill_start_document(past: BackfillStart | None) -> dict[str, object] | None:
     """Return what is wanted of the past, as a client says it in `_history`."""
     return None if past is None else history_option(past)
 
 
-def past_of(document: Document | None) -> Past | None:
+def backfill_start_of(document: Document | None) -> BackfillStart | None:
     """Return the wish of a document."""
     if document is None:
         return None
     ((name, value),) = document.items()
-    return READERS[name](value)
+    return HISTORY_PARSERS[name](value)
 
 
 def _listed(value: object) -> object:

@@ -14,14 +14,14 @@ from signalbox.live.log.documents import (
     payload_of,
 )
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.codec import UNSENDABLE
+from signalbox.live.wamp.codec import NOT_IN_SQS
 from signalbox.live.wamp.messages import PublicationId
 
 
-def text_of(document: object) -> str:
+def json_text(document: object) -> str:
     """Return a document as short as JSON has it, in characters that SQS takes."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return UNSENDABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def event_document(event: LoggedEvent) -> dict[str, object]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
-from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import EMPTY, Event, Payload, PublicationId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 ROOM_BYTES = 1_024  # what an answer with a past event says beside it
 MAXIMUM_EVENT_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
@@ -28,7 +28,7 @@ class LoggedEvent:
     at: datetime
     payload: Payload = EMPTY
     sequence: int | None = None
-    audience: Audience = EVERYBODY
+    audience: Audience = UNRESTRICTED
     disclosed: Listener | None = None
     is_retained: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -45,12 +45,12 @@ def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool =
     return Event(pattern.subscription_id, logged.publication, details, logged.payload)
 
 
-def postable(event: Event) -> Event:
+def size_limited(event: Event) -> Event:
     """Return an event as it can be posted: one that is too large for a connection without its payload.
 
     Its details say how large it was. What is published by SQS may be eight times as large as a connection takes.
     """
-    size = size_bytes(written(event))
+    size = size_bytes(serialize(event))
     if size <= MAXIMUM_EVENT_BYTES:
         return event
     return replace(event, details={**event.details, "_omitted_bytes": size}, payload=EMPTY)
@@ -62,7 +62,7 @@ def rfc3339(at: datetime) -> str:
 
 
 def _details(pattern: TopicPattern, logged: LoggedEvent) -> Iterator[tuple[str, object]]:
-    if pattern.match is not Match.EXACT:
+    if pattern.match is not MatchPolicy.EXACT:
         yield "topic", logged.topic
     yield "_at", rfc3339(logged.at)
     if logged.sequence is not None:

@@ -7,29 +7,29 @@ from datetime import datetime, timedelta
 
 from signalbox.live.log.documents import audience_document
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.payloads import body_of
 
 # A number that is not there by then will never be: its message became a dead letter, or its event was forgotten.
-SETTLED = timedelta(minutes=15)
+SETTLED_AFTER = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedEvent:
     """An event that is exported. `missing` is how many numbers before it will never be there."""
 
     event: LoggedEvent
     missing: int = 0
 
 
-def complete(events: Iterable[LoggedEvent], *, after: int, now: datetime) -> Iterator[Exported]:
+def settled_events(events: Iterable[LoggedEvent], *, after: int, now: datetime) -> Iterator[ExportedEvent]:
     """Yield events in their order, from the one behind the number `after` to where one may still come between them."""
     expected = after + 1
     for event in events:
         sequence = event.sequence or 0
-        if sequence > expected and now - event.at < SETTLED:
+        if sequence > expected and now - event.at < SETTLED_AFTER:
             return
-        yield Exported(event, sequence - expected)
+        yield ExportedEvent(event, sequence - expected)
         expected = sequence + 1
 
 
@@ -46,4 +46,4 @@ def body_and_headers(event: LoggedEvent) -> tuple[str | None, dict[str, str]]:
 def audience_text(event: LoggedEvent) -> str | None:
     """Return for whom alone an event was, as JSON, or None when it was for everybody."""
     audience = replace(event.audience, excluded_publisher=None)
-    return None if audience == EVERYBODY else json.dumps(audience_document(audience), sort_keys=True)
+    return None if audience == UNRESTRICTED else json.dumps(audience_document(audience), sort_keys=True)

@@ -1,19 +1,21 @@
 """What `wamp.subscription.get_events` answers."""
 
-from signalbox.live.log.events import LoggedEvent, event_for, postable, rfc3339
-from signalbox.live.log.selection import Page
-from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.log.events import LoggedEvent, event_for, rfc3339, size_limited
+from signalbox.live.log.selection import HistoryPage
+from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
 from signalbox.live.wamp.patterns import TopicPattern
 
 ROOM_BYTES = 512  # for what the answer says beside its events
 
 
-def past_events(page: Page, pattern: TopicPattern, *, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES) -> Payload:
+def get_events_result(
+    page: HistoryPage, pattern: TopicPattern, *, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES
+) -> Payload:
     """Return a page as the procedure's result: the events that fit into one message, and whether there are more.
 
     The specification has the events as the result's arguments. The keywords are always there, so that every client
-    gives an application one and the same shape; `complete` and `more` are as in `Page`.
+    gives an application one and the same shape; `complete` and `more` are as in `HistoryPage`.
     """
     objects = [_object(event, pattern) for event in page.events]
     fitting = _fitting(objects, maximum_bytes - ROOM_BYTES)
@@ -23,7 +25,7 @@ def past_events(page: Page, pattern: TopicPattern, *, maximum_bytes: int = MAXIM
 
 def _object(logged: LoggedEvent, pattern: TopicPattern) -> dict[str, object]:
     """Return an event as the specification has it in an answer (advanced profile, «Event History»)."""
-    event = postable(event_for(pattern, logged))
+    event = size_limited(event_for(pattern, logged))
     told = {
         "timestamp": rfc3339(logged.at),
         "subscription": event.subscription,
@@ -39,7 +41,7 @@ def _fitting(objects: list[dict[str, object]], maximum_bytes: int) -> int:
     """Return how many objects fit; the first in any case, or a client would never come past it."""
     size = 0
     for number, one in enumerate(objects):
-        size += size_bytes(written(Result(RequestId(MAXIMUM_ID), {}, Payload((one,)))))
+        size += size_bytes(serialize(Result(RequestId(MAXIMUM_ID), {}, Payload((one,)))))
         if number and size > maximum_bytes:
             return number
     return len(objects)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from signalbox.exchange.model.records import Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.audience import UNRESTRICTED
 
 
 def retention_of(topic: RoutingKey, rules: Mapping[str, Retention], *, otherwise: Retention) -> Retention:
@@ -46,4 +46,4 @@ def _newest(events: Sequence[LoggedEvent], *, for_everybody: bool) -> int | None
 
 
 def _is_for_everybody(event: LoggedEvent) -> bool:
-    return replace(event.audience, excluded_publisher=None) == EVERYBODY
+    return replace(event.audience, excluded_publisher=None) == UNRESTRICTED

@@ -5,14 +5,21 @@ from dataclasses import dataclass, replace
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.history_request import Query
+from signalbox.live.log.history_request import HistoryRequest
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId
-from signalbox.live.wamp.options import AfterEach, AfterPublication, AfterSequence, AfterTime, Last, Past
+from signalbox.live.wamp.options import (
+    AfterPublication,
+    AfterSequence,
+    AfterTime,
+    AfterTopicSequences,
+    BackfillStart,
+    LastEvents,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HistoryPage:
     """Past events, and whether there is more of them in the log.
 
     It `is_complete` unless it was to begin or end at an event that the log does not have, or not any more: what came
@@ -29,7 +36,7 @@ def is_logged(event: LoggedEvent) -> bool:
     return not event.audience.names_sessions
 
 
-def selected(events: Sequence[LoggedEvent], query: Query, listener: Listener) -> Page:
+def history_page(events: Sequence[LoggedEvent], query: HistoryRequest, listener: Listener) -> HistoryPage:
     """Return what a query finds among the events of a subscription, which stand in the order of their publication.
 
     A publication that is not there counts as older than all that are: who asks for what came after it gets
@@ -47,14 +54,14 @@ def selected(events: Sequence[LoggedEvent], query: Query, listener: Listener) ->
         among.reverse()
     named = (query.from_publication, query.after_publication, query.before_publication, query.until_publication)
     is_complete = all(bound is None or bound in places for bound in named)
-    return Page(tuple(among[: query.limit]), is_complete, has_more=len(among) > query.limit)
+    return HistoryPage(tuple(among[: query.limit]), is_complete, has_more=len(among) > query.limit)
 
 
 def _place(places: Mapping[PublicationId, int], bound: PublicationId | None, *, behind: int = 0) -> int:
     return 0 if bound is None or bound not in places else places[bound] + behind
 
 
-def _is_found(event: LoggedEvent, query: Query, listener: Listener) -> bool:
+def _is_found(event: LoggedEvent, query: HistoryRequest, listener: Listener) -> bool:
     return (
         (query.from_time is None or event.at >= query.from_time)
         and (query.after_time is None or event.at > query.after_time)
@@ -70,18 +77,18 @@ def _is_for(event: LoggedEvent, listener: Listener) -> bool:
     return replace(event.audience, excluded_publisher=None).admits(listener)
 
 
-def past(events: Sequence[LoggedEvent], wish: Past, listener: Listener) -> Page:
+def backfill_page(events: Sequence[LoggedEvent], wish: BackfillStart, listener: Listener) -> HistoryPage:
     """Return what a new subscription gets of the events that it matches, before the first live one."""
     shown = [event for event in events if _is_for(event, listener)]
-    if isinstance(wish, Last):
-        return Page(tuple(shown[-wish.count :]), has_more=len(shown) > wish.count)
+    if isinstance(wish, LastEvents):
+        return HistoryPage(tuple(shown[-wish.count :]), has_more=len(shown) > wish.count)
     if isinstance(wish, AfterTime):
-        return Page(tuple(event for event in shown if event.at > wish.at))
+        return HistoryPage(tuple(event for event in shown if event.at > wish.at))
     if isinstance(wish, AfterSequence):
         later = tuple(event for event in shown if (event.sequence or 0) > wish.sequence)
-        return Page(later, _goes_on(events, wish.sequence))
-    if isinstance(wish, AfterEach):
-        return Page(tuple(event for event in shown if _is_behind(event, wish)), _each_goes_on(events, wish))
+        return HistoryPage(later, _goes_on(events, wish.sequence))
+    if isinstance(wish, AfterTopicSequences):
+        return HistoryPage(tuple(event for event in shown if _is_behind(event, wish)), _each_goes_on(events, wish))
     return _past_after(events, wish, listener)
 
 
@@ -90,25 +97,25 @@ def _goes_on(events: Sequence[LoggedEvent], sequence: int) -> bool:
     return sequence == 0 or (bool(events) and (events[0].sequence or 0) <= sequence + 1)
 
 
-def _is_behind(event: LoggedEvent, wish: AfterEach) -> bool:
+def _is_behind(event: LoggedEvent, wish: AfterTopicSequences) -> bool:
     number = wish.numbers.get(event.topic)
     return event.at >= wish.since if number is None else (event.sequence or 0) > number
 
 
-def _each_goes_on(events: Sequence[LoggedEvent], wish: AfterEach) -> bool:
+def _each_goes_on(events: Sequence[LoggedEvent], wish: AfterTopicSequences) -> bool:
     logs: dict[str, list[LoggedEvent]] = {topic: [] for topic in wish.numbers}
     for event in events:
         logs.get(event.topic, []).append(event)
     return all(_goes_on(log, wish.numbers[topic]) for topic, log in logs.items())
 
 
-def _past_after(events: Sequence[LoggedEvent], wish: AfterPublication, listener: Listener) -> Page:
+def _past_after(events: Sequence[LoggedEvent], wish: AfterPublication, listener: Listener) -> HistoryPage:
     places = {event.publication: place for place, event in enumerate(events)}
     rest = events[_place(places, wish.publication, behind=1) :]
-    return Page(tuple(event for event in rest if _is_for(event, listener)), wish.publication in places)
+    return HistoryPage(tuple(event for event in rest if _is_for(event, listener)), wish.publication in places)
 
 
-def retained(events: Iterable[LoggedEvent], listener: Listener) -> list[LoggedEvent]:
+def latest_retained(events: Iterable[LoggedEvent], listener: Listener) -> list[LoggedEvent]:
     """Return the latest of each topic that was to be kept and is for a session, in the order of their publication.
 
     «The most recent Retained Event that they would have received if they were subscribing when it was published.»

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
-from signalbox.live.outbox.items import Addressed, ItemId, Reply
-from signalbox.live.outbox.totals import NOTHING, Totals
+from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent
+from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.session.state import Session
 from signalbox.live.wamp.messages import SubscriptionId
 
@@ -18,25 +18,25 @@ KEPT_ITEMS = 20
 # As long as arvados-ws waits for a client. Who is further behind comes back and asks for what it has not seen.
 MAXIMUM_WAIT = timedelta(seconds=60)
 # Events that were in the log when the past was read are in the outbox within seconds, or come to it again.
-MARKS_KEPT_FOR = timedelta(minutes=5)
+WATERMARKS_KEPT_FOR = timedelta(minutes=5)
 
 # Events cost no write, so what they come to is noted once in a while.
-TOTALS_NOTED_EVERY = timedelta(minutes=1)
+TOTALS_SAVED_EVERY = timedelta(minutes=1)
 
-Numbers = Mapping[RoutingKey, int]
+SequenceNumbers = Mapping[RoutingKey, int]
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Watermarks:
     """Up to which number of each topic events were posted from the log, and when that was."""
 
     at: datetime
-    numbers: Numbers = field(default_factory=dict)
+    numbers: SequenceNumbers = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Outbox:
+class OutboxState:
     """What was posted to a connection, as far as later items depend on it.
 
     `subscribed` are the subscriptions that the client knows: their SUBSCRIBED was posted, and no UNSUBSCRIBED since.
@@ -49,14 +49,14 @@ class Outbox:
     subscribed: frozenset[SubscriptionId] = frozenset()
     begun: ItemId | None = None
     done: tuple[ItemId, ...] = ()
-    awaited: Mapping[SubscriptionId, Numbers] = field(default_factory=dict)
-    marks: Mapping[SubscriptionId, Marks] = field(default_factory=dict)
+    awaited: Mapping[SubscriptionId, SequenceNumbers] = field(default_factory=dict)
+    marks: Mapping[SubscriptionId, Watermarks] = field(default_factory=dict)
     caught_up_at: datetime | None = None
     progress: tuple[ItemId, int] | None = None
-    totals: Totals = NOTHING
+    totals: Totals = NO_TOTALS
 
 
-class Step(Enum):
+class ItemAction(Enum):
     """What to do with an item."""
 
     POST = auto()
@@ -65,7 +65,7 @@ class Step(Enum):
     LEAVE = auto()  # it is in the log, and the past that is awaited will have it
 
 
-def reply_step(item_id: ItemId, outbox: Outbox, *, waited: timedelta) -> Step:
+def reply_action(item_id: ItemId, outbox: OutboxState, *, waited: timedelta) -> ItemAction:
     """Return what to do with a reply: it is posted at most once.
 
     Nobody knows whether a reply was posted when the writer died over it. Without it the client would wait for ever,
@@ -73,26 +73,26 @@ def reply_step(item_id: ItemId, outbox: Outbox, *, waited: timedelta) -> Step:
     goes for a client that takes its messages so slowly that this one has `waited` for too long.
     """
     if item_id in outbox.done:
-        return Step.SKIP
-    return Step.CLOSE if item_id == outbox.begun or waited > MAXIMUM_WAIT else Step.POST
+        return ItemAction.SKIP
+    return ItemAction.CLOSE if item_id == outbox.begun or waited > MAXIMUM_WAIT else ItemAction.POST
 
 
-def event_step(
-    addressed: Addressed, outbox: Outbox, *, session: Session | None, rights: Rights, waited: timedelta
-) -> Step:
+def event_action(
+    addressed: SubscriptionEvent, outbox: OutboxState, *, session: Session | None, rights: Rights, waited: timedelta
+) -> ItemAction:
     """Return what to do with an event: it is posted at least once, if it may be, and never before the past."""
     subscription, event = addressed.pattern.subscription_id, addressed.event
     if not may_post(addressed, outbox, session=session, rights=rights):
-        return Step.SKIP
+        return ItemAction.SKIP
     if subscription in outbox.awaited:
-        return Step.LEAVE
+        return ItemAction.LEAVE
     marks = outbox.marks.get(subscription)
     if marks is not None and (event.sequence or 0) <= marks.numbers.get(event.topic, -1):
-        return Step.SKIP
-    return Step.CLOSE if waited > MAXIMUM_WAIT else Step.POST
+        return ItemAction.SKIP
+    return ItemAction.CLOSE if waited > MAXIMUM_WAIT else ItemAction.POST
 
 
-def may_post(addressed: Addressed, outbox: Outbox, *, session: Session | None, rights: Rights) -> bool:
+def may_post(addressed: SubscriptionEvent, outbox: OutboxState, *, session: Session | None, rights: Rights) -> bool:
     """Say whether an event may be posted: not before SUBSCRIBED, not after UNSUBSCRIBED, and not without the right.
 
     The session may have been subscribed again since, so what was posted counts as much as what is wanted now.
@@ -102,16 +102,16 @@ def may_post(addressed: Addressed, outbox: Outbox, *, session: Session | None, r
     return is_wanted and subscription in outbox.subscribed and rights.may_receive(addressed.event.topic)
 
 
-def begin(outbox: Outbox, item_id: ItemId | None) -> Outbox:
+def begin_reply(outbox: OutboxState, item_id: ItemId | None) -> OutboxState:
     """Return what to keep before a reply is posted, or with None when it was not."""
     return replace(outbox, begun=item_id)
 
 
-def finish(outbox: Outbox, reply: Reply) -> Outbox:
+def finish_reply(outbox: OutboxState, reply: Reply) -> OutboxState:
     """Return what to keep when a reply was posted."""
     begins = frozenset() if reply.begins is None else frozenset({reply.begins})
     changed = begins | (frozenset() if reply.ends is None else frozenset({reply.ends}))
-    awaited: dict[SubscriptionId, Numbers] = _without(outbox.awaited, changed)
+    awaited: dict[SubscriptionId, SequenceNumbers] = _without(outbox.awaited, changed)
     if reply.expects_past:
         awaited |= {one: {} for one in begins}
     return replace(
@@ -123,7 +123,7 @@ def finish(outbox: Outbox, reply: Reply) -> Outbox:
     )
 
 
-def leave(outbox: Outbox, addressed: Addressed) -> Outbox:
+def defer(outbox: OutboxState, addressed: SubscriptionEvent) -> OutboxState:
     """Return what to keep when an event is left to the past that is awaited."""
     subscription, event = addressed.pattern.subscription_id, addressed.event
     left = outbox.awaited[subscription]
@@ -132,52 +132,54 @@ def leave(outbox: Outbox, addressed: Addressed) -> Outbox:
     return replace(outbox, awaited={**outbox.awaited, subscription: {**left, event.topic: event.sequence or 0}})
 
 
-def mark(outbox: Outbox, addressed: Addressed, *, now: datetime) -> Outbox:
+def mark_posted(outbox: OutboxState, addressed: SubscriptionEvent, *, now: datetime) -> OutboxState:
     """Return what to keep when an event of the past was posted."""
     event = addressed.event
-    return settle(outbox, addressed.pattern.subscription_id, {event.topic: event.sequence or 0}, now=now)
+    return raise_watermarks(outbox, addressed.pattern.subscription_id, {event.topic: event.sequence or 0}, now=now)
 
 
-def settle(outbox: Outbox, subscription: SubscriptionId, numbers: Numbers, *, now: datetime) -> Outbox:
+def raise_watermarks(
+    outbox: OutboxState, subscription: SubscriptionId, numbers: SequenceNumbers, *, now: datetime
+) -> OutboxState:
     """Return what to keep when events up to these numbers are not to be posted (again)."""
     known = outbox.marks[subscription].numbers if subscription in outbox.marks else {}
     highest = {topic: max(number, known.get(topic, 0)) for topic, number in numbers.items()}
-    return replace(outbox, marks={**outbox.marks, subscription: Marks(now, {**known, **highest})})
+    return replace(outbox, marks={**outbox.marks, subscription: Watermarks(now, {**known, **highest})})
 
 
-def catch_up(
-    outbox: Outbox, item_id: ItemId, subscription: SubscriptionId, settled: Numbers, *, now: datetime
-) -> Outbox:
+def finish_backfill(
+    outbox: OutboxState, item_id: ItemId, subscription: SubscriptionId, settled: SequenceNumbers, *, now: datetime
+) -> OutboxState:
     """Return what to keep when a subscription's past was posted, all of it."""
     done = replace(_done(outbox, item_id), awaited=_without(outbox.awaited, {subscription}), caught_up_at=now)
-    return settle(done, subscription, settled, now=now) if settled else done
+    return raise_watermarks(done, subscription, settled, now=now) if settled else done
 
 
-def progressed(outbox: Outbox, item_id: ItemId, count: int) -> Outbox:
+def with_progress(outbox: OutboxState, item_id: ItemId, count: int) -> OutboxState:
     """Return what to keep when only so many events of a bundle were handled."""
     return replace(outbox, progress=(item_id, count))
 
 
-def progress_of(outbox: Outbox, item_id: ItemId) -> int:
+def progress_of(outbox: OutboxState, item_id: ItemId) -> int:
     """Return how many events of a bundle were handled when it came before."""
     return outbox.progress[1] if outbox.progress is not None and outbox.progress[0] == item_id else 0
 
 
-def needs_saving(outbox: Outbox, *, saved: Outbox, now: datetime) -> bool:
+def needs_saving(outbox: OutboxState, *, saved: OutboxState, now: datetime) -> bool:
     """Say whether something that later items depend on is other than it was saved, or totals are old."""
     if replace(outbox, totals=saved.totals) != saved:
         return True
     noted_at = saved.totals.noted_at
-    return outbox.totals != saved.totals and noted_at is not None and now - noted_at >= TOTALS_NOTED_EVERY
+    return outbox.totals != saved.totals and noted_at is not None and now - noted_at >= TOTALS_SAVED_EVERY
 
 
-def fresh(outbox: Outbox, *, now: datetime) -> Outbox:
+def pruned(outbox: OutboxState, *, now: datetime) -> OutboxState:
     """Return what to keep of an outbox at a moment."""
-    is_old = {one for one, marks in outbox.marks.items() if now - marks.at > MARKS_KEPT_FOR}
+    is_old = {one for one, marks in outbox.marks.items() if now - marks.at > WATERMARKS_KEPT_FOR}
     return replace(outbox, marks=_without(outbox.marks, is_old), totals=replace(outbox.totals, noted_at=now))
 
 
-def _done(outbox: Outbox, item_id: ItemId) -> Outbox:
+def _done(outbox: OutboxState, item_id: ItemId) -> OutboxState:
     return replace(outbox, done=(*outbox.done, item_id)[-KEPT_ITEMS:])
 
 

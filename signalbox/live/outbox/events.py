@@ -5,20 +5,25 @@ from datetime import datetime
 from statistics import median
 
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.results import Delivered, End
+from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.events import CAPABILITY
 from signalbox.messages import MessageId
 
-OUTCOMES = {End.STUCK: "failed", End.GONE: "dropped", End.TOO_SLOW: "dropped", End.DOUBTFUL: "dropped"}
+OUTCOMES = {
+    DeliveryOutcome.STUCK: "failed",
+    DeliveryOutcome.GONE: "dropped",
+    DeliveryOutcome.TOO_SLOW: "dropped",
+    DeliveryOutcome.DOUBTFUL: "dropped",
+}
 REASONS = {
-    End.STUCK: "the connection takes nothing now",
-    End.GONE: "the connection is gone",
-    End.TOO_SLOW: "the client is too slow",
-    End.DOUBTFUL: "nobody knows whether a reply was posted",
+    DeliveryOutcome.STUCK: "the connection takes nothing now",
+    DeliveryOutcome.GONE: "the connection is gone",
+    DeliveryOutcome.TOO_SLOW: "the client is too slow",
+    DeliveryOutcome.DOUBTFUL: "nobody knows whether a reply was posted",
 }
 
 
-def bundled(delivered: Delivered, *, now: datetime) -> Iterator[HistoryEvent]:
+def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[HistoryEvent]:
     """Yield what a batch of a connection's items came to: an event for what was posted, and one for what was not."""
     if delivered.events or delivered.past:
         yield _event(delivered, "posted", now=now)
@@ -42,7 +47,7 @@ def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryE
     )
 
 
-def last_words(delivered: Delivered, *, now: datetime) -> Mapping[str, object]:
+def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str, object]:
     """Return what is told of a connection when it is closed, in numbers."""
     session, totals = delivered.session, delivered.totals
     return {
@@ -59,7 +64,7 @@ def last_words(delivered: Delivered, *, now: datetime) -> Mapping[str, object]:
     }
 
 
-def _event(delivered: Delivered, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
+def _event(delivered: DeliveryResult, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
     session = delivered.session
     facts = {"events": delivered.events, "past": delivered.past, "skipped": delivered.skipped}
     user = {"session": str(session.session), "user": session.identity.authid} if session and session.identity else {}

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 
-from signalbox.live.outbox.totals import NOTHING, Totals
+from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.messages import MessageId
 
 
-class End(Enum):
+class DeliveryOutcome(Enum):
     """How the work on a connection ended."""
 
     DONE = auto()
@@ -22,7 +22,7 @@ class End(Enum):
 
 
 @dataclass(slots=True)
-class Delivered:
+class DeliveryResult:
     """What became of the items of one connection: the first of them, how it ended, what comes again, what was posted.
 
     `lags` are the times from the publication of each event to its being posted; `skipped` are events that were not to
@@ -32,7 +32,7 @@ class Delivered:
     connection: ConnectionId
     session: Session | None
     first: MessageId
-    end: End = End.DONE
+    end: DeliveryOutcome = DeliveryOutcome.DONE
     not_done: tuple[MessageId, ...] = ()
     events: int = 0
     replies: int = 0
@@ -40,4 +40,4 @@ class Delivered:
     skipped: int = 0
     size: int = 0
     lags: list[timedelta] = field(default_factory=list)
-    totals: Totals = NOTHING
+    totals: Totals = NO_TOTALS

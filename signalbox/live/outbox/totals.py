@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 
-BUCKETS = 20  # each twice as wide as the one before it; the last but one ends at four minutes
+LAG_BUCKETS = 20  # each twice as wide as the one before it; the last but one ends at four minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Totals:
     events: int = 0
     replies: int = 0
     size: int = 0
-    lags: tuple[int, ...] = (0,) * BUCKETS
+    lags: tuple[int, ...] = (0,) * LAG_BUCKETS
     longest_ms: int = 0
     noted_at: datetime | None = None
 
@@ -27,7 +27,7 @@ class Totals:
         counts, longest = list(self.lags), self.longest_ms
         for lag in lags:
             milliseconds = max(round(lag.total_seconds() * 1000), 0)
-            counts[min(milliseconds.bit_length(), BUCKETS - 1)] += 1
+            counts[min(milliseconds.bit_length(), LAG_BUCKETS - 1)] += 1
             longest = max(longest, milliseconds)
         return replace(
             self,
@@ -45,4 +45,4 @@ class Totals:
         return next((2**place for place, count in enumerate(accumulate(self.lags)) if half and count >= half), None)
 
 
-NOTHING = Totals()
+NO_TOTALS = Totals()

@@ -9,9 +9,9 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.backfill import in_order
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.get_events import past_events
-from signalbox.live.log.history_request import InvalidQuery, Query
-from signalbox.live.log.selection import selected
+from signalbox.live.log.get_events import get_events_result
+from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
+from signalbox.live.log.selection import history_page
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.procedures import overview, session_meta, subscription_meta
 from signalbox.live.procedures.overview import Asking
@@ -22,7 +22,7 @@ from signalbox.live.session.events import Cause
 from signalbox.live.session.ports import Member, SessionPorts, Standing
 from signalbox.live.session.state import Killed, Session
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import CODES, MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, serialize, size_bytes
 from signalbox.live.wamp.messages import Call, Error, Payload, Result
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
@@ -46,7 +46,7 @@ class AnswerTooLarge(RejectedError):
 
 
 ERRORS: Mapping[type[SignalboxError], str] = {
-    InvalidQuery: error_uris.INVALID_ARGUMENT,
+    InvalidArgument: error_uris.INVALID_ARGUMENT,
     InvalidUri: error_uris.INVALID_URI,
     NotSubscribed: error_uris.NO_SUCH_SUBSCRIPTION,
     NoSuchSession: error_uris.NO_SUCH_SESSION,
@@ -76,11 +76,11 @@ def answered(asked: Asked, ports: SessionPorts) -> Result | Error:
         return _fitting(Result(asked.call.request, {}, _payload(asked, ports)))
     except tuple(ERRORS) as problem:
         error = next(uri for kind, uri in ERRORS.items() if isinstance(problem, kind))
-        return Error(CODES[Call], asked.call.request, {}, error, Payload((str(problem),)))
+        return Error(TYPE_CODES[Call], asked.call.request, {}, error, Payload((str(problem),)))
 
 
 def _fitting(result: Result) -> Result:
-    size = size_bytes(written(result))
+    size = size_bytes(serialize(result))
     if size > MAXIMUM_MESSAGE_BYTES:
         raise AnswerTooLarge(f"the answer has {size} bytes; at most {MAXIMUM_MESSAGE_BYTES} fit through a connection")
     return result
@@ -124,7 +124,7 @@ def _realm(asked: Asked) -> ExchangeName:
 
 def _events(asked: Asked, ports: SessionPorts) -> Payload:
     """Return past events of a subscription of the session, of those topics that it may see now."""
-    query = Query.parse(asked.call.payload)
+    query = HistoryRequest.parse(asked.call.payload)
     pattern = asked.session.subscriptions.get(query.subscription)
     listener = asked.session.listener
     if pattern is None or listener is None:
@@ -132,15 +132,15 @@ def _events(asked: Asked, ports: SessionPorts) -> Payload:
     visible = [
         event for event in _logged(asked, ports.store.log, pattern, query) if asked.rights.may_receive(event.topic)
     ]
-    return past_events(selected(visible, query, listener), pattern)
+    return get_events_result(history_page(visible, query, listener), pattern)
 
 
-def _logged(asked: Asked, log: TopicLog, pattern: TopicPattern, query: Query) -> list[LoggedEvent]:
+def _logged(asked: Asked, log: TopicLog, pattern: TopicPattern, query: HistoryRequest) -> list[LoggedEvent]:
     """Return what is kept of the topics that a pattern matches, or of the one that is asked for."""
     topics = log.topics(_realm(asked), pattern)
     if query.topic is not None:
         topics = [topic for topic in topics if topic == query.topic]
     if len(topics) > MAXIMUM_TOPICS:
-        raise InvalidQuery(f"topic: {len(topics)} match, and at most {MAXIMUM_TOPICS} are read: name one")
+        raise InvalidArgument(f"topic: {len(topics)} match, and at most {MAXIMUM_TOPICS} are read: name one")
     live = asked.standing.live or LiveSettings()
     return in_order(log.events(_realm(asked), topic, live=live, now=asked.cause.at) for topic in topics)

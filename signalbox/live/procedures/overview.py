@@ -10,8 +10,8 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import rfc3339
-from signalbox.live.log.history_request import InvalidQuery
-from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -82,7 +82,7 @@ class Glances:
     pictures: Pictures
 
     def answer(self, procedure: str, payload: Payload, asking: Asking) -> Payload:
-        """Return the result of one of `PROCEDURES`. Raises `InvalidQuery` with all problems."""
+        """Return the result of one of `PROCEDURES`. Raises `InvalidArgument` with all problems."""
         return PROCEDURES[procedure](self, payload, asking)
 
     def listed(self, payload: Payload, asking: Asking) -> Payload:
@@ -90,7 +90,7 @@ class Glances:
         problems = Problems()
         section = Section.of(payload.keywords, "", problems)
         prefix = section.text("prefix") or ""
-        problems.refuse(InvalidQuery)
+        problems.refuse(InvalidArgument)
         found = [
             topic for topic in self.topics.beginning_with(asking.realm, prefix) if asking.rights.may_receive(topic.name)
         ]
@@ -118,7 +118,9 @@ class Glances:
         name = payload.arguments[0]
         svg = self.pictures.find(PictureName(name)) if isinstance(name, str) else None
         if svg is None:
-            raise InvalidQuery(f"arguments[0]: there is no picture {shown(name)}; a call without arguments lists them")
+            raise InvalidArgument(
+                f"arguments[0]: there is no picture {shown(name)}; a call without arguments lists them"
+            )
         return _fitting(Payload((svg,)))
 
 
@@ -138,9 +140,9 @@ def _picture_document(picture: Picture) -> Mapping[str, object]:
 
 
 def _fitting(payload: Payload) -> Payload:
-    size = size_bytes(written(Result(RequestId(MAXIMUM_ID), {}, payload)))
+    size = size_bytes(serialize(Result(RequestId(MAXIMUM_ID), {}, payload)))
     if size > MAXIMUM_MESSAGE_BYTES:
-        raise InvalidQuery(
+        raise InvalidArgument(
             f"the picture takes {size} bytes; at most {MAXIMUM_MESSAGE_BYTES} fit through a connection: read its file"
         )
     return payload

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures import subscription_meta
 from signalbox.live.procedures.subscription_meta import Subscription
 from signalbox.live.session.ports import Member, Store
@@ -86,13 +86,13 @@ class Members:
         if roles is None:
             return list(members)
         if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
-            raise InvalidQuery(f"arguments[0]: expected a list of roles, not {shown(roles)}")
+            raise InvalidArgument(f"arguments[0]: expected a list of roles, not {shown(roles)}")
         return [member for member in members if member.listener.authrole in roles]
 
     def _member(self, payload: Payload) -> Member:
         wanted = payload.arguments[0] if payload.arguments else None
         if not isinstance(wanted, int) or isinstance(wanted, bool):
-            raise InvalidQuery(f"arguments[0]: expected the id of a session, not {shown(wanted)}")
+            raise InvalidArgument(f"arguments[0]: expected the id of a session, not {shown(wanted)}")
         found = self.store.roster.find(self.realm, SessionId(wanted))
         if found is None:
             raise NoSuchSession("there is no such session")
@@ -102,7 +102,7 @@ class Members:
 def _text(payload: Payload, name: str) -> str | None:
     value = payload.keywords.get(name)
     if value is not None and not isinstance(value, str):
-        raise InvalidQuery(f"{name}: expected a text, not {shown(value)}")
+        raise InvalidArgument(f"{name}: expected a text, not {shown(value)}")
     return value
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import rfc3339
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,27 @@ Reply = Payload | NoSuchSubscription
 
 
 def answer(procedure: str, payload: Payload, subscriptions: Iterable[Subscription]) -> Reply:
-    """Return what a procedure of `ANSWERS` says of a realm's subscriptions. Raises `InvalidQuery`."""
+    """Return what a procedure of `ANSWERS` says of a realm's subscriptions. Raises `InvalidArgument`."""
     return ANSWERS[procedure](payload, tuple(subscriptions))
 
 
 def _listed(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
     del payload
-    ids: dict[str, list[int]] = {match.value: [] for match in Match}
+    ids: dict[str, list[int]] = {match.value: [] for match in MatchPolicy}
     for one in subscriptions:
         ids[one.pattern.match.value].append(one.pattern.subscription_id)
     return Payload((ids,))
 
 
 def wanted(payload: Payload) -> TopicPattern:
-    """Return what a subscription is looked up by. Raises `InvalidQuery`."""
+    """Return what a subscription is looked up by. Raises `InvalidArgument`."""
     topic, options = _topic(payload), (payload.arguments[1:2] or (None,))[0]
     if not isinstance(options, Mapping | None):
-        raise InvalidQuery(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
+        raise InvalidArgument(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
     try:
         match = SubscribeOptions.parse(options or {}).match
     except InvalidOptions as problem:
-        raise InvalidQuery(str(problem)) from problem
+        raise InvalidArgument(str(problem)) from problem
     return TopicPattern(match, topic)
 
 
@@ -99,12 +99,12 @@ ANSWERS: Mapping[str, Callable[[Payload, tuple[Subscription, ...]], Reply]] = {
 def _topic(payload: Payload) -> str:
     first = payload.arguments[0] if payload.arguments else None
     if not isinstance(first, str):
-        raise InvalidQuery(f"arguments[0]: expected a topic, not {shown(first)}")
+        raise InvalidArgument(f"arguments[0]: expected a topic, not {shown(first)}")
     return first
 
 
 def _found(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Subscription | None:
     given = payload.arguments[0] if payload.arguments else None
     if not isinstance(given, int) or isinstance(given, bool):
-        raise InvalidQuery(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
+        raise InvalidArgument(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
     return next((one for one in subscriptions if one.pattern.subscription_id == given), None)

@@ -8,9 +8,9 @@ from threading import Lock
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.procedures.overview import Topic
-from signalbox.live.router.directory import Directory
+from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.session.ports import Attached, Watchers
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 
@@ -18,7 +18,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 class KnownWatchers:
     """`Watchers` that knows from before what has not changed since: a look costs one small read."""
 
-    directory: Directory
+    directory: CachedSubscriberDirectory
     table: Watchers
     _alone: Lock = field(default_factory=Lock)  # the directory is for one thread
 
@@ -41,7 +41,7 @@ class LoggedTopics:
 
     def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
         """Return the topics that begin with a text, in their order, with the time of the latest that is retained."""
-        pattern = TopicPattern(Match.PREFIX, prefix)
+        pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
         retained_at: dict[RoutingKey, datetime] = {}
         for event in self.log.retained(realm, pattern):
             retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))

@@ -5,30 +5,30 @@ from collections.abc import Mapping
 from signalbox.exchange.messages.properties import Envelope
 from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
-from signalbox.live.router.publication_metadata import Note, note_of
+from signalbox.live.router.publication_metadata import PublicationMetadata, parse_metadata
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.live.wamp.messages import EMPTY
-from signalbox.live.wamp.payloads import PAYLOAD, RETAIN, YES, payload_in, publication_id
+from signalbox.live.wamp.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.messages import Message
 
-OWN_HEADERS = frozenset({PAYLOAD, RETAIN})  # which say what an event is, and are none of its headers
+OWN_HEADERS = frozenset({PAYLOAD_HEADER, RETAIN_HEADER})  # which say what an event is, and are none of its headers
 
 
-def noted(publication: Publication) -> Note:
+def publication_metadata(publication: Publication) -> PublicationMetadata:
     """Return what is said of a publication: by a session, or by a header and by its message's id."""
     if publication.notes is not None:
-        return note_of(publication.notes)
-    is_retained = _texts(publication.envelope).get(RETAIN) == YES
-    return Note(publication_id(publication.message.message_id), is_retained=is_retained)
+        return parse_metadata(publication.notes)
+    is_retained = _texts(publication.envelope).get(RETAIN_HEADER) == RETAINED
+    return PublicationMetadata(publication_id(publication.message.message_id), is_retained=is_retained)
 
 
-def arrived(publication: Publication, note: Note, *, sequence: int) -> LoggedEvent:
+def logged_event(publication: Publication, note: PublicationMetadata, *, sequence: int) -> LoggedEvent:
     """Return the event of a publication, as it stands in its topic's log."""
     headers = _texts(publication.envelope)
     told = {name: text for name, text in headers.items() if name not in OWN_HEADERS}
     size = sum(map(size_bytes, (publication.envelope.body, *told.values())))
     is_too_large = size > MAXIMUM_EVENT_BYTES  # what no connection takes is not kept in the log either
-    payload = EMPTY if is_too_large else payload_in(publication.envelope.body, headers)
+    payload = EMPTY if is_too_large else payload_from_body(publication.envelope.body, headers)
     return LoggedEvent(
         publication=note.publication,
         topic=publication.envelope.key,

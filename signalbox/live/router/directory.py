@@ -14,11 +14,11 @@ from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
-KEPT_BUCKETS = 20_000  # by a router; most topics have a subscriber or two
+CACHED_PARTITIONS = 20_000  # by a router; most topics have a subscriber or two
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class SubscriberPartition:
     """Subscribers that are read together: the exact ones of a topic, or with None all patterns of a realm."""
 
     realm: ExchangeName
@@ -26,7 +26,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SubscriberRow:
     """A subscriber, who may be forgotten after a moment."""
 
     subscriber: Subscriber
@@ -34,51 +34,51 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SubscriberChange:
     """A subscriber who came, or with `row` None went."""
 
     connection: ConnectionId
     pattern: TopicPattern
-    row: Row | None
+    row: SubscriberRow | None
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class PartitionVersion:
     """How often a bucket was changed, and the newest changes up to that number, the last one last."""
 
     number: int = 0
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SubscriberChange, ...] = ()
 
 
 class SubscriberTable(Protocol):
     """The subscribers as they are stored. Reads see every write that was answered."""
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         """Return the versions of those of the buckets that were ever changed, in one read."""
         ...
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         """Return earlier changes of a bucket by their numbers: all of these that are still kept, and perhaps others."""
         ...
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         """Return the subscribers of a bucket, none older than the last version that was read."""
         ...
 
 
-Matching = Callable[[RoutingKey], Sequence[Subscriber]]
+SubscriberLookup = Callable[[RoutingKey], Sequence[Subscriber]]
 _Key = tuple[ConnectionId, SubscriptionId]
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedPartition:
     """A bucket as it was read last."""
 
     number: int
-    rows: dict[_Key, Row] = field(default_factory=dict)
-    index: SubscriptionIndex[Row] = field(default_factory=SubscriptionIndex)
+    rows: dict[_Key, SubscriberRow] = field(default_factory=dict)
+    index: SubscriptionIndex[SubscriberRow] = field(default_factory=SubscriptionIndex)
 
-    def put(self, row: Row) -> None:
+    def put(self, row: SubscriberRow) -> None:
         key = row.subscriber.connection, row.subscriber.pattern.subscription_id
         self.remove(key)
         self.rows[key] = row
@@ -89,7 +89,7 @@ class _Known:
         if row is not None:
             self.index.remove(row.subscriber.pattern, row)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: SubscriberChange) -> None:
         if change.row is None:
             self.remove((change.connection, change.pattern.subscription_id))
         else:
@@ -97,7 +97,7 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Directory:
+class CachedSubscriberDirectory:
     """Finds subscribers. A look costs one read, and what has changed since the last.
 
     All patterns of a realm are read by its first look, and again when more has changed than there are of them, or the
@@ -106,31 +106,32 @@ class Directory:
 
     table: SubscriberTable
     now: Callable[[], datetime]
-    kept: int = KEPT_BUCKETS
-    _known: OrderedDict[Bucket, _Known] = field(default_factory=OrderedDict)
+    kept: int = CACHED_PARTITIONS
+    _known: OrderedDict[SubscriberPartition, _CachedPartition] = field(default_factory=OrderedDict)
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return who is subscribed to topics now: everybody whose being attached was answered before."""
-        buckets = [Bucket(realm, None), *(Bucket(realm, topic) for topic in topics)]
+        buckets = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
         versions = self.table.versions(buckets)
         for bucket in buckets:
-            self._bring_up_to_date(bucket, versions.get(bucket, Version()))
+            self._bring_up_to_date(bucket, versions.get(bucket, PartitionVersion()))
         self._forget_oldest(at_least=len(buckets))
         now = self.now()
 
         def matching(topic: RoutingKey) -> list[Subscriber]:
             found = (
-                self._known[bucket].index.matching(topic) for bucket in (Bucket(realm, None), Bucket(realm, topic))
+                self._known[bucket].index.matching(topic)
+                for bucket in (SubscriberPartition(realm, None), SubscriberPartition(realm, topic))
             )
             return [row.subscriber for rows in found for row in rows if row.expires_at > now]
 
         return matching
 
-    def _bring_up_to_date(self, bucket: Bucket, version: Version) -> None:
+    def _bring_up_to_date(self, bucket: SubscriberPartition, version: PartitionVersion) -> None:
         known = self._known.get(bucket)
         changes = None if known is None else self._missed(bucket, known, version)
         if known is None or changes is None:
-            known = _Known(version.number)
+            known = _CachedPartition(version.number)
             for row in self.table.rows(bucket) if version.number else ():
                 known.put(row)
             self._known[bucket] = known  # not before all rows are there: reading may fail
@@ -140,7 +141,9 @@ class Directory:
             known.number = version.number
         self._known.move_to_end(bucket)
 
-    def _missed(self, bucket: Bucket, known: _Known, version: Version) -> Sequence[Change] | None:
+    def _missed(
+        self, bucket: SubscriberPartition, known: _CachedPartition, version: PartitionVersion
+    ) -> Sequence[SubscriberChange] | None:
         """Return the changes since a bucket was read, or None if not all are kept, or its rows are fewer."""
         missing, listed = version.number - known.number, len(version.changes)
         if 0 <= missing <= listed:

@@ -9,16 +9,16 @@ from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.routing_ports import Published as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.event_documents import event_document, text_of
+from signalbox.live.log.event_documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import Addressed, Bundle, ItemId, Reply, bundle_text, item_text
+from signalbox.live.outbox.items import EventBatch, ItemId, Reply, SubscriptionEvent, event_batch_body, item_body
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.decoding import arrived, noted
-from signalbox.live.router.directory import Matching
-from signalbox.live.router.publication_metadata import Awaited, Note
+from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.directory import SubscriberLookup
+from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.audience import EVERYBODY
-from signalbox.live.wamp.codec import size_bytes, written
+from signalbox.live.wamp.audience import UNRESTRICTED
+from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -37,13 +37,13 @@ class EventLog(Protocol):
 class SubscriberDirectory(Protocol):
     """Knows who is subscribed."""
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return who is subscribed to topics now."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Posting:
+class OutboxMessage:
     """Something for a connection's outbox, and the id by which the outbox knows whether it is there already."""
 
     connection: ConnectionId
@@ -54,27 +54,27 @@ class Posting:
 class OutboxSender(Protocol):
     """Puts items into many outboxes."""
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         """Put each into its connection's outbox; return the places of those that failed. Of none is known the order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrived:
+class _DecodedEvent:
     """An event of this batch, as subscribers get it."""
 
     message_id: MessageId
-    note: Note
+    note: PublicationMetadata
     event: LoggedEvent
     text: str
 
 
 @dataclass(slots=True)
-class _Bundled:
+class _GrowingBatch:
     """A bundle as it grows."""
 
     subscriber: Subscriber
-    events: list[tuple[_Arrived, Addressed]] = field(default_factory=list)
+    events: list[tuple[_DecodedEvent, SubscriptionEvent]] = field(default_factory=list)
     size: int = 0
 
 
@@ -100,15 +100,17 @@ class Distributor:
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
         """Tell the publishers who wait for it that theirs are done; return the messages that must come again."""
-        noted_ones = [(one.message.message_id, noted(one)) for one in publications if one.notes is not None]
+        noted_ones = [
+            (one.message.message_id, publication_metadata(one)) for one in publications if one.notes is not None
+        ]
         replies = [(one, _published(note.publication, note.awaited)) for one, note in noted_ones if note.awaited]
         failed = self.outboxes.send([posting for _, posting in replies])
         return {replies[place][0] for place in failed}
 
-    def _sent(self, bundles: Sequence[_Bundled], realm: ExchangeName) -> set[MessageId]:
+    def _sent(self, bundles: Sequence[_GrowingBatch], realm: ExchangeName) -> set[MessageId]:
         """Send bundles, those of a connection one after the other."""
         failed: set[MessageId] = set()
-        waiting: dict[ConnectionId, list[_Bundled]] = {}
+        waiting: dict[ConnectionId, list[_GrowingBatch]] = {}
         for bundle in bundles:
             waiting.setdefault(bundle.subscriber.connection, []).append(bundle)
         while waiting:
@@ -120,18 +122,18 @@ class Distributor:
         return failed
 
 
-def _arrived(published: ToConnections) -> _Arrived:
-    note = noted(published.publication)
-    event = arrived(published.publication, note, sequence=published.sequence)
+def _arrived(published: ToConnections) -> _DecodedEvent:
+    note = publication_metadata(published.publication)
+    event = logged_event(published.publication, note, sequence=published.sequence)
     # Whom it is for, and what overtook what on the way here, is nobody else's business.
-    text = text_of(event_document(replace(event, audience=EVERYBODY, place=None)))
-    return _Arrived(published.publication.message.message_id, note, event, text)
+    text = json_text(event_document(replace(event, audience=UNRESTRICTED, place=None)))
+    return _DecodedEvent(published.publication.message.message_id, note, event, text)
 
 
-def _bundles(batch: Iterable[_Arrived], matching: Matching) -> list[_Bundled]:
+def _bundles(batch: Iterable[_DecodedEvent], matching: SubscriberLookup) -> list[_GrowingBatch]:
     """Return what each connection gets, in its order, in parts of which none is too large."""
-    bundles: list[_Bundled] = []
-    growing: dict[ConnectionId, _Bundled] = {}
+    bundles: list[_GrowingBatch] = []
+    growing: dict[ConnectionId, _GrowingBatch] = {}
     for one in batch:
         size = size_bytes(one.text)
         for subscriber in matching(one.event.topic):
@@ -139,23 +141,23 @@ def _bundles(batch: Iterable[_Arrived], matching: Matching) -> list[_Bundled]:
                 continue
             bundle = growing.get(subscriber.connection)
             if bundle is None or bundle.size + size > MAXIMUM_BUNDLE_BYTES:
-                bundle = growing[subscriber.connection] = _Bundled(subscriber)
+                bundle = growing[subscriber.connection] = _GrowingBatch(subscriber)
                 bundles.append(bundle)
-            bundle.events.append((one, Addressed(subscriber.pattern, one.event)))
+            bundle.events.append((one, SubscriptionEvent(subscriber.pattern, one.event)))
             bundle.size += size
     return bundles
 
 
-def _posting(bundled: _Bundled, realm: ExchangeName) -> Posting:
+def _posting(bundled: _GrowingBatch, realm: ExchangeName) -> OutboxMessage:
     connection = bundled.subscriber.connection
     addressed = tuple(one for _, one in bundled.events)
     told = "\n".join(f"{one.pattern.subscription_id} {one.event.sequence} {one.event.topic}" for one in addressed)
     item_id = ItemId(hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest())
-    bundle = Bundle(item_id, realm, UserName(bundled.subscriber.listener.authid), addressed)
-    return Posting(connection, item_id, bundle_text(bundle, [arrived.text for arrived, _ in bundled.events]))
+    bundle = EventBatch(item_id, realm, UserName(bundled.subscriber.listener.authid), addressed)
+    return OutboxMessage(connection, item_id, event_batch_body(bundle, [arrived.text for arrived, _ in bundled.events]))
 
 
-def _published(publication: PublicationId, awaited: Awaited) -> Posting:
+def _published(publication: PublicationId, awaited: AcknowledgementTarget) -> OutboxMessage:
     item_id = ItemId(f"published {awaited.request} {publication}")
-    message = written(Published(awaited.request, publication))
-    return Posting(awaited.connection, item_id, item_text(Reply(item_id, message)))
+    message = serialize(Published(awaited.request, publication))
+    return OutboxMessage(awaited.connection, item_id, item_body(Reply(item_id, message)))

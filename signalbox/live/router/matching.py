@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import MANY, ONE, Pattern
 from signalbox.exchange.model.topics import RoutingKey, words_of
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 Target = TypeVar("Target", bound=Hashable)
 
@@ -29,18 +29,18 @@ class SubscriptionIndex(Generic[Target]):
 
     def add(self, pattern: TopicPattern, target: Target) -> None:
         """Subscribe a target; one that is subscribed already stays so once."""
-        if pattern.match is Match.EXACT:
+        if pattern.match is MatchPolicy.EXACT:
             self._exact.setdefault(pattern.uri, {})[target] = None
-        elif pattern.match is Match.PREFIX:
+        elif pattern.match is MatchPolicy.PREFIX:
             self._prefixes.add(pattern.uri, target)
         else:
             self._wildcards.add(_binding(pattern), target)
 
     def remove(self, pattern: TopicPattern, target: Target) -> None:
         """Unsubscribe a target; one that is not subscribed stays so."""
-        if pattern.match is Match.EXACT:
+        if pattern.match is MatchPolicy.EXACT:
             _discard(self._exact, pattern.uri, target)
-        elif pattern.match is Match.PREFIX:
+        elif pattern.match is MatchPolicy.PREFIX:
             self._prefixes.remove(pattern.uri, target)
         else:
             self._wildcards.remove(_binding(pattern), target)

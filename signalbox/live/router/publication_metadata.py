@@ -7,16 +7,16 @@ from signalbox.exchange.messages.properties import LIVE, Envelope
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import Document, audience_document, audience_of, listener_document, listener_of
-from signalbox.live.log.event_documents import text_of
+from signalbox.live.log.event_documents import json_text
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
 from signalbox.live.wamp.payloads import body_of
 from signalbox.messages import Attribute, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class AcknowledgementTarget:
     """Who waits for PUBLISHED."""
 
     connection: ConnectionId
@@ -24,17 +24,17 @@ class Awaited:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class PublicationMetadata:
     """What was said of a publication: its id, whom it is for, and who waits for its PUBLISHED."""
 
     publication: PublicationId
-    audience: Audience = EVERYBODY
+    audience: Audience = UNRESTRICTED
     disclosed: Listener | None = None
     is_retained: bool = False
-    awaited: Awaited | None = None
+    awaited: AcknowledgementTarget | None = None
 
 
-def note_text(note: Note) -> str:
+def metadata_text(note: PublicationMetadata) -> str:
     """Return the value of the attribute."""
     told = {
         "publication": note.publication,
@@ -43,35 +43,35 @@ def note_text(note: Note) -> str:
         "retain": note.is_retained,
         "reply": note.awaited and {"connection": note.awaited.connection, "request": note.awaited.request},
     }
-    return text_of({name: value for name, value in told.items() if value is not None and value != {}})
+    return json_text({name: value for name, value in told.items() if value is not None and value != {}})
 
 
-def note_of(text: str) -> Note:
+def parse_metadata(text: str) -> PublicationMetadata:
     """Return the note of an attribute that the stage wrote."""
     document: Document = json.loads(text)
     awaited = document.get("reply")
-    return Note(
+    return PublicationMetadata(
         publication=PublicationId(document["publication"]),
         audience=audience_of(document.get("audience", {})),
         disclosed=listener_of(document.get("disclosed")),
         is_retained=document["retain"],
-        awaited=None if awaited is None else Awaited(awaited["connection"], awaited["request"]),
+        awaited=None if awaited is None else AcknowledgementTarget(awaited["connection"], awaited["request"]),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RealmPublication:
     """What somebody publishes in a realm, by the stage's hand: `publisher` is the user's name."""
 
     topic: RoutingKey
     payload: Payload
-    note: Note
+    note: PublicationMetadata
     publisher: str
 
 
-def message_for(said: Said, *, order_by: OrderBy, deduplication_id: str) -> Message:
+def message_for(said: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:
     """Return the message for a realm's queue. Raises `InvalidPublication`."""
     body, headers = body_of(said.payload)
     envelope = Envelope.of_publication(said.topic, body, headers)
     message = envelope.published(publisher=said.publisher, deduplication_id=deduplication_id, order_by=order_by)
-    return replace(message, attributes={**message.attributes, LIVE: Attribute("String", note_text(said.note))})
+    return replace(message, attributes={**message.attributes, LIVE: Attribute("String", metadata_text(said.note))})

@@ -16,7 +16,7 @@ from signalbox.live.session.state import (
     moved,
 )
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Abort, Goodbye, Message
 
 
@@ -25,11 +25,13 @@ def aborted(session: Session, reason: str, message: str) -> Outcome:
     return _ended(session, Post(Abort({"message": message}, reason)), Close())
 
 
-def violated(session: Session, heard: Message | Malformed, given: Circumstances) -> Outcome:
+def violated(session: Session, heard: Message | MalformedFrame, given: Circumstances) -> Outcome:
     """End a session whose client says what it must not (basic profile, «Protocol Errors»)."""
     del given
     said = (
-        heard.problem if isinstance(heard, Malformed) else f"received {_name(heard)} message in state {session.state}"
+        heard.problem
+        if isinstance(heard, MalformedFrame)
+        else f"received {_name(heard)} message in state {session.state}"
     )
     return aborted(session, error_uris.PROTOCOL_VIOLATION, said)
 

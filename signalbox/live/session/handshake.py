@@ -9,7 +9,7 @@ from signalbox.live.session.closing import aborted
 from signalbox.live.session.effects import Enter, NoteFailure, Post
 from signalbox.live.session.state import Account, Circumstances, Outcome, Realm, Session, State
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.authentication import Credentials, Identity, Method, challenge_text, chosen_method
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity, challenge_text, chosen_method
 from signalbox.live.wamp.features import AGENT, ROLES
 from signalbox.live.wamp.messages import Authenticate, Challenge, Hello, Welcome
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure
@@ -20,7 +20,7 @@ MAXIMUM_FAILURES = 20
 NO_REALM = (
     "there is no such realm: realms are the exchanges declared with 'signalbox exchange declare NAME.fifo --live'"
 )
-HOW_TO_JOIN = f"join with an authid, and by {Method.TICKET} or {Method.WAMPCRA}"
+HOW_TO_JOIN = f"join with an authid, and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +51,24 @@ def greeted(session: Session, heard: Hello, given: Circumstances) -> Outcome:
 def _identified(session: Session, wish: _Wish, realm: Realm, given: Circumstances) -> Outcome:
     credentials = _credentials(given.account, realm, authid=wish.authid)
     known = credentials.methods if wish.authid else frozenset()
-    anonymous = frozenset({Method.ANONYMOUS} if realm.anonymous else ())
+    anonymous = frozenset({AuthMethod.ANONYMOUS} if realm.anonymous else ())
     method = chosen_method(wish.methods, accepted=known | anonymous)
     if method is None:
-        is_nobody = not wish.authid or set(wish.methods) == {Method.ANONYMOUS}
+        is_nobody = not wish.authid or set(wish.methods) == {AuthMethod.ANONYMOUS}
         reason = error_uris.AUTHENTICATION_REQUIRED if is_nobody else error_uris.NO_MATCHING_AUTH_METHOD
         return aborted(session, reason, HOW_TO_JOIN)
-    if method is Method.ANONYMOUS and realm.anonymous is not None:
+    if method is AuthMethod.ANONYMOUS and realm.anonymous is not None:
         return _joined(session, realm.anonymous, method, given)
     return _challenged(session, credentials, method, wish.authid, given)
 
 
 def _challenged(
-    session: Session, credentials: Credentials, method: Method, authid: str, given: Circumstances
+    session: Session, credentials: Credentials, method: AuthMethod, authid: str, given: Circumstances
 ) -> Outcome:
     role = given.account.role if given.account else Role.SUBSCRIBER
     identity = Identity(authid, role, method)
     waiting = replace(session, state=State.CHALLENGED, session=given.session, identity=identity)
-    if method is Method.TICKET:
+    if method is AuthMethod.TICKET:
         return Outcome(waiting, (Post(Challenge(method.value, {})),))
     challenge = challenge_text(identity, session=given.session, nonce=given.nonce, now=given.now)
     extra = {"challenge": challenge, **credentials.challenge_extra}
@@ -90,13 +90,13 @@ def authenticated(session: Session, heard: Authenticate, given: Circumstances) -
     return _joined(session, given.account, session.identity.method, given)
 
 
-def _is_right(given_signature: str, credentials: Credentials, method: Method, *, challenge: str) -> bool:
-    if method is Method.TICKET:
+def _is_right(given_signature: str, credentials: Credentials, method: AuthMethod, *, challenge: str) -> bool:
+    if method is AuthMethod.TICKET:
         return credentials.is_ticket(given_signature)
     return credentials.is_signature(given_signature, challenge=challenge)
 
 
-def _joined(session: Session, account: Account, method: Method, given: Circumstances) -> Outcome:
+def _joined(session: Session, account: Account, method: AuthMethod, given: Circumstances) -> Outcome:
     if not account.rights.are_any:
         return aborted(session, error_uris.NOT_AUTHORIZED, "nothing in this realm is open to this user")
     identity = Identity(account.name, account.role, method)
@@ -111,7 +111,7 @@ def _joined(session: Session, account: Account, method: Method, given: Circumsta
 def _wish(details: Mapping[str, object]) -> _Wish:
     problems = Problems()
     section = Section.of(details, "details", problems)
-    methods = section.texts("authmethods") or (Method.ANONYMOUS.value,)
+    methods = section.texts("authmethods") or (AuthMethod.ANONYMOUS.value,)
     authid = section.text("authid") or ""
     return _Wish(authid, methods, frozenset(_features(details)), tuple(problems.found))
 

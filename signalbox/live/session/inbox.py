@@ -8,7 +8,7 @@ from typing import Any
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
 from signalbox.live.session.state import Elapsed, Heard, Killed, Lost, RightsChanged
-from signalbox.live.wamp.codec import heard, size_bytes
+from signalbox.live.wamp.codec import decode, size_bytes
 
 FRAME = "f"  # and then its text; what else is heard is an object, which begins otherwise
 
@@ -41,7 +41,7 @@ def read(body: str) -> Told:
     """Return what a message of an inbox says. Raises `InvalidTold`."""
     if body.startswith(FRAME):
         text = body.removeprefix(FRAME)
-        return Told(heard(text), size_bytes(text))
+        return Told(decode(text), size_bytes(text))
     return Told(_signal(body))
 
 

@@ -10,7 +10,7 @@ from signalbox.live.admin.grants import Rights
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials, Identity
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -132,7 +132,7 @@ class RightsChanged:
     """The user's rights are others now, or the user is gone."""
 
 
-Heard = Message | Malformed | Elapsed | Lost | Killed | RightsChanged
+Heard = Message | MalformedFrame | Elapsed | Lost | Killed | RightsChanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,4 +54,4 @@ class Audience:
         return is_eligible and not is_excluded
 
 
-EVERYBODY = Audience()
+UNRESTRICTED = Audience()

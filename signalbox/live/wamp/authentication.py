@@ -18,7 +18,7 @@ KEY_BYTES = 32
 ITERATIONS = 1_000
 
 
-class Method(StrEnum):
+class AuthMethod(StrEnum):
     """How clients can show who they are."""
 
     ANONYMOUS = "anonymous"
@@ -58,9 +58,9 @@ class Credentials:
         return "Credentials(…)"
 
     @property
-    def methods(self) -> frozenset[Method]:
+    def methods(self) -> frozenset[AuthMethod]:
         """Return the methods that these credentials can be used with."""
-        return frozenset({Method.TICKET} if self.key is None else {Method.TICKET, Method.WAMPCRA})
+        return frozenset({AuthMethod.TICKET} if self.key is None else {AuthMethod.TICKET, AuthMethod.WAMPCRA})
 
     @property
     def fits_key(self) -> bool:
@@ -91,7 +91,7 @@ class Identity:
 
     authid: str
     authrole: str
-    method: Method
+    method: AuthMethod
 
     @property
     def details(self) -> dict[str, object]:
@@ -104,7 +104,7 @@ class Identity:
         }
 
 
-def chosen_method(offered: Iterable[str], *, accepted: Iterable[Method]) -> Method | None:
+def chosen_method(offered: Iterable[str], *, accepted: Iterable[AuthMethod]) -> AuthMethod | None:
     """Return the first method of a client that is accepted, or None."""
     names = {method.value: method for method in accepted}
     return next((names[name] for name in offered if name in names), None)

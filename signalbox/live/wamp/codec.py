@@ -21,7 +21,7 @@ MAXIMUM_FRAME_BYTES = 32_768
 MAXIMUM_ID = 2**53  # the largest that a JavaScript client can tell from its neighbours
 MAXIMUM_DEPTH = 100  # of lists in lists: what Python's reader takes, its writer must not fail at
 # What JSON allows in a string and SQS, through which messages travel, does not.
-UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
+NOT_IN_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 class MalformedMessage(RejectedError):
@@ -29,14 +29,14 @@ class MalformedMessage(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedFrame:
     """What a client said that is no message, by what is wrong with it."""
 
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class ElementType:
     """What may stand at a place of a message, as problems call it."""
 
     name: str
@@ -48,73 +48,73 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAXIMUM_ID
 
 
-ID = Element(f"a whole number from 0 to {MAXIMUM_ID}", _is_id)
-TEXT = Element("a text", lambda value: isinstance(value, str))
-DICTIONARY = Element("an object", lambda value: isinstance(value, dict))
-LIST = Element("a list", lambda value: isinstance(value, list))
+ID = ElementType(f"a whole number from 0 to {MAXIMUM_ID}", _is_id)
+TEXT = ElementType("a text", lambda value: isinstance(value, str))
+DICTIONARY = ElementType("an object", lambda value: isinstance(value, dict))
+LIST = ElementType("a list", lambda value: isinstance(value, list))
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MessageFormat:
     """How a message stands in its array: behind the number of its type come its elements, in its fields' order."""
 
     kind: Callable[..., Message]
-    elements: tuple[Element, ...]
-    optional: tuple[Element, ...] = ()
+    elements: tuple[ElementType, ...]
+    optional: tuple[ElementType, ...] = ()
     has_payload: bool = False
 
 
-FORMS: Mapping[int, Form] = MappingProxyType(
+FORMATS: Mapping[int, MessageFormat] = MappingProxyType(
     {
-        1: Form(messages.Hello, (TEXT, DICTIONARY)),
-        2: Form(messages.Welcome, (ID, DICTIONARY)),
-        3: Form(messages.Abort, (DICTIONARY, TEXT), has_payload=True),
-        4: Form(messages.Challenge, (TEXT, DICTIONARY)),
-        5: Form(messages.Authenticate, (TEXT, DICTIONARY)),
-        6: Form(messages.Goodbye, (DICTIONARY, TEXT)),
-        8: Form(messages.Error, (ID, ID, DICTIONARY, TEXT), has_payload=True),
-        16: Form(messages.Publish, (ID, DICTIONARY, TEXT), has_payload=True),
-        17: Form(messages.Published, (ID, ID)),
-        32: Form(messages.Subscribe, (ID, DICTIONARY, TEXT)),
-        33: Form(messages.Subscribed, (ID, ID)),
-        34: Form(messages.Unsubscribe, (ID, ID)),
-        35: Form(messages.Unsubscribed, (ID,), optional=(DICTIONARY,)),
-        36: Form(messages.Event, (ID, ID, DICTIONARY), has_payload=True),
-        48: Form(messages.Call, (ID, DICTIONARY, TEXT), has_payload=True),
-        49: Form(messages.Cancel, (ID, DICTIONARY)),
-        50: Form(messages.Result, (ID, DICTIONARY), has_payload=True),
-        64: Form(messages.Register, (ID, DICTIONARY, TEXT)),
-        65: Form(messages.Registered, (ID, ID)),
-        66: Form(messages.Unregister, (ID, ID)),
-        67: Form(messages.Unregistered, (ID,), optional=(DICTIONARY,)),
-        68: Form(messages.Invocation, (ID, ID, DICTIONARY), has_payload=True),
-        69: Form(messages.Interrupt, (ID, DICTIONARY)),
-        70: Form(messages.Yield, (ID, DICTIONARY), has_payload=True),
+        1: MessageFormat(messages.Hello, (TEXT, DICTIONARY)),
+        2: MessageFormat(messages.Welcome, (ID, DICTIONARY)),
+        3: MessageFormat(messages.Abort, (DICTIONARY, TEXT), has_payload=True),
+        4: MessageFormat(messages.Challenge, (TEXT, DICTIONARY)),
+        5: MessageFormat(messages.Authenticate, (TEXT, DICTIONARY)),
+        6: MessageFormat(messages.Goodbye, (DICTIONARY, TEXT)),
+        8: MessageFormat(messages.Error, (ID, ID, DICTIONARY, TEXT), has_payload=True),
+        16: MessageFormat(messages.Publish, (ID, DICTIONARY, TEXT), has_payload=True),
+        17: MessageFormat(messages.Published, (ID, ID)),
+        32: MessageFormat(messages.Subscribe, (ID, DICTIONARY, TEXT)),
+        33: MessageFormat(messages.Subscribed, (ID, ID)),
+        34: MessageFormat(messages.Unsubscribe, (ID, ID)),
+        35: MessageFormat(messages.Unsubscribed, (ID,), optional=(DICTIONARY,)),
+        36: MessageFormat(messages.Event, (ID, ID, DICTIONARY), has_payload=True),
+        48: MessageFormat(messages.Call, (ID, DICTIONARY, TEXT), has_payload=True),
+        49: MessageFormat(messages.Cancel, (ID, DICTIONARY)),
+        50: MessageFormat(messages.Result, (ID, DICTIONARY), has_payload=True),
+        64: MessageFormat(messages.Register, (ID, DICTIONARY, TEXT)),
+        65: MessageFormat(messages.Registered, (ID, ID)),
+        66: MessageFormat(messages.Unregister, (ID, ID)),
+        67: MessageFormat(messages.Unregistered, (ID,), optional=(DICTIONARY,)),
+        68: MessageFormat(messages.Invocation, (ID, ID, DICTIONARY), has_payload=True),
+        69: MessageFormat(messages.Interrupt, (ID, DICTIONARY)),
+        70: MessageFormat(messages.Yield, (ID, DICTIONARY), has_payload=True),
     }
 )
-CODES: Mapping[object, int] = MappingProxyType({form.kind: code for code, form in FORMS.items()})
+TYPE_CODES: Mapping[object, int] = MappingProxyType({form.kind: code for code, form in FORMATS.items()})
 
 
-def heard(text: str) -> Message | Malformed:
+def decode(text: str) -> Message | MalformedFrame:
     """Return what a client said, be it a message or not."""
     try:
         return parse(text)
     except MalformedMessage as problem:
-        return Malformed(str(problem))
+        return MalformedFrame(str(problem))
 
 
 def parse(text: str) -> Message:
     """Return the message in a text. Raises `MalformedMessage`; what the text says is never in it, only its shape."""
-    document = document_of(text)
+    document = parse_json(text)
     if not isinstance(document, list) or not document:
         raise MalformedMessage("expected a list that begins with the number of a message's type")
-    form = FORMS.get(document[0]) if _is_id(document[0]) else None
+    form = FORMATS.get(document[0]) if _is_id(document[0]) else None
     if form is None:
         raise MalformedMessage(f"{shown(document[0])} is not the number of a message's type")
     return _message(form, document)
 
 
-def _message(form: Form, document: list[Any]) -> Message:
+def _message(form: MessageFormat, document: list[Any]) -> Message:
     name, said = _name(form), document[1:]
     rest = form.optional or ((LIST, DICTIONARY) if form.has_payload else ())
     least, most = len(form.elements), len(form.elements) + len(rest)
@@ -131,7 +131,7 @@ def _message(form: Form, document: list[Any]) -> Message:
     return form.kind(*said[:least], _payload(*said[least:]))
 
 
-def _name(form: Form) -> str:
+def _name(form: MessageFormat) -> str:
     return str(getattr(form.kind, "__name__", form.kind)).upper()
 
 
@@ -139,14 +139,14 @@ def _payload(arguments: list[object] | None = None, keywords: dict[str, object] 
     return Payload(tuple(arguments or ()), keywords or {}) if arguments or keywords else EMPTY
 
 
-def written(message: Message) -> str:
+def serialize(message: Message) -> str:
     """Return a message as it is sent: short, and in characters that SQS takes."""
     text = json.dumps(list(_elements(message)), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return UNSENDABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _elements(message: Message) -> Iterator[object]:
-    yield CODES[type(message)]
+    yield TYPE_CODES[type(message)]
     for one in fields(message):
         value = getattr(message, one.name)
         if isinstance(value, Payload):
@@ -162,7 +162,7 @@ def size_bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def document_of(text: str) -> object:
+def parse_json(text: str) -> object:
     """Return the document in a text, if it can be written again. Raises `MalformedMessage`."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)

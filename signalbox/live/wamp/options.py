@@ -9,7 +9,7 @@ from signalbox.errors import RejectedError
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 
 
 class InvalidOptions(RejectedError):
@@ -17,7 +17,7 @@ class InvalidOptions(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastEvents:
     """The newest events before the first live one, at most so many."""
 
     count: int
@@ -45,7 +45,7 @@ class AfterTime:
 
 
 @dataclass(frozen=True, slots=True)
-class AfterEach:
+class AfterTopicSequences:
     """The events of each topic behind its own number, and of all topics without one, those since a time.
 
     What a client says that comes back with a pattern: an event that was long on its way is older than what overtook it
@@ -56,16 +56,16 @@ class AfterEach:
     numbers: Mapping[str, int]
 
 
-Past = Last | AfterSequence | AfterPublication | AfterTime | AfterEach
+BackfillStart = LastEvents | AfterSequence | AfterPublication | AfterTime | AfterTopicSequences
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribeOptions:
     """How a client wants to subscribe: which topics, and what it wants of the past before the first live event."""
 
-    match: Match = Match.EXACT
+    match: MatchPolicy = MatchPolicy.EXACT
     get_retained: bool = False
-    history: Past | None = None
+    history: BackfillStart | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, object]) -> "SubscribeOptions":
@@ -102,15 +102,15 @@ class PublishOptions:
         return parsed
 
 
-def history_option(past: Past) -> dict[str, object]:
+def history_option(past: BackfillStart) -> dict[str, object]:
     """Return the `_history` that says this."""
-    if isinstance(past, Last):
+    if isinstance(past, LastEvents):
         return {"last": past.count}
     if isinstance(past, AfterSequence):
         return {"after": past.sequence}
     if isinstance(past, AfterTime):
         return {"after": past.at.isoformat()}
-    if isinstance(past, AfterEach):
+    if isinstance(past, AfterTopicSequences):
         return {"after": {"since": past.since.isoformat(), "topics": dict(past.numbers)}}
     return {"after_publication": past.publication}
 
@@ -120,7 +120,7 @@ def is_acknowledged(options: Mapping[str, object]) -> bool:
     return options.get("acknowledge") is True
 
 
-def parse_moment(text: str) -> datetime | None:
+def parse_timestamp(text: str) -> datetime | None:
     """Return a time in RFC 3339's form, which has a zone, or None when it is none."""
     try:
         moment = datetime.fromisoformat(text)
@@ -129,14 +129,14 @@ def parse_moment(text: str) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
-def _match(section: Section) -> Match:
+def _match(section: Section) -> MatchPolicy:
     text = section.text("match")
     if text is None:
-        return Match.EXACT
-    known = {match.value: match for match in Match}
+        return MatchPolicy.EXACT
+    known = {match.value: match for match in MatchPolicy}
     if text not in known:
         section.problem("match", f"expected one of {', '.join(known)}, not {shown(text)}")
-    return known.get(text, Match.EXACT)
+    return known.get(text, MatchPolicy.EXACT)
 
 
 def _audience(section: Section, publisher: SessionId | None) -> Audience:
@@ -170,7 +170,7 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAXIMUM_ID
 
 
-def _history(section: Section, match: Match) -> Past | None:
+def _history(section: Section, match: MatchPolicy) -> BackfillStart | None:
     """Return what of `_history`, an option of ours, is wanted.
 
     `{"last": N}`, `{"after": N}` by a topic's own numbers, `{"after": "2026-11-21T20:15:00Z"}`,
@@ -179,53 +179,53 @@ def _history(section: Section, match: Match) -> Past | None:
     if section.fields.get("_history") is None:
         return None
     wish = section.section("_history")
-    if len(wish.fields) != 1 or not wish.fields.keys() <= READERS.keys():
-        section.problem("_history", f"expected one of {', '.join(READERS)}, not {shown(dict(wish.fields))}")
+    if len(wish.fields) != 1 or not wish.fields.keys() <= HISTORY_PARSERS.keys():
+        section.problem("_history", f"expected one of {', '.join(HISTORY_PARSERS)}, not {shown(dict(wish.fields))}")
         return None
     name = next(iter(wish.fields))
-    past = READERS[name](wish.fields[name])
+    past = HISTORY_PARSERS[name](wish.fields[name])
     if past is None:
-        wish.problem(name, f"expected {EXPECTED[name]}, not {shown(wish.fields[name])}")
-    if isinstance(past, AfterSequence) and match is not Match.EXACT:
+        wish.problem(name, f"expected {EXPECTED_VALUES[name]}, not {shown(wish.fields[name])}")
+    if isinstance(past, AfterSequence) and match is not MatchPolicy.EXACT:
         wish.problem(name, "numbers are a topic's own, and this is a pattern: say a time or a publication")
     return past
 
 
-def _last(value: object) -> Past | None:
-    return Last(value) if isinstance(value, int) and _is_id(value) else None
+def _last(value: object) -> BackfillStart | None:
+    return LastEvents(value) if isinstance(value, int) and _is_id(value) else None
 
 
-def _after(value: object) -> Past | None:
+def _after(value: object) -> BackfillStart | None:
     if isinstance(value, str):
-        moment = parse_moment(value)
+        moment = parse_timestamp(value)
         return AfterTime(moment) if moment else None
     if isinstance(value, Mapping):
         return _after_each(value)
     return AfterSequence(value) if isinstance(value, int) and _is_number(value) else None
 
 
-def _after_each(value: Mapping[str, object]) -> AfterEach | None:
+def _after_each(value: Mapping[str, object]) -> AfterTopicSequences | None:
     since, numbers = value.get("since"), value.get("topics")
-    moment = parse_moment(since) if isinstance(since, str) else None
+    moment = parse_timestamp(since) if isinstance(since, str) else None
     if moment is None or not isinstance(numbers, Mapping) or not all(map(_is_number, numbers.values())):
         return None
-    return AfterEach(moment, dict(numbers))
+    return AfterTopicSequences(moment, dict(numbers))
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _after_publication(value: object) -> Past | None:
+def _after_publication(value: object) -> BackfillStart | None:
     return AfterPublication(PublicationId(value)) if isinstance(value, int) and _is_id(value) else None
 
 
-READERS: Mapping[str, Callable[[object], Past | None]] = {
+HISTORY_PARSERS: Mapping[str, Callable[[object], BackfillStart | None]] = {
     "last": _last,
     "after": _after,
     "after_publication": _after_publication,
 }
-EXPECTED = {
+EXPECTED_VALUES = {
     "last": "a number from 1 on",
     "after": "a sequence number, a time with its zone, or numbers by topics and since when",
     "after_publication": "the id of a publication",

@@ -10,7 +10,7 @@ from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.uris import parse_pattern_uri
 
 
-class Match(StrEnum):
+class MatchPolicy(StrEnum):
     """WAMP's matching policies."""
 
     EXACT = "exact"
@@ -22,22 +22,22 @@ class Match(StrEnum):
 class TopicPattern:
     """What is subscribed to. Two subscriptions are the same when these are."""
 
-    match: Match
+    match: MatchPolicy
     uri: str
 
     @classmethod
-    def parse(cls, uri: str, match: Match = Match.EXACT) -> "TopicPattern":
+    def parse(cls, uri: str, match: MatchPolicy = MatchPolicy.EXACT) -> "TopicPattern":
         """Return what a client may subscribe to. Raises `InvalidUri`.
 
         A prefix may end in the midst of a component, behind a dot, or be empty: it is compared by characters.
         """
-        return cls(match, parse_pattern_uri(uri, empty_components=match is not Match.EXACT))
+        return cls(match, parse_pattern_uri(uri, empty_components=match is not MatchPolicy.EXACT))
 
     def matches(self, topic: RoutingKey) -> bool:
         """Say whether events of a topic, or of any other routing key of the exchange, are wanted."""
-        if self.match is Match.EXACT:
+        if self.match is MatchPolicy.EXACT:
             return topic == self.uri
-        if self.match is Match.PREFIX:
+        if self.match is MatchPolicy.PREFIX:
             return topic.startswith(self.uri)
         wanted, words = self.uri.split("."), words_of(topic)
         return len(wanted) == len(words) and all(
@@ -48,7 +48,7 @@ class TopicPattern:
     def beginning(self) -> str:
         """Return the text with which all topics begin that the pattern can match."""
         components = self.uri.split(".")
-        if self.match is not Match.WILDCARD or "" not in components:
+        if self.match is not MatchPolicy.WILDCARD or "" not in components:
             return self.uri
         return "".join(f"{component}." for component in components[: components.index("")])
 

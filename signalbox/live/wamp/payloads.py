@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from signalbox.live.log.documents import Document, payload_document, payload_of
-from signalbox.live.log.event_documents import text_of
-from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, document_of
+from signalbox.live.log.event_documents import json_text
+from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, parse_json
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.messages import MessageId
 
 # The header that says what a body is: with this value an object of `args` and `kwargs`.
-PAYLOAD, WAMP = "payload", "wamp"
-RETAIN, YES = "retain", "true"  # the header by which a publisher has an event kept as its topic's latest
+PAYLOAD_HEADER, WAMP_PAYLOAD = "payload", "wamp"
+RETAIN_HEADER, RETAINED = "retain", "true"  # the header by which a publisher has an event kept as its topic's latest
 
 
 def body_of(payload: Payload) -> tuple[str, dict[str, str]]:
@@ -21,17 +21,17 @@ def body_of(payload: Payload) -> tuple[str, dict[str, str]]:
     One argument alone is the body itself, so that consumers of queues need to know nothing of WAMP.
     """
     if len(payload.arguments) == 1 and not payload.keywords:
-        return text_of(payload.arguments[0]), {}
-    return text_of(payload_document(payload)), {PAYLOAD: WAMP}
+        return json_text(payload.arguments[0]), {}
+    return json_text(payload_document(payload)), {PAYLOAD_HEADER: WAMP_PAYLOAD}
 
 
-def payload_in(body: str, headers: Mapping[str, str]) -> Payload:
+def payload_from_body(body: str, headers: Mapping[str, str]) -> Payload:
     """Return the payload in a body: what is no JSON is a text, and what is not as its header says is taken as it is."""
     try:
-        document = document_of(body)
+        document = parse_json(body)
     except MalformedMessage:
         return Payload((body,))
-    if headers.get(PAYLOAD) == WAMP and _is_payload(document):
+    if headers.get(PAYLOAD_HEADER) == WAMP_PAYLOAD and _is_payload(document):
         return payload_of(document)
     return Payload((document,))
 

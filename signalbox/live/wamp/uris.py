@@ -3,8 +3,8 @@
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem, shown
 
-RESERVED = "wamp"  # as the first component: WAMP's own
-REFUSED = "#"  # WAMP reserves it for routers
+RESERVED_COMPONENT = "wamp"  # as the first component: WAMP's own
+FORBIDDEN_CHARACTER = "#"  # WAMP reserves it for routers
 
 
 class InvalidUri(RejectedError):
@@ -15,7 +15,7 @@ def parse_topic(text: str) -> RoutingKey:
     """Return the topic of a publication; it is a routing key of the exchange. Raises `InvalidUri`."""
     topic = _parsed(text, "topic", empty_components=False)
     if is_reserved(topic):
-        raise InvalidUri(f"topic {shown(text)} begins with {RESERVED!r}, which is reserved for WAMP's own")
+        raise InvalidUri(f"topic {shown(text)} begins with {RESERVED_COMPONENT!r}, which is reserved for WAMP's own")
     return RoutingKey(topic)
 
 
@@ -31,7 +31,7 @@ def parse_pattern_uri(text: str, *, empty_components: bool) -> str:
 
 def is_reserved(topic: str) -> bool:
     """Say whether a topic is one of WAMP's own."""
-    return topic.partition(".")[0] == RESERVED
+    return topic.partition(".")[0] == RESERVED_COMPONENT
 
 
 def _parsed(text: str, what: str, *, empty_components: bool) -> str:
@@ -49,8 +49,8 @@ def _problem(text: str, *, empty_components: bool) -> str | None:
     """
     if any(character.isspace() for character in text):
         return "has white space"
-    if REFUSED in text:
-        return f"has {REFUSED!r}, which is reserved for routers"
+    if FORBIDDEN_CHARACTER in text:
+        return f"has {FORBIDDEN_CHARACTER!r}, which is reserved for routers"
     if not empty_components and "" in text.split("."):
         return "has an empty component, as only patterns may"
     return None

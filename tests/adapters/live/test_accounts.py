@@ -16,7 +16,7 @@ from signalbox.live.admin.grants import Grant, Rights
 from signalbox.live.session.ports import Accounts, Standing
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
@@ -25,7 +25,7 @@ from tests.fakes.live import PEPPER, START, MemoryAccounts
 REALM, PLAIN = ExchangeName("xs_trial.fifo"), ExchangeName("xs_plain.fifo")
 ALICE, BOB, NOBODY = UserName("alice"), UserName("bob"), UserName("nobody")
 SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
-GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", Match.PREFIX)),)
+GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
 
 

@@ -11,23 +11,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from signalbox.aws.live.changes import CHUNKS_KEPT_FOR, FULL, KEPT_CHANGES, MOST_AT_ONCE, TRIMMED_FROM, DynamoChanges
-from signalbox.aws.live.items import CHUNK, bucket_version_key, pattern_bucket, subscriber_key
+from signalbox.aws.live.changes import (
+    CHUNKS_KEPT_FOR,
+    FULL,
+    LISTED_CHANGES,
+    MOST_AT_ONCE,
+    TRIMMED_FROM,
+    DynamoSubscriberChanges,
+)
+from signalbox.aws.live.items import CHUNK, pattern_subscribers_partition, subscriber_key, subscriber_version_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Directory, Row
+from signalbox.live.router.directory import CachedSubscriberDirectory, SubscriberPartition, SubscriberRow
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.live.session.turns import Turns
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a")
-PREFIX = TopicPattern.parse("trial.", Match.PREFIX)
-PARTITION = pattern_bucket(REALM)
+PREFIX = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
+PARTITION = pattern_subscribers_partition(REALM)
 EARLY = 100  # more than are changed in a test: where there are fewer rows than changes, those are read
 MANY = 320  # and as many as lists have changes
 LEAVER = ConnectionId("leaver")
@@ -43,9 +50,9 @@ class Killed(BaseException):
 class Reading(DynamoSubscribers):
     """Subscribers of which is noted when all are read."""
 
-    read: list[Bucket] = field(default_factory=list)
+    read: list[SubscriberPartition] = field(default_factory=list)
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         self.read.append(bucket)
         return DynamoSubscribers.rows(self, bucket)
 
@@ -56,12 +63,12 @@ def subscribers(live_table) -> Reading:
 
 
 @pytest.fixture
-def directory(subscribers: Reading, request: pytest.FixtureRequest) -> Directory:
+def directory(subscribers: Reading, request: pytest.FixtureRequest) -> CachedSubscriberDirectory:
     """A directory that knows many subscribers of a realm."""
     early = getattr(request, "param", EARLY)
     put_rows(subscribers.table, *(f"early-{number}" for number in range(early)))
     attach(subscribers, "first")
-    directory = Directory(subscribers, lambda: NOW)
+    directory = CachedSubscriberDirectory(subscribers, lambda: NOW)
     assert len(found(directory)) == early + 1
     subscribers.read.clear()
     return directory
@@ -93,15 +100,15 @@ def attach_many(subscribers: DynamoSubscribers, number: int, *, name: str = "c")
 
 
 def prefixes(number: int) -> list[TopicPattern]:
-    return [TopicPattern.parse(f"trial.{one}.", Match.PREFIX) for one in range(number)]
+    return [TopicPattern.parse(f"trial.{one}.", MatchPolicy.PREFIX) for one in range(number)]
 
 
-def found(directory: Directory, realm: ExchangeName = REALM) -> set[str]:
+def found(directory: CachedSubscriberDirectory, realm: ExchangeName = REALM) -> set[str]:
     return {one.connection for one in directory.look(realm, [TOPIC])(TOPIC)}
 
 
 def version(table: Any, partition: str = PARTITION) -> dict[str, Any]:
-    return table.get_item(Key=bucket_version_key(partition))["Item"]
+    return table.get_item(Key=subscriber_version_key(partition))["Item"]
 
 
 def chunks(table: Any) -> list[dict[str, Any]]:
@@ -138,7 +145,7 @@ def test_a_version_keeps_a_few_changes_and_those_before_are_beside_it(subscriber
 
     assert come <= found(directory)
     assert subscribers.read == []
-    assert KEPT_CHANGES <= len(version(live_table)["changes"]) < TRIMMED_FROM
+    assert LISTED_CHANGES <= len(version(live_table)["changes"]) < TRIMMED_FROM
     expiry = round((NOW + CHUNKS_KEPT_FOR).timestamp())
     assert {item["expires_at"] for item in chunks(live_table)} == {expiry}
 
@@ -161,7 +168,7 @@ def test_chunks_are_no_subscribers(subscribers, live_table) -> None:
     come = attach_many(subscribers, TRIMMED_FROM)
 
     assert len(chunks(live_table)) == 1
-    assert {row.subscriber.connection for row in subscribers.rows(Bucket(REALM, None))} == come
+    assert {row.subscriber.connection for row in subscribers.rows(SubscriberPartition(REALM, None))} == come
     assert len(subscribers.attached(REALM, PREFIX)) == TRIMMED_FROM
 
 
@@ -174,7 +181,7 @@ def test_many_patterns_of_a_connection_that_ends_are_told_in_six_writes(subscrib
         subscribers.detach(REALM, patterns, LEAVER)
 
     assert [one for one in calls if one in WRITES] == ["UpdateItem", "PutItem", "UpdateItem"] * 2
-    assert len(version(live_table)["changes"]) == KEPT_CHANGES
+    assert len(version(live_table)["changes"]) == LISTED_CHANGES
     with before(live_table, "Query", nothing) as calls:
         assert LEAVER not in found(directory)
     assert (calls, subscribers.read) == (["BatchGetItem", "Query"], [])
@@ -187,7 +194,7 @@ def test_as_many_patterns_as_a_session_may_have_are_told_in_parts(subscribers, l
 
     kept = sum(len(item["changes"]) for item in [*chunks(live_table), version(live_table)])
     assert (kept, len(chunks(live_table))) == (1_002, 10)
-    assert found(Directory(subscribers, lambda: NOW)) == {"other"}
+    assert found(CachedSubscriberDirectory(subscribers, lambda: NOW)) == {"other"}
 
 
 def test_a_router_that_knows_all_but_the_newest_asks_for_nothing_else(subscribers, directory, live_table) -> None:
@@ -206,7 +213,7 @@ def test_who_is_killed_while_trimming_takes_nothing_away_and_a_later_one_trims(
     subscribers, directory, live_table, operation: str
 ) -> None:
     come = attach_many(subscribers, TRIMMED_FROM - 2)
-    changes = DynamoChanges(live_table)
+    changes = DynamoSubscriberChanges(live_table)
     put_rows(live_table, "late")
     raised = changes._append(PARTITION, [row_item("late")], at=NOW)
 
@@ -224,7 +231,7 @@ def test_who_is_killed_while_trimming_takes_nothing_away_and_a_later_one_trims(
 def test_of_two_who_trim_at_the_same_moment_one_does(subscribers, directory, live_table) -> None:
     """The second has seen a longer list, and is done before the first takes away what it has put aside."""
     come = attach_many(subscribers, TRIMMED_FROM - 2)
-    changes = DynamoChanges(live_table)
+    changes = DynamoSubscriberChanges(live_table)
     put_rows(live_table, "one", "two")
     first = changes._append(PARTITION, [row_item("one")], at=NOW)
     second = changes._append(PARTITION, [row_item("two")], at=NOW)
@@ -232,7 +239,7 @@ def test_of_two_who_trim_at_the_same_moment_one_does(subscribers, directory, liv
     with before(live_table, "UpdateItem", lambda: changes._trim(PARTITION, second, at=NOW)):
         changes._trim(PARTITION, first, at=NOW)
 
-    assert len(version(live_table)["changes"]) == KEPT_CHANGES
+    assert len(version(live_table)["changes"]) == LISTED_CHANGES
     assert len(chunks(live_table)) == 2
     assert come | {"one", "two"} <= found(directory)
     assert subscribers.read == []
@@ -245,11 +252,11 @@ def test_what_is_added_while_somebody_trims_stays(subscribers, directory, live_t
         come.update(attach_many(subscribers, 3, name="d"))
 
     put_rows(live_table, "late")
-    raised = DynamoChanges(live_table)._append(PARTITION, [row_item("late")], at=NOW)
+    raised = DynamoSubscriberChanges(live_table)._append(PARTITION, [row_item("late")], at=NOW)
     with before(live_table, "UpdateItem", others):
-        DynamoChanges(live_table)._trim(PARTITION, raised, at=NOW)
+        DynamoSubscriberChanges(live_table)._trim(PARTITION, raised, at=NOW)
 
-    assert len(version(live_table)["changes"]) == KEPT_CHANGES + 3
+    assert len(version(live_table)["changes"]) == LISTED_CHANGES + 3
     assert come | {"late"} <= found(directory)
     assert subscribers.read == []
 
@@ -260,12 +267,12 @@ def test_a_chunk_that_expired_is_missed_and_all_rows_are_read(subscribers, direc
     live_table.delete_item(Key={"pk": first["pk"], "sk": first["sk"]})
 
     assert come <= found(directory)
-    assert subscribers.read == [Bucket(REALM, None)]
+    assert subscribers.read == [SubscriberPartition(REALM, None)]
 
 
 def full(table: Any) -> None:
     """Add changes while nobody trims, until the list takes no more."""
-    changes = DynamoChanges(table)
+    changes = DynamoSubscriberChanges(table)
     while changes._append(PARTITION, [row_item("early-0")] * 100, at=NOW) is not None:
         pass
 
@@ -296,7 +303,7 @@ def test_who_looks_or_is_killed_before_a_full_list_is_put_aside_misses_nothing(
         raise Killed
 
     with pytest.raises(Killed), before(live_table, "PutItem", look):
-        DynamoChanges(live_table).add(PARTITION, [row_item("late")], at=NOW)
+        DynamoSubscriberChanges(live_table).add(PARTITION, [row_item("late")], at=NOW)
 
     assert "late" in looked[0]
     assert chunks(live_table) == []
@@ -319,10 +326,10 @@ class Crowd:
     going: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     """Whose going was answered."""
-    directory: Directory = field(init=False)
+    directory: CachedSubscriberDirectory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.directory = Directory(self.subscribers, lambda: NOW)
+        self.directory = CachedSubscriberDirectory(self.subscribers, lambda: NOW)
 
     def come(self, names: Sequence[str]) -> Callable[[], None]:
         def act() -> None:
@@ -378,4 +385,8 @@ def test_whoever_was_attached_is_found_whatever_comes_in_between(live_table, cho
     events.unregister("before-call.dynamodb", step)
 
     left = crowd.there - crowd.gone
-    assert found(crowd.directory, crowd.realm) == found(Directory(crowd.subscribers, lambda: NOW), crowd.realm) == left
+    assert (
+        found(crowd.directory, crowd.realm)
+        == found(CachedSubscriberDirectory(crowd.subscribers, lambda: NOW), crowd.realm)
+        == left
+    )

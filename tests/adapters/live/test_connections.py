@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import Stubber
 
-from signalbox.aws.live.connections import ONCE, SEVERAL_TIMES, ApiConnections
+from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.session.state import ConnectionId
 
@@ -18,7 +18,10 @@ CONNECTION = ConnectionId("c=")
 def connections(aws: None) -> ApiConnections:
     url = "https://api.execute-api.us-east-1.amazonaws.com/live"
     return ApiConnections(
-        *(boto3.client("apigatewaymanagementapi", endpoint_url=url, config=config) for config in (ONCE, SEVERAL_TIMES))
+        *(
+            boto3.client("apigatewaymanagementapi", endpoint_url=url, config=config)
+            for config in (WITHOUT_RETRIES, WITH_RETRIES)
+        )
     )
 
 

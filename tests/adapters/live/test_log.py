@@ -13,9 +13,9 @@ from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -64,7 +64,7 @@ def test_many_events_go_in_several_calls(log) -> None:
     log.append(REALM, [event(number, f"trial.{number % 30}") for number in range(1, 61)], live=LIVE)
 
     assert numbers(log, RoutingKey("trial.7")) == [7, 37]
-    assert len(log.topics(REALM, TopicPattern.parse("", Match.PREFIX))) == 30
+    assert len(log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX))) == 30
 
 
 def test_a_log_is_as_long_as_its_retention_says(log) -> None:
@@ -111,11 +111,11 @@ def test_events_expire_when_nobody_may_read_them_any_more(log, live_table) -> No
 @pytest.mark.parametrize(
     ("uri", "match", "found"),
     [
-        ("trial.a", Match.EXACT, ["trial.a"]),
-        ("trial.", Match.PREFIX, ["trial.a", "trial.a.b", "trial.b"]),
-        ("", Match.PREFIX, ["other", "trial.a", "trial.a.b", "trial.b"]),
-        ("trial.", Match.WILDCARD, ["trial.a", "trial.b"]),
-        (".a", Match.WILDCARD, ["trial.a"]),
+        ("trial.a", MatchPolicy.EXACT, ["trial.a"]),
+        ("trial.", MatchPolicy.PREFIX, ["trial.a", "trial.a.b", "trial.b"]),
+        ("", MatchPolicy.PREFIX, ["other", "trial.a", "trial.a.b", "trial.b"]),
+        ("trial.", MatchPolicy.WILDCARD, ["trial.a", "trial.b"]),
+        (".a", MatchPolicy.WILDCARD, ["trial.a"]),
     ],
 )
 def test_topics_are_found_by_patterns(log, uri, match, found) -> None:
@@ -128,7 +128,7 @@ def test_topics_are_found_by_patterns(log, uri, match, found) -> None:
 
 
 def test_the_latest_that_is_retained_is_that_of_all_and_that_of_some(log) -> None:
-    for number, audience in ((1, EVERYBODY), (2, Audience(excluded_publisher=SessionId(9))), (3, FOR_JOE)):
+    for number, audience in ((1, UNRESTRICTED), (2, Audience(excluded_publisher=SessionId(9))), (3, FOR_JOE)):
         log.append(REALM, [event(number, audience=audience, is_retained=True)], live=LIVE)
     log.append(REALM, [event(4)], live=LIVE)
 
@@ -139,7 +139,7 @@ def test_the_empty_topic_is_one_like_any_other(log) -> None:
     log.append(REALM, [event(1, "", is_retained=True)], live=LIVE)
 
     assert numbers(log, RoutingKey("")) == [1]
-    assert log.topics(REALM, TopicPattern.parse("", Match.PREFIX)) == [""]
+    assert log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX)) == [""]
 
 
 def test_no_more_topics_are_remembered_than_there_is_room_for(log, monkeypatch) -> None:
@@ -147,7 +147,7 @@ def test_no_more_topics_are_remembered_than_there_is_room_for(log, monkeypatch) 
     for topic in (A, B, RoutingKey("trial.c")):
         log.append(REALM, [event(1, topic)], live=LIVE)
 
-    assert log.topics(REALM, TopicPattern.parse("trial", Match.PREFIX)) == ["trial.a", "trial.b", "trial.c"]
+    assert log.topics(REALM, TopicPattern.parse("trial", MatchPolicy.PREFIX)) == ["trial.a", "trial.b", "trial.c"]
 
 
 def test_what_dynamodb_does_not_take_at_once_is_written_again_and_at_last_is_told(log, monkeypatch) -> None:

@@ -10,7 +10,7 @@ from signalbox.aws.live.outbox import SqsOutboxes, SqsOutboxQueue
 from signalbox.aws.shared.messages import message_of
 from signalbox.errors import EffectFailed
 from signalbox.live.outbox.items import ItemId, Reply, parse_item
-from signalbox.live.router.distributor import Posting
+from signalbox.live.router.distributor import OutboxMessage
 from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
 
@@ -33,8 +33,8 @@ def taken(outboxes: SqsOutboxes) -> list[tuple[str, str]]:
     return found
 
 
-def posting(number: int, connection: str = CONNECTION, text: str = "text") -> Posting:
-    return Posting(ConnectionId(connection), ItemId(str(number)), text)
+def posting(number: int, connection: str = CONNECTION, text: str = "text") -> OutboxMessage:
+    return OutboxMessage(ConnectionId(connection), ItemId(str(number)), text)
 
 
 def test_items_are_put_in_their_order_and_once(outboxes) -> None:

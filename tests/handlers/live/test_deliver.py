@@ -20,14 +20,14 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import Addressed, Bundle, ItemId, PastWish, closing, reply
+from signalbox.live.outbox.items import BackfillRequest, EventBatch, ItemId, SubscriptionEvent, close_item, reply_item
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.session.effects import Close, Post
 from signalbox.live.session.state import ConnectionId, Session, State
-from signalbox.live.wamp.authentication import Identity, Method
+from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import Last, Past
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import BackfillStart, LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
@@ -37,7 +37,7 @@ from tests.handlers.recorded import batch
 from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, reason_of, written
 
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
-PATTERN = TopicPattern.parse("trial.", Match.PREFIX)
+PATTERN = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 GRANT = Grant(Right.READ, PATTERN)
 FIFO = {"FifoQueue": "true"}
 NAMES = ("outbox.fifo", "inbox.fifo", "dead.fifo")
@@ -64,7 +64,7 @@ class DeliverStage:
 
     def join(self, connection: ConnectionId = CONNECTION) -> None:
         now = datetime.now(UTC)
-        identity = Identity("joe", Role.SUBSCRIBER, Method.TICKET)
+        identity = Identity("joe", Role.SUBSCRIBER, AuthMethod.TICKET)
         subscriptions = {PATTERN.subscription_id: PATTERN}
         DynamoSessions(self.live).open(
             Session(
@@ -159,11 +159,11 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
 
 def subscribed(*, expects_past: bool = False) -> Any:
     message = Subscribed(RequestId(1), PATTERN.subscription_id)
-    return reply(Post(message), ItemId("1"), expects_past=expects_past)
+    return reply_item(Post(message), ItemId("1"), expects_past=expects_past)
 
 
-def past(history: Past) -> PastWish:
-    return PastWish(ItemId("2"), PATTERN, get_retained=False, history=history)
+def past(history: BackfillStart) -> BackfillRequest:
+    return BackfillRequest(ItemId("2"), PATTERN, get_retained=False, history=history)
 
 
 def event(number: int, *, topic: str = "trial.a") -> LoggedEvent:
@@ -171,9 +171,9 @@ def event(number: int, *, topic: str = "trial.a") -> LoggedEvent:
     return LoggedEvent(PublicationId(number), RoutingKey(topic), datetime.now(UTC), payload, sequence=number)
 
 
-def bundle(*events: LoggedEvent) -> Bundle:
+def bundle(*events: LoggedEvent) -> EventBatch:
     item_id = ItemId(" ".join(str(one.publication) for one in events))
-    return Bundle(item_id, REALM, JOE, tuple(Addressed(PATTERN, one) for one in events))
+    return EventBatch(item_id, REALM, JOE, tuple(SubscriptionEvent(PATTERN, one) for one in events))
 
 
 def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> None:
@@ -198,7 +198,7 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
 
 def test_the_past_comes_first_and_live_events_once(stage: DeliverStage) -> None:
     stage.log(*(event(number) for number in range(1, 5)))
-    stage.put(subscribed(expects_past=True), bundle(event(3)), past(Last(2)))
+    stage.put(subscribed(expects_past=True), bundle(event(3)), past(LastEvents(2)))
     stage.put(bundle(event(4)), bundle(event(5)))
 
     stage.deliver()
@@ -228,7 +228,7 @@ def test_a_connection_that_is_gone_is_told_to_its_session(stage: DeliverStage) -
 
 def test_a_session_that_ends_is_closed_behind_its_last_message_and_told_in_a_line(stage: DeliverStage, caplog) -> None:
     caplog.set_level("INFO")
-    stage.put(subscribed(), bundle(event(5)), closing(Close(), ItemId("2")))
+    stage.put(subscribed(), bundle(event(5)), close_item(Close(), ItemId("2")))
 
     stage.deliver()
 
@@ -316,7 +316,7 @@ def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage
 
 
 def test_a_connection_that_cannot_be_read_comes_again(stage: DeliverStage, monkeypatch) -> None:
-    monkeypatch.setattr(deliver_wiring, "deliverer", lambda: None)  # which delivers nothing
+    monkeypatch.setattr(deliver_wiring, "outbox_writer", lambda: None)  # which delivers nothing
     stage.put(subscribed())
 
     assert len(stage.deliver()) == 1

@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, Unconfirmed
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, RequestUnconfirmed
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import (
     LOOKUP,
     ConnectionLost,
     JoinRefused,
     Login,
     RequestRefused,
-    RightWithdrawn,
     SessionClosed,
+    SubscriptionRevoked,
 )
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
-LOGS = TopicPattern.parse("logs.", Match.PREFIX)
+LOGS = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 SUBSCRIPTION = 17
 WELCOME = [2, 1, {"roles": {"broker": {}}, "_at": "2026-11-21T20:00:00Z"}]
 SUBSCRIBED, CAUGHT_UP = [33, 1, SUBSCRIPTION], [50, 2, {}]
@@ -103,7 +103,7 @@ def numbers(client: LiveClient, count: int) -> list[int | None]:
 
 def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
     client = world.client([[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)])
-    client.follow(Cursor(LOGS, Last(5)))
+    client.follow(Cursor(LOGS, LastEvents(5)))
 
     received = client.receive()
 
@@ -213,7 +213,7 @@ def test_a_reason_that_passes_is_a_lost_connection(world: World) -> None:
 
 def test_the_past_ends_where_the_router_has_answered_what_was_asked_behind_it(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1), event(2), CAUGHT_UP, event(3)])
-    client.follow(Cursor(LOGS, Last(2)))
+    client.follow(Cursor(LOGS, LastEvents(2)))
 
     assert [received.sequence for received in client.past()] == [1, 2]
     assert numbers(client, 1) == [3]
@@ -252,7 +252,7 @@ def test_a_right_that_is_withdrawn_ends_the_subscription(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, of_others, [35, 0], withdrawn, event(1), NOTHING])
     client.follow(Cursor(LOGS))
 
-    with pytest.raises(RightWithdrawn, match=r"'logs\.' is not open to this user any more"):
+    with pytest.raises(SubscriptionRevoked, match=r"'logs\.' is not open to this user any more"):
         client.receive()
 
     assert client.receive(1) is None
@@ -297,11 +297,11 @@ def test_what_is_refused_is_told(world: World) -> None:
 def test_what_became_of_a_request_is_unknown_when_the_connection_is_cut(world: World) -> None:
     client = world.client([WELCOME, NOTHING, CUT], [WELCOME, NOTHING], [WELCOME, NOTHING])
 
-    with pytest.raises(Unconfirmed, match="may be carried out all the same"):
+    with pytest.raises(RequestUnconfirmed, match="may be carried out all the same"):
         client.publish("logs.a")
     client.receive(1)
     world.lines[1].is_dead = True
-    with pytest.raises(Unconfirmed, match="lost over a request"):
+    with pytest.raises(RequestUnconfirmed, match="lost over a request"):
         client.publish("logs.a")
 
 
@@ -340,5 +340,5 @@ def test_received_events_say_when_they_were_published(world: World) -> None:
 
     received = client.receive()
 
-    assert isinstance(received, Received)
+    assert isinstance(received, ReceivedEvent)
     assert received.at == datetime(2026, 11, 21, 20, 0, 1, tzinfo=UTC)

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.clients.live.cursor import GRACE, Cursor, Received
+from signalbox.clients.live.cursor import GRACE, Cursor, ReceivedEvent
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent, event_for
-from signalbox.live.log.selection import past
+from signalbox.live.log.selection import backfill_page
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, size_bytes, written
+from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Dictionary, Event, Payload, PublicationId, RequestId, SessionId, Subscribe
-from signalbox.live.wamp.options import AfterSequence, AfterTime, Last, Past, SubscribeOptions
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents, SubscribeOptions
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
-LOGS = TopicPattern.parse("logs.", Match.PREFIX)
+LOGS = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 ONE = TopicPattern.parse("logs.a")
 ME = Listener(SessionId(7), "alice", "subscriber")
 
@@ -38,7 +38,7 @@ def test_an_event_is_given_with_all_that_is_told_of_it() -> None:
 
     received = Cursor(LOGS).received(replace(told, payload=Payload((1,))))
 
-    assert received == Received(
+    assert received == ReceivedEvent(
         RoutingKey("logs.a"),
         PublicationId(3),
         Payload((1,)),
@@ -52,7 +52,7 @@ def test_an_event_is_given_with_all_that_is_told_of_it() -> None:
 def test_the_topic_of_one_that_is_followed_alone_is_known_without_being_told() -> None:
     received = Cursor(ONE).received(Event(ONE.subscription_id, PublicationId(3), {}))
 
-    assert received == Received(RoutingKey("logs.a"), PublicationId(3))
+    assert received == ReceivedEvent(RoutingKey("logs.a"), PublicationId(3))
 
 
 def test_an_event_is_given_once() -> None:
@@ -94,9 +94,9 @@ def test_a_state_that_is_older_than_what_was_seen_is_not_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "history"), [(None, None), (Last(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
+    ("wish", "history"), [(None, None), (LastEvents(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
 )
-def test_at_first_a_client_asks_for_what_it_wants(wish: Past | None, history: object) -> None:
+def test_at_first_a_client_asks_for_what_it_wants(wish: BackfillStart | None, history: object) -> None:
     assert Cursor(ONE, wish).options.get("_history") == history
 
 
@@ -105,21 +105,21 @@ def test_the_latest_state_is_asked_for_each_time() -> None:
 
 
 def test_a_topic_goes_on_behind_the_last_number() -> None:
-    cursor = Cursor(ONE, Last(3))
+    cursor = Cursor(ONE, LastEvents(3))
     given_to(cursor, event(7), event(8))
 
     assert cursor.options["_history"] == {"after": 8}
 
 
 def test_until_all_of_the_past_has_come_it_is_asked_for_again() -> None:
-    cursor = Cursor(LOGS, Last(3))
+    cursor = Cursor(LOGS, LastEvents(3))
     given_to(cursor, event(7))
 
     assert cursor.options["_history"] == {"last": 3}
 
 
 def test_a_pattern_goes_on_behind_each_topics_number_and_from_when_it_was_caught_up() -> None:
-    cursor = Cursor(LOGS, Last(3))
+    cursor = Cursor(LOGS, LastEvents(3))
     given_to(cursor, event(7), event(2, "logs.b"))
 
     cursor.caught_up(START)
@@ -148,7 +148,7 @@ def test_of_more_topics_than_fit_the_liveliest_are_named_and_the_others_begin_a_
     assert 100 < len(named) < 200
     assert (named[topics[0]], named[topics[-1]], topics[1] in named) == (2, 1, False)
     assert getattr(options.history, "since", None) == START - GRACE
-    assert size_bytes(written(Subscribe(RequestId(1), cursor.options, LOGS.uri))) < MAXIMUM_FRAME_BYTES
+    assert size_bytes(serialize(Subscribe(RequestId(1), cursor.options, LOGS.uri))) < MAXIMUM_FRAME_BYTES
 
 
 # --- the law
@@ -172,7 +172,7 @@ class Realm:
 
     def subscribe(self, cursor: Cursor) -> None:
         wish = SubscribeOptions.parse(cursor.options).history
-        self.on_its_way = [] if wish is None else list(past(self.log, wish, ME).events)
+        self.on_its_way = [] if wish is None else list(backfill_page(self.log, wish, ME).events)
 
     def deliver(self, cursor: Cursor, count: int) -> list[int]:
         due = (self.on_its_way or [])[:count]

@@ -9,8 +9,8 @@ from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.export import SETTLED, audience_text, body_and_headers, complete
-from signalbox.live.router.decoding import arrived, noted
+from signalbox.live.log.export import SETTLED_AFTER, audience_text, body_and_headers, settled_events
+from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import Payload, PublicationId
 
@@ -22,7 +22,7 @@ def event(sequence: int, *, ago: timedelta = timedelta(), **more) -> LoggedEvent
 
 
 def numbers(*events: LoggedEvent, after: int = 0) -> list[tuple[int | None, int]]:
-    return [(one.event.sequence, one.missing) for one in complete(events, after=after, now=NOW)]
+    return [(one.event.sequence, one.missing) for one in settled_events(events, after=after, now=NOW)]
 
 
 def test_all_events_behind_those_that_were_exported_are_whole_while_no_number_is_missing():
@@ -34,7 +34,7 @@ def test_an_event_that_may_still_come_between_ends_the_export():
 
 
 def test_numbers_that_will_never_be_there_are_counted():
-    assert numbers(event(3, ago=SETTLED), event(4), event(9)) == [(3, 2), (4, 0)]
+    assert numbers(event(3, ago=SETTLED_AFTER), event(4), event(9)) == [(3, 2), (4, 0)]
 
 
 def test_an_event_is_exported_as_the_message_that_it_was():
@@ -50,7 +50,7 @@ def test_a_text_that_was_no_json_is_exported_as_it_was_and_one_that_was_json_as_
         message = Envelope.of_publication("a", body).published()
         message = replace(message, system_attributes={"SentTimestamp": "1000"})
         publication = Publication(message, Envelope.from_published(message), Routes((), by_alternate=False), "alice")
-        event = event_of(event_document(arrived(publication, noted(publication), sequence=1)))
+        event = event_of(event_document(logged_event(publication, publication_metadata(publication), sequence=1)))
 
         assert body_and_headers(event) == (body, {})
 

@@ -22,21 +22,27 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.routing_ports import Published
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.decisions import Outbox
-from signalbox.live.outbox.items import ItemId, OutboxItem, PastWish, item_text, parse_item, reply
+from signalbox.live.outbox.decisions import OutboxState
+from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, item_body, parse_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.outbox.results import End
-from signalbox.live.outbox.writer import Deliverer, Desk, Incoming
-from signalbox.live.router.decoding import arrived, noted
-from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
-from signalbox.live.router.distributor import Distributor, Posting
+from signalbox.live.outbox.results import DeliveryOutcome
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
+from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.session.effects import Post
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import AfterSequence, AfterTime, Last, Past
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.live.wamp.payloads import RETAIN, YES
+from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
@@ -86,44 +92,46 @@ class Table:
 
     step: Callable[[], None]
     kept_changes: int
-    stored: dict[Bucket, dict[ConnectionId, Row]] = field(default_factory=lambda: defaultdict(dict))
-    numbers: dict[Bucket, Version] = field(default_factory=dict)
+    stored: dict[SubscriberPartition, dict[ConnectionId, SubscriberRow]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    numbers: dict[SubscriberPartition, PartitionVersion] = field(default_factory=dict)
     forgets_each: int = 0
-    beside: dict[Bucket, dict[int, Change]] = field(default_factory=lambda: defaultdict(dict))
+    beside: dict[SubscriberPartition, dict[int, SubscriberChange]] = field(default_factory=lambda: defaultdict(dict))
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         self.step()
         return {one: self.numbers[one] for one in buckets if one in self.numbers}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         self.step()
         beside = self.beside[bucket]
         there = [number for number in numbers if not self.forgets_each or number % self.forgets_each]
         return {number: beside[number] for number in there if number in beside}
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         self.step()
         return list(self.stored[bucket].values())
 
     def attach(self, subscriber: Subscriber) -> None:
-        pattern, row = subscriber.pattern, Row(subscriber, LATER)
-        bucket = Bucket(REALM, RoutingKey(pattern.uri) if pattern.match is Match.EXACT else None)
+        pattern, row = subscriber.pattern, SubscriberRow(subscriber, LATER)
+        bucket = SubscriberPartition(REALM, RoutingKey(pattern.uri) if pattern.match is MatchPolicy.EXACT else None)
         self.step()
         self.stored[bucket][subscriber.connection] = row
         self.step()
-        found = self.numbers.get(bucket, Version())
-        changes = (*found.changes, Change(subscriber.connection, pattern, row))
-        version = self.numbers[bucket] = Version(found.number + 1, changes)
+        found = self.numbers.get(bucket, PartitionVersion())
+        changes = (*found.changes, SubscriberChange(subscriber.connection, pattern, row))
+        version = self.numbers[bucket] = PartitionVersion(found.number + 1, changes)
         self._trim(bucket, version)
 
-    def _trim(self, bucket: Bucket, version: Version) -> None:
+    def _trim(self, bucket: SubscriberPartition, version: PartitionVersion) -> None:
         first, taken = version.number - len(version.changes) + 1, len(version.changes) - self.kept_changes
         self.step()
         self.beside[bucket].update(enumerate(version.changes[: max(taken, 0)], start=first))
         self.step()
         found = self.numbers[bucket]
         if taken > 0 and found.number - len(found.changes) + 1 == first:
-            self.numbers[bucket] = Version(found.number, found.changes[taken:])
+            self.numbers[bucket] = PartitionVersion(found.number, found.changes[taken:])
 
 
 @dataclass
@@ -136,12 +144,12 @@ class Outboxes:
     queue: list[tuple[MessageId, OutboxItem]] = field(default_factory=list)
 
     def put(self, item: OutboxItem) -> None:
-        self._put(Posting(CONNECTION, item.item_id, item_text(item)))
+        self._put(OutboxMessage(CONNECTION, item.item_id, item_body(item)))
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         return [place for place, posting in enumerate(postings) if not self._put(posting)]
 
-    def _put(self, posting: Posting) -> bool:
+    def _put(self, posting: OutboxMessage) -> bool:
         self.step()
         if posting.text.find('"kind":"events"') > 0 and self.refusals and self.refusals.pop():
             return False
@@ -157,16 +165,16 @@ class Desks:
 
     step: Callable[[], None]
     session: Session
-    outbox: Outbox = field(default_factory=Outbox)
+    outbox: OutboxState = field(default_factory=OutboxState)
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
+    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         self.step()
-        return Desk(self.session, self.outbox, ADMIN.rights, EXCHANGE.live)
+        return ConnectionSnapshot(self.session, self.outbox, ADMIN.rights, EXCHANGE.live)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         return 0
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
         self.step()
         self.outbox = outbox
 
@@ -188,12 +196,12 @@ class World:
         self.outboxes = Outboxes(step, list(self.refusals))
         self.desks = Desks(step, joined(ADMIN).session)
         self.connections = MemoryConnections()
-        self.deliverer = Deliverer(self.desks, self.log, self.connections, lambda: NOW)
+        self.deliverer = OutboxWriter(self.desks, self.log, self.connections, lambda: NOW)
 
     def route(self, topic: str, batches: Sequence[int]) -> Callable[[], None]:
         """Return a router that has batches of so many messages of a topic; each comes again until it is done."""
         left, first = list(batches), [1]
-        distributor = Distributor(self.log, Directory(self.table, lambda: NOW), self.outboxes)
+        distributor = Distributor(self.log, CachedSubscriberDirectory(self.table, lambda: NOW), self.outboxes)
 
         def act() -> None:
             while left:
@@ -204,7 +212,9 @@ class World:
 
         return act
 
-    def subscribe(self, pattern: TopicPattern, *, get_retained: bool, history: Past | None) -> Callable[[], None]:
+    def subscribe(
+        self, pattern: TopicPattern, *, get_retained: bool, history: BackfillStart | None
+    ) -> Callable[[], None]:
         """Return the session that carries out a SUBSCRIBE, and from its beginning again when it dies."""
         is_past_wanted = get_retained or history is not None
 
@@ -212,10 +222,10 @@ class World:
             subscriptions = {pattern.subscription_id: pattern}
             self.desks.session = replace(self.desks.session, subscriptions=subscriptions)
             message = Subscribed(RequestId(1), pattern.subscription_id)
-            self.outboxes.put(reply(Post(message), ItemId("subscribed"), expects_past=is_past_wanted))
+            self.outboxes.put(reply_item(Post(message), ItemId("subscribed"), expects_past=is_past_wanted))
             self.table.attach(Subscriber(CONNECTION, pattern, LISTENER))
             if is_past_wanted:
-                self.outboxes.put(PastWish(ItemId("past"), pattern, get_retained, history))
+                self.outboxes.put(BackfillRequest(ItemId("past"), pattern, get_retained, history))
             self.finished += 1
 
         return act
@@ -237,8 +247,11 @@ class World:
             while self.finished < actors or self.outboxes.queue:
                 self.turns.step()
                 batch = self.outboxes.queue[:10]
-                incoming = [Incoming(message_id, item, NOW) for message_id, item in batch]
-                if incoming and self.deliverer.deliver(CONNECTION, incoming, until=LATER).end is not End.STUCK:
+                incoming = [ReceivedItem(message_id, item, NOW) for message_id, item in batch]
+                if (
+                    incoming
+                    and self.deliverer.deliver(CONNECTION, incoming, until=LATER).end is not DeliveryOutcome.STUCK
+                ):
                     del self.outboxes.queue[: len(batch)]
                 if CONNECTION in self.connections.closed:
                     return
@@ -246,7 +259,7 @@ class World:
         return act
 
     def _published(self, topic: str, number: int) -> Published:
-        headers = {RETAIN: YES} if self.is_retained else {}
+        headers = {RETAIN_HEADER: RETAINED} if self.is_retained else {}
         envelope = Envelope.of_publication(topic, str(number), headers)
         sent_at = NOW + timedelta(milliseconds=number)
         message = as_received(envelope.published(), message_id=f"{topic}-{number}", sent_at=sent_at)
@@ -254,7 +267,7 @@ class World:
 
     def event(self, topic: str, number: int) -> LoggedEvent:
         publication = self._published(topic, number).publication
-        return arrived(publication, noted(publication), sequence=number)
+        return logged_event(publication, publication_metadata(publication), sequence=number)
 
     @property
     def is_cut(self) -> bool:
@@ -275,7 +288,7 @@ def run(
     pattern: TopicPattern,
     batches: Mapping[str, Sequence[int]],
     *,
-    history: Past | None = None,
+    history: BackfillStart | None = None,
     get_retained: bool = False,
     others: Sequence[Callable[[], None]] = (),
 ) -> None:
@@ -290,9 +303,13 @@ many_turns = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([False] * 30 
 sizes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 topics = st.fixed_dictionaries({"a.1": sizes, "a.2": sizes})
 patterns = st.sampled_from(
-    [TopicPattern.parse("a.1"), TopicPattern.parse("a.", Match.PREFIX), TopicPattern.parse("a.", Match.WILDCARD)]
+    [
+        TopicPattern.parse("a.1"),
+        TopicPattern.parse("a.", MatchPolicy.PREFIX),
+        TopicPattern.parse("a.", MatchPolicy.WILDCARD),
+    ]
 )
-histories = st.sampled_from([AfterTime(NOW - timedelta(days=1)), Last(100)])
+histories = st.sampled_from([AfterTime(NOW - timedelta(days=1)), LastEvents(100)])
 
 
 def expected(pattern: TopicPattern, batches: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
@@ -342,7 +359,7 @@ def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, 
 def test_what_comes_after_the_last_few_follows_them_without_a_gap(choices, pattern, batches, count) -> None:
     world = World(choices)
 
-    run(world, pattern, batches, history=Last(count))
+    run(world, pattern, batches, history=LastEvents(count))
 
     for topic, numbers in world.seen().items():
         last = sum(batches[topic])
@@ -387,6 +404,6 @@ def test_the_worst_that_can_happen_to_a_subscription(kept: int) -> None:
     """The router looks just before the subscription is stored, and sends its event when the past was read."""
     world = World([(0, False)] * 4 + [(1, False)] * 20, kept_changes=kept)
 
-    run(world, TopicPattern.parse("a.", Match.PREFIX), {"a.1": [1, 1]}, history=Last(5))
+    run(world, TopicPattern.parse("a.", MatchPolicy.PREFIX), {"a.1": [1, 1]}, history=LastEvents(5))
 
     assert world.seen() == {"a.1": [1, 2]}

@@ -9,7 +9,7 @@ import pytest
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures import names as procedures
 from signalbox.live.procedures.overview import (
     MAXIMUM_PICTURES,
@@ -26,7 +26,7 @@ from signalbox.live.procedures.overview import (
 )
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right
 
@@ -70,7 +70,7 @@ def test_every_procedure_that_is_answered_here_can_be_called():
 
 
 def test_topics_are_told_by_their_prefix_and_only_those_that_may_be_seen():
-    rights = Rights(frozenset(), (Grant(Right.READ, TopicPattern(Match.PREFIX, "logs.a")),))
+    rights = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.a")),))
 
     told = asked(TOPICS, rights=rights, keywords={"prefix": "logs."}, topics=("logs.a1", "logs.b", "other", "logs.a2"))
 
@@ -97,7 +97,7 @@ def test_more_topics_than_an_answer_holds_are_said_to_be_there():
 
 
 def test_a_prefix_must_be_a_text():
-    with pytest.raises(InvalidQuery, match="prefix: expected a text, not 7"):
+    with pytest.raises(InvalidArgument, match="prefix: expected a text, not 7"):
         asked(TOPICS, keywords={"prefix": 7})
 
 
@@ -128,10 +128,10 @@ def test_a_picture_is_told_by_its_name():
 
 @pytest.mark.parametrize("name", ["b.svg", 7, None])
 def test_a_picture_that_is_not_there_is_refused_with_the_way_to_those_that_are(name):
-    with pytest.raises(InvalidQuery, match=r"there is no picture .*; a call without arguments lists them"):
+    with pytest.raises(InvalidArgument, match=r"there is no picture .*; a call without arguments lists them"):
         asked(REPORT, name, pictures={"a.svg": "<svg/>"})
 
 
 def test_a_picture_that_no_message_holds_is_refused_with_its_size():
-    with pytest.raises(InvalidQuery, match=rf"takes 13....? bytes; at most {MAXIMUM_MESSAGE_BYTES} fit"):
+    with pytest.raises(InvalidArgument, match=rf"takes 13....? bytes; at most {MAXIMUM_MESSAGE_BYTES} fit"):
         asked(REPORT, "a.svg", pictures={"a.svg": "x" * MAXIMUM_MESSAGE_BYTES})

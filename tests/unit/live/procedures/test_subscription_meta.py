@@ -4,16 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.names import PROCEDURES
 from signalbox.live.procedures.subscription_meta import ANSWERS, NoSuchSubscription, Subscription, answer
 from signalbox.live.wamp.messages import Payload, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 EXACT = TopicPattern.parse("logs.a")
-PREFIX = TopicPattern.parse("logs.", Match.PREFIX)
-WILDCARD = TopicPattern.parse("logs.", Match.WILDCARD)
+PREFIX = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
+WILDCARD = TopicPattern.parse("logs.", MatchPolicy.WILDCARD)
 OTHER = TopicPattern.parse("other")
 SESSIONS = frozenset({SessionId(9), SessionId(7)})
 REALM = [Subscription(pattern, CREATED, SESSIONS) for pattern in (EXACT, PREFIX, WILDCARD, OTHER)]
@@ -97,7 +97,7 @@ def test_a_subscription_that_nobody_has_is_none(procedure: str) -> None:
     ],
 )
 def test_what_cannot_be_asked(procedure: str, arguments: tuple[object, ...], problem: str) -> None:
-    with pytest.raises(InvalidQuery) as refused:
+    with pytest.raises(InvalidArgument) as refused:
         ask(procedure, *arguments)
 
     assert str(refused.value) == problem

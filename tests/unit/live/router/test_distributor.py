@@ -13,21 +13,21 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.routing_ports import Published
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import Bundle, parse_item
+from signalbox.live.outbox.items import EventBatch, parse_item
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Matching
-from signalbox.live.router.distributor import Distributor, Posting
-from signalbox.live.router.publication_metadata import Awaited, Note, note_text
+from signalbox.live.router.directory import SubscriberLookup
+from signalbox.live.router.distributor import Distributor, OutboxMessage
+from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import START, as_received
 
 REALM = ExchangeName("xs_trial.fifo")
 EXCHANGE = Exchange(REALM, None, START, live=LiveSettings())
-ALL, A = TopicPattern.parse("", Match.PREFIX), TopicPattern.parse("a")
+ALL, A = TopicPattern.parse("", MatchPolicy.PREFIX), TopicPattern.parse("a")
 
 
 @dataclass
@@ -37,18 +37,18 @@ class World:
     subscribers: list[Subscriber] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     logged: list[LoggedEvent] = field(default_factory=list)
-    sent: list[Posting] = field(default_factory=list)
+    sent: list[OutboxMessage] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         assert (realm, live) == (REALM, EXCHANGE.live)
         self.logged += events
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         assert {one.topic for one in self.logged} >= set(topics)
         return lambda topic: [one for one in self.subscribers if one.pattern.matches(topic)]
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         self.calls.append(len(postings))
         failed = [place for place, one in enumerate(postings) if one.connection in self.closed]
         self.sent += [one for place, one in enumerate(postings) if place not in failed]
@@ -61,9 +61,9 @@ class World:
     def deliver(self, *published: Published) -> Collection[str]:
         return Distributor(self, self, self).deliver(EXCHANGE, published)
 
-    def bundles(self, connection: str) -> list[Bundle]:
+    def bundles(self, connection: str) -> list[EventBatch]:
         found = [parse_item(one.text) for one in self.sent if one.connection == connection]
-        return [one for one in found if isinstance(one, Bundle)]
+        return [one for one in found if isinstance(one, EventBatch)]
 
     def got(self, connection: str) -> list[tuple[str, int | None]]:
         events = [one.event for bundle in self.bundles(connection) for one in bundle.events]
@@ -75,10 +75,10 @@ def world() -> World:
     return World()
 
 
-def published(topic: str, sequence: int, body: str = "1", *, note: Note | None = None) -> Published:
+def published(topic: str, sequence: int, body: str = "1", *, note: PublicationMetadata | None = None) -> Published:
     envelope = Envelope.of_publication(topic, body)
     message = as_received(envelope.published(), message_id=f"{topic}-{sequence}")
-    notes = None if note is None else note_text(note)
+    notes = None if note is None else metadata_text(note)
     return Published(Publication(message, envelope, Routes((), by_alternate=False), "joe", notes), sequence)
 
 
@@ -107,11 +107,11 @@ def test_an_event_is_for_those_whom_its_publisher_wants(world: World) -> None:
         world.subscribe(connection, A, session=session)
     audience = Audience(exclude_authid=frozenset({"user-e"}), excluded_publisher=SessionId(1))
 
-    world.deliver(published("a", 1, note=Note(PublicationId(5), audience)))
+    world.deliver(published("a", 1, note=PublicationMetadata(PublicationId(5), audience)))
 
     assert [world.got(connection) for connection in "cde"] == [[], [("a", 1)], []]
     (bundle,) = world.bundles("d")
-    assert bundle.events[0].event == replace(world.logged[0], audience=EVERYBODY)
+    assert bundle.events[0].event == replace(world.logged[0], audience=UNRESTRICTED)
 
 
 def test_what_is_too_much_for_one_bundle_goes_in_several_one_after_the_other(world: World) -> None:
@@ -154,9 +154,9 @@ def test_an_exchange_that_is_live_no_more_has_nobody_to_tell(world: World) -> No
 
 
 def test_publishers_are_told_who_wait_for_it(world: World) -> None:
-    waiting = Note(PublicationId(5), awaited=Awaited(ConnectionId("p"), RequestId(3)))
-    lost = Note(PublicationId(6), awaited=Awaited(ConnectionId("q"), RequestId(4)))
-    notes = (None, Note(PublicationId(4)), waiting, lost)
+    waiting = PublicationMetadata(PublicationId(5), awaited=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
+    lost = PublicationMetadata(PublicationId(6), awaited=AcknowledgementTarget(ConnectionId("q"), RequestId(4)))
+    notes = (None, PublicationMetadata(PublicationId(4)), waiting, lost)
     publications = [published("a", number, note=note).publication for number, note in enumerate(notes, start=1)]
     world.closed = {"q"}
 

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey, words_of
 from signalbox.live.router.matching import SubscriptionIndex
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 words = st.sampled_from(["a", "b", "ab", "", "*", "#", "##", "#*", "é"])
 uris = st.lists(words.filter(lambda word: "#" not in word), max_size=5).map(".".join)
 keys = st.lists(words, max_size=5).map(".".join).map(RoutingKey)
-patterns = st.builds(TopicPattern, st.sampled_from(Match), uris)
+patterns = st.builds(TopicPattern, st.sampled_from(MatchPolicy), uris)
 subscriptions = st.tuples(patterns, st.sampled_from(["s1", "s2", "s3"]))
 
 
 def is_match(pattern: TopicPattern, topic: str) -> bool:
     """The definition, character by character and component by component."""
-    if pattern.match is Match.EXACT:
+    if pattern.match is MatchPolicy.EXACT:
         return list(pattern.uri) == list(topic)
-    if pattern.match is Match.PREFIX:
+    if pattern.match is MatchPolicy.PREFIX:
         return list(pattern.uri) == list(topic)[: len(pattern.uri)]
     wanted, components = pattern.uri.split("."), words_of(topic)
     if len(wanted) != len(components):
@@ -87,38 +87,38 @@ def test_a_pattern_alone_says_the_same(pattern: TopicPattern, key: RoutingKey) -
     ("match", "uri", "topic", "is_wanted"),
     [
         # Advanced profile, «Pattern-based Subscription»: its own examples.
-        (Match.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency.11", True),
-        (Match.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency-low", True),
-        (Match.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency.category.severe", True),
-        (Match.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency", True),
-        (Match.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emerge", False),
-        (Match.WILDCARD, "com.myapp..userevent", "com.myapp.foo.userevent", True),
-        (Match.WILDCARD, "com.myapp..userevent", "com.myapp.bar.userevent", True),
-        (Match.WILDCARD, "com.myapp..userevent", "com.myapp.a12.userevent", True),
-        (Match.WILDCARD, "com.myapp..userevent", "com.myapp.foo.userevent.bar", False),
-        (Match.WILDCARD, "com.myapp..userevent", "com.myapp.foo.user", False),
-        (Match.WILDCARD, "com.myapp..userevent", "com.myapp2.foo.userevent", False),
+        (MatchPolicy.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency.11", True),
+        (MatchPolicy.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency-low", True),
+        (MatchPolicy.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency.category.severe", True),
+        (MatchPolicy.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emergency", True),
+        (MatchPolicy.PREFIX, "com.myapp.topic.emergency", "com.myapp.topic.emerge", False),
+        (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.foo.userevent", True),
+        (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.bar.userevent", True),
+        (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.a12.userevent", True),
+        (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.foo.userevent.bar", False),
+        (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.foo.user", False),
+        (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp2.foo.userevent", False),
         # Where the specification is silent.
-        (Match.PREFIX, "", "anything.at.all", True),
-        (Match.PREFIX, "", "", True),
-        (Match.WILDCARD, "a.*", "a.*", True),
-        (Match.WILDCARD, "a.*", "a.b", False),
-        (Match.WILDCARD, "", "a", True),
-        (Match.WILDCARD, "", "", False),
-        (Match.WILDCARD, ".", "a.b", True),
-        (Match.WILDCARD, "a.", "a.#", True),
-        (Match.WILDCARD, "a.*.", "a.#*.b", False),
-        (Match.EXACT, "a", "a.b", False),
+        (MatchPolicy.PREFIX, "", "anything.at.all", True),
+        (MatchPolicy.PREFIX, "", "", True),
+        (MatchPolicy.WILDCARD, "a.*", "a.*", True),
+        (MatchPolicy.WILDCARD, "a.*", "a.b", False),
+        (MatchPolicy.WILDCARD, "", "a", True),
+        (MatchPolicy.WILDCARD, "", "", False),
+        (MatchPolicy.WILDCARD, ".", "a.b", True),
+        (MatchPolicy.WILDCARD, "a.", "a.#", True),
+        (MatchPolicy.WILDCARD, "a.*.", "a.#*.b", False),
+        (MatchPolicy.EXACT, "a", "a.b", False),
     ],
 )
-def test_the_specifications_examples(match: Match, uri: str, topic: str, is_wanted: bool) -> None:  # noqa: FBT001
+def test_the_specifications_examples(match: MatchPolicy, uri: str, topic: str, is_wanted: bool) -> None:  # noqa: FBT001
     index = index_of((TopicPattern.parse(uri, match), "s"))
 
     assert index.matching(RoutingKey(topic)) == (["s"] if is_wanted else [])
 
 
 def test_prefixes_of_one_length_are_counted_apart() -> None:
-    ab, cd = (TopicPattern.parse(uri, Match.PREFIX) for uri in ("ab", "cd"))
+    ab, cd = (TopicPattern.parse(uri, MatchPolicy.PREFIX) for uri in ("ab", "cd"))
     index = index_of((ab, "s"), (ab, "s"), (cd, "s"))
 
     index.remove(ab, "s")
@@ -130,7 +130,7 @@ def test_prefixes_of_one_length_are_counted_apart() -> None:
 
 
 def test_a_subscription_has_one_id_that_nobody_needs_to_remember() -> None:
-    exact, prefix = TopicPattern.parse("a.b"), TopicPattern.parse("a.b", Match.PREFIX)
+    exact, prefix = TopicPattern.parse("a.b"), TopicPattern.parse("a.b", MatchPolicy.PREFIX)
 
     assert exact.subscription_id == TopicPattern.parse("a.b").subscription_id
     assert exact.subscription_id != prefix.subscription_id

@@ -13,13 +13,13 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import Published
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.decisions import Outbox
+from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item
-from signalbox.live.outbox.writer import Deliverer, Desk, Incoming
-from signalbox.live.router.directory import Matching
-from signalbox.live.router.distributor import Distributor, Posting
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.router.directory import SubscriberLookup
+from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.codec import FORMS
+from signalbox.live.wamp.codec import FORMATS
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -29,7 +29,7 @@ from tests.unit.live.session.conversation import FIRST, Client, published
 from tests.unit.live.wamp.vectors import SEQUENCE
 
 USER, SENDER = UserName("subscriber"), "AIDA"
-KINDS = {form.kind.__name__.upper(): code for code, form in FORMS.items()}
+KINDS = {form.kind.__name__.upper(): code for code, form in FORMATS.items()}
 
 
 @dataclass
@@ -37,25 +37,27 @@ class Realm:
     """A realm in memory: the ports of its router and of its writer, for one client."""
 
     live: MemoryLive = field(default_factory=MemoryLive)
-    outbox: Outbox = field(default_factory=Outbox)
+    outbox: OutboxState = field(default_factory=OutboxState)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         self.live.log.append(realm, *events)
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         return lambda topic: self.live.subscribers.of_topic(realm, topic)
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         for posting in postings:
             self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
         return ()
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
+    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         standing = self.live.accounts.standing(REALM, USER, now=self.live.moment)
         assert standing.account is not None
-        return Desk(self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live)
+        return ConnectionSnapshot(
+            self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live
+        )
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
         self.outbox = outbox
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
@@ -74,8 +76,8 @@ class Realm:
     def posted(self) -> list[Any]:
         """Post what stands in the outbox, all of it at once; return all messages."""
         items = self.live.outboxes.items[FIRST]
-        incoming = [Incoming(MessageId(item.item_id), item, self.live.moment) for item in items]
-        deliverer = Deliverer(self, self.live.log, self.live.connections, self.live.now)
+        incoming = [ReceivedItem(MessageId(item.item_id), item, self.live.moment) for item in items]
+        deliverer = OutboxWriter(self, self.live.log, self.live.connections, self.live.now)
         deliverer.deliver(FIRST, incoming, until=self.live.moment + timedelta(minutes=1))
         return [json.loads(text) for text in self.live.connections.posted[FIRST]]
 

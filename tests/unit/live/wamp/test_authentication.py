@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.live.wamp.authentication import (
+    AuthMethod,
     Credentials,
     Identity,
-    Method,
     challenge_text,
     chosen_method,
     derived_key,
@@ -20,7 +20,7 @@ from signalbox.live.wamp.authentication import (
 from signalbox.live.wamp.messages import SessionId
 
 NOW = datetime(2026, 11, 21, 20, 30, 0, 123456, UTC)
-PETER = Identity("peter", "subscriber", Method.WAMPCRA)
+PETER = Identity("peter", "subscriber", AuthMethod.WAMPCRA)
 texts = st.text(st.characters(codec=None), max_size=8)
 
 
@@ -74,7 +74,7 @@ def test_only_the_key_signs(challenge: str, given_signature: str) -> None:
 def test_a_key_is_kept_only_for_those_who_sign() -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=False)
 
-    assert credentials.methods == {Method.TICKET}
+    assert credentials.methods == {AuthMethod.TICKET}
     assert derived_key("secret", salt="salt", iterations=1000) not in (credentials.key, credentials.verifier)
     assert not credentials.is_signature(signature("", challenge="c"), challenge="c")
 
@@ -89,7 +89,7 @@ def test_who_is_unknown_looks_like_anybody_and_nothing_fits() -> None:
     assert unknown == Credentials.pretended("eve", pepper="p")
     assert unknown.salt != Credentials.pretended("mallory", pepper="p").salt
     assert unknown.salt != Credentials.pretended("eve", pepper="q").salt
-    assert unknown.methods == {Method.TICKET, Method.WAMPCRA}
+    assert unknown.methods == {AuthMethod.TICKET, AuthMethod.WAMPCRA}
     assert not unknown.is_ticket("")
     assert not unknown.is_signature(signature(unknown.key or "", challenge="c"), challenge="c")
 
@@ -97,15 +97,15 @@ def test_who_is_unknown_looks_like_anybody_and_nothing_fits() -> None:
 @pytest.mark.parametrize(
     ("offered", "accepted", "chosen"),
     [
-        (["wampcra", "ticket"], [Method.TICKET, Method.WAMPCRA], Method.WAMPCRA),
-        (["scram", "wampcra", "ticket"], [Method.TICKET], Method.TICKET),
-        (["cryptosign"], [Method.TICKET], None),
-        ([], [Method.TICKET], None),
+        (["wampcra", "ticket"], [AuthMethod.TICKET, AuthMethod.WAMPCRA], AuthMethod.WAMPCRA),
+        (["scram", "wampcra", "ticket"], [AuthMethod.TICKET], AuthMethod.TICKET),
+        (["cryptosign"], [AuthMethod.TICKET], None),
+        ([], [AuthMethod.TICKET], None),
         (["ticket"], [], None),
     ],
 )
 def test_the_clients_first_accepted_method_is_chosen(
-    offered: list[str], accepted: list[Method], chosen: Method | None
+    offered: list[str], accepted: list[AuthMethod], chosen: AuthMethod | None
 ) -> None:
     assert chosen_method(offered, accepted=accepted) == chosen
 

@@ -11,12 +11,12 @@ from signalbox.live.wamp import messages
 from signalbox.live.wamp.codec import (
     MAXIMUM_DEPTH,
     MAXIMUM_ID,
-    Malformed,
+    MalformedFrame,
     MalformedMessage,
-    heard,
+    decode,
     parse,
+    serialize,
     size_bytes,
-    written,
 )
 from signalbox.live.wamp.messages import Payload
 
@@ -30,7 +30,7 @@ def test_a_subscription_that_the_broker_took_away_is_told_with_details() -> None
     assert message == messages.Unsubscribed(
         messages.RequestId(0), {"subscription": 1293722, "reason": "no longer authorized"}
     )
-    assert written(message) == text
+    assert serialize(message) == text
 
 
 def test_spaces_mean_nothing() -> None:
@@ -51,11 +51,11 @@ def test_an_empty_payload_is_none_and_is_not_written(rest: str) -> None:
     message = parse(f'[16,1,{{}},"a"{rest}]')
 
     assert message == messages.Publish(messages.RequestId(1), {}, "a")
-    assert written(message) == '[16,1,{},"a"]'
+    assert serialize(message) == '[16,1,{},"a"]'
 
 
 def test_keywords_alone_have_an_empty_list_before_them() -> None:
-    assert written(parse('[16,1,{},"a",null,{"k":1}]')) == '[16,1,{},"a",[],{"k":1}]'
+    assert serialize(parse('[16,1,{},"a",null,{"k":1}]')) == '[16,1,{},"a",[],{"k":1}]'
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_keywords_alone_have_an_empty_list_before_them() -> None:
     ],
 )
 def test_what_is_no_message_is_told_by_its_shape(text: str, problem: str) -> None:
-    assert heard(text) == Malformed(problem)
+    assert decode(text) == MalformedFrame(problem)
     with pytest.raises(MalformedMessage):
         parse(text)
 
@@ -102,16 +102,16 @@ def test_what_is_no_message_is_told_by_its_shape(text: str, problem: str) -> Non
 def test_a_message_may_be_as_deep_as_is_allowed() -> None:
     text = '[16,1,{},"a",' + "[" * (MAXIMUM_DEPTH - 1) + "]" * (MAXIMUM_DEPTH - 1) + "]"
 
-    assert written(parse(text)) == text
+    assert serialize(parse(text)) == text
 
 
 @pytest.mark.parametrize("number", [0, 1, MAXIMUM_ID])
 def test_ids_begin_at_nought_since_a_client_draws_them_from_there(number: int) -> None:
-    assert heard(f'[32,{number},{{}},"a"]') == messages.Subscribe(messages.RequestId(number), {}, "a")
+    assert decode(f'[32,{number},{{}},"a"]') == messages.Subscribe(messages.RequestId(number), {}, "a")
 
 
 def test_ids_end_where_javascript_cannot_count_on() -> None:
-    assert isinstance(heard(f'[32,{MAXIMUM_ID + 1},{{}},"a"]'), Malformed)
+    assert isinstance(decode(f'[32,{MAXIMUM_ID + 1},{{}},"a"]'), MalformedFrame)
 
 
 def test_unknown_options_are_kept_for_those_who_know_them() -> None:
@@ -124,7 +124,7 @@ def test_unknown_options_are_kept_for_those_who_know_them() -> None:
 def test_binary_strings_pass_through_valid_or_not(value: str) -> None:
     text = json.dumps([16, 1, {}, "a", [value]], separators=(",", ":"))
 
-    assert written(parse(text)) == text
+    assert serialize(parse(text)) == text
 
 
 def test_a_ticket_is_not_shown() -> None:
@@ -152,7 +152,7 @@ def test_whatever_is_published_is_passed_on_as_it_is_and_sqs_takes_it(
         messages.SubscriptionId(1), messages.PublicationId(2), {}, Payload(tuple(arguments), keywords)
     )
 
-    text = written(event)
+    text = serialize(event)
 
     assert parse(text) == event
     assert is_allowed(text)
@@ -160,6 +160,6 @@ def test_whatever_is_published_is_passed_on_as_it_is_and_sqs_takes_it(
 
 @given(st.recursive(st.integers(0, 70) | values, lambda inner: st.lists(inner, max_size=6), max_leaves=20))
 def test_whatever_is_heard_is_a_message_that_can_be_written_or_malformed(document: object) -> None:
-    found = heard(json.dumps(document))
+    found = decode(json.dumps(document))
 
-    assert isinstance(found, Malformed) or parse(written(found)) == found
+    assert isinstance(found, MalformedFrame) or parse(serialize(found)) == found

@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Dictionary, PublicationId, SessionId
 from signalbox.live.wamp.options import (
-    AfterEach,
     AfterPublication,
     AfterSequence,
     AfterTime,
+    AfterTopicSequences,
+    BackfillStart,
     InvalidOptions,
-    Last,
-    Past,
+    LastEvents,
     PublishOptions,
     SubscribeOptions,
     history_option,
     is_acknowledged,
 )
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 
 ME = SessionId(7)
 AFTER = "expected a sequence number, a time with its zone, or numbers by topics and since when"
@@ -74,7 +74,7 @@ def test_an_event_is_for_those_whom_the_specification_says(
 
 
 def test_everybody_is_everybody() -> None:
-    assert EVERYBODY.admits(Listener(ME, "alice", "source"))
+    assert UNRESTRICTED.admits(Listener(ME, "alice", "source"))
 
 
 def test_a_publication_is_to_others_and_unacknowledged_unless_it_says_otherwise() -> None:
@@ -85,7 +85,7 @@ def test_a_publication_can_say_all_of_it() -> None:
     options = {"acknowledge": True, "exclude_me": False, "disclose_me": True, "retain": True, "_unknown": 1}
 
     assert PublishOptions.parse(options, publisher=ME) == PublishOptions(
-        EVERYBODY, acknowledge=True, disclose_me=True, retain=True
+        UNRESTRICTED, acknowledge=True, disclose_me=True, retain=True
     )
 
 
@@ -117,8 +117,8 @@ def test_who_waits_for_a_reply_is_told_by_true_alone(options: Dictionary, expect
     [
         ({}, SubscribeOptions()),
         ({"match": None, "get_retained": None, "_history": None, "x": 1}, SubscribeOptions()),
-        ({"match": "prefix", "get_retained": True}, SubscribeOptions(Match.PREFIX, get_retained=True)),
-        ({"match": "wildcard", "_history": {"last": 5}}, SubscribeOptions(Match.WILDCARD, history=Last(5))),
+        ({"match": "prefix", "get_retained": True}, SubscribeOptions(MatchPolicy.PREFIX, get_retained=True)),
+        ({"match": "wildcard", "_history": {"last": 5}}, SubscribeOptions(MatchPolicy.WILDCARD, history=LastEvents(5))),
     ],
 )
 def test_a_subscription_says_which_topics_and_what_of_the_past(options: Dictionary, parsed: SubscribeOptions) -> None:
@@ -128,19 +128,19 @@ def test_a_subscription_says_which_topics_and_what_of_the_past(options: Dictiona
 @pytest.mark.parametrize(
     ("wish", "past"),
     [
-        ({"last": 100}, Last(100)),
+        ({"last": 100}, LastEvents(100)),
         ({"after": 0}, AfterSequence(0)),
         ({"after": 17}, AfterSequence(17)),
         ({"after": "2026-11-21T20:15:00Z"}, AfterTime(datetime(2026, 11, 21, 20, 15, tzinfo=UTC))),
         ({"after": "2026-11-21T21:15:00.5+01:00"}, AfterTime(datetime(2026, 11, 21, 20, 15, 0, 500_000, UTC))),
         (
             {"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a.b": 0, "a.c": 17}}},
-            AfterEach(datetime(2026, 11, 21, 20, 15, tzinfo=UTC), {"a.b": 0, "a.c": 17}),
+            AfterTopicSequences(datetime(2026, 11, 21, 20, 15, tzinfo=UTC), {"a.b": 0, "a.c": 17}),
         ),
         ({"after_publication": 17}, AfterPublication(PublicationId(17))),
     ],
 )
-def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: Past) -> None:
+def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: BackfillStart) -> None:
     assert SubscribeOptions.parse({"_history": wish}).history == past
     assert SubscribeOptions.parse({"_history": history_option(past)}).history == past
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import Envelope
 from signalbox.exchange.messages.publications import Publication
-from signalbox.live.log.event_documents import event_document, event_of, text_of
+from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
-from signalbox.live.router.decoding import arrived, noted
-from signalbox.live.router.publication_metadata import Awaited, Note, note_text
+from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.live.wamp.payloads import body_of, payload_in, publication_id
+from signalbox.live.wamp.payloads import body_of, payload_from_body, publication_id
 from signalbox.messages import Attribute, MessageId
 from tests.unit.exchange.routing.naive_sqs import START, as_received, is_xml
 
@@ -41,7 +41,7 @@ def published(body: str, *, notes: str | None = None, **headers: str) -> Publica
 
 
 def event_from(publication: Publication) -> LoggedEvent:
-    return arrived(publication, noted(publication), sequence=3)
+    return logged_event(publication, publication_metadata(publication), sequence=3)
 
 
 @given(payloads)
@@ -49,7 +49,7 @@ def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> N
     body, headers = body_of(payload)
 
     assert is_xml(body)
-    assert payload_in(body, headers) == payload
+    assert payload_from_body(body, headers) == payload
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> N
     ],
 )
 def test_what_anybody_publishes_by_sqs_is_a_payload(body, headers, arguments, keywords) -> None:
-    assert payload_in(body, headers) == Payload(arguments, keywords)
+    assert payload_from_body(body, headers) == Payload(arguments, keywords)
 
 
 def test_one_argument_alone_is_the_body_itself() -> None:
@@ -100,12 +100,18 @@ def test_a_binary_header_is_its_base64_text() -> None:
 
 def test_what_a_session_says_of_its_publication_holds() -> None:
     audience = Audience(exclude_authid=frozenset({"eve"}), excluded_publisher=SessionId(7))
-    note = Note(PublicationId(42), audience, JOE, is_retained=True, awaited=Awaited(ConnectionId("c"), RequestId(1)))
-    publication = published("1", notes=note_text(note))
+    note = PublicationMetadata(
+        PublicationId(42),
+        audience,
+        JOE,
+        is_retained=True,
+        awaited=AcknowledgementTarget(ConnectionId("c"), RequestId(1)),
+    )
+    publication = published("1", notes=metadata_text(note))
 
     event = event_from(publication)
 
-    assert noted(publication) == note
+    assert publication_metadata(publication) == note
     assert (event.publication, event.audience, event.disclosed, event.is_retained) == (42, audience, JOE, True)
 
 
@@ -129,4 +135,4 @@ def test_an_event_is_read_as_it_was_written(payload, is_retained, headers) -> No
     )  # type: ignore[arg-type]
 
     assert event_of(event_document(event)) == event
-    assert is_xml(text_of(event_document(event)))
+    assert is_xml(json_text(event_document(event)))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure, parse_topic
 
 # Basic profile, «URIs»: the regular expressions that it gives.
@@ -32,8 +32,8 @@ def test_topics_and_procedures_are_the_specifications_loose_uris(text: str) -> N
     assert is_accepted(TopicPattern.parse, text) == bool(LOOSE.fullmatch(text))
 
 
-@given(uris, st.sampled_from([Match.PREFIX, Match.WILDCARD]))
-def test_patterns_may_have_empty_components(text: str, match: Match) -> None:
+@given(uris, st.sampled_from([MatchPolicy.PREFIX, MatchPolicy.WILDCARD]))
+def test_patterns_may_have_empty_components(text: str, match: MatchPolicy) -> None:
     assert is_accepted(lambda uri: TopicPattern.parse(uri, match), text) == bool(LOOSE_EMPTY.fullmatch(text))
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.live.session.effects import Attach, Close, Distribute, Drop, Effect, Post
 from signalbox.live.wamp import error_uris, messages
-from signalbox.live.wamp.codec import CODES, FORMS, Malformed, MalformedMessage, heard, parse, written
+from signalbox.live.wamp.codec import FORMATS, TYPE_CODES, MalformedFrame, MalformedMessage, decode, parse, serialize
 from signalbox.live.wamp.messages import Message
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.unit.clients.live.test_client import WELCOME, World
 from tests.unit.live.session.stage import NOBODY, account, joined, open_to
 from tests.unit.live.wamp import vectors
@@ -45,23 +45,23 @@ def test_a_message_is_read_from_each_of_its_forms_and_written_as_the_shortest(fo
     read = [parse(text) for text in form.texts]
 
     assert [parts(message, form.attributes) for message in read] == [form.attributes] * len(form.texts)
-    assert {written(message) for message in read} == {form.texts[-1]}
+    assert {serialize(message) for message in read} == {form.texts[-1]}
 
 
 def test_there_is_a_vector_of_each_kind_of_message() -> None:
-    assert {CODES[type(parse(form.texts[-1]))] for form in vectors.READ} == set(FORMS)
+    assert {TYPE_CODES[type(parse(form.texts[-1]))] for form in vectors.READ} == set(FORMATS)
 
 
 @pytest.mark.parametrize("form", vectors.FORMS["unread"], **of_sample)
 def test_what_is_encrypted_end_to_end_or_acknowledged_by_subscribers_is_no_message(form: Form) -> None:
-    assert all(isinstance(heard(text), Malformed) for text in form.texts)
+    assert all(isinstance(decode(text), MalformedFrame) for text in form.texts)
 
 
 def parts(message: Message, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """A message's parts by the names that the vectors have for them."""
     payload = getattr(message, "payload", messages.EMPTY)
     own = {
-        "message_type": CODES[type(message)],
+        "message_type": TYPE_CODES[type(message)],
         "args": list(payload.arguments) or None,
         "kwargs": dict(payload.keywords) or None,
     }
@@ -91,7 +91,7 @@ def of_clients(group: str) -> list[Option]:
 
 
 def effects_of(message: object) -> tuple[Effect, ...]:
-    return joined(CLIENT).hear(heard(json.dumps(message))).effects
+    return joined(CLIENT).hear(decode(json.dumps(message))).effects
 
 
 def saying(option: Option, **others: object) -> object:
@@ -167,7 +167,7 @@ def test_a_payload_that_is_encrypted_end_to_end_ends_the_session(option: Option)
 
 # --- what EVENT has in the place of options, which is for clients: ours
 
-RECEIVED: Mapping[str, Callable[[Received], object]] = {
+RECEIVED: Mapping[str, Callable[[ReceivedEvent], object]] = {
     "topic": lambda received: received.topic,
     "retained": lambda received: received.is_retained,
     "publisher": lambda received: received.publisher,
@@ -184,7 +184,7 @@ def of_router(group: str) -> list[Option]:
 def told(message: list[Any]) -> LiveClient:
     """A client that is subscribed, and to which its router sends this."""
     client = World().client([WELCOME, [33, 1, message[1]], message])
-    client.follow(Cursor(TopicPattern.parse("com.", Match.PREFIX)))
+    client.follow(Cursor(TopicPattern.parse("com.", MatchPolicy.PREFIX)))
     return client
 
 
