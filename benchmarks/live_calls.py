@@ -173,7 +173,8 @@ def _connection(number: int) -> ConnectionId:
 def _record(number: int) -> dict[str, object]:
     """Return a publication of a session as Lambda hands it over."""
     note = PublicationMetadata(
-        PublicationId(number + 1), awaited=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1))
+        PublicationId(number + 1),
+        acknowledge_to=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1)),
     )
     said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe")
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"d-{number}")

@@ -138,7 +138,7 @@ def _at_full_rate(router: Router, topic: str, numbers: range) -> float:
         while len(conversation.replies) < len(numbers) and time.monotonic() < deadline:
             if asked < len(numbers) and asked - len(conversation.replies) < IN_FLIGHT:
                 payload = Payload((numbers[asked],))
-                conversation.ask(partial(Publish, options={"acknowledge": True}, topic=topic, payload=payload))
+                conversation.send_request(partial(Publish, options={"acknowledge": True}, topic=topic, payload=payload))
                 asked += 1
             else:
                 conversation.read(LOOK_SECONDS)

@@ -116,7 +116,9 @@ def _pattern(match: MatchPolicy, number: int) -> TopicPattern:
 def _subscribe(holder: ClientSession, patterns: Sequence[TopicPattern]) -> None:
     for start in range(0, len(patterns), ASKED_AT_ONCE):
         asked = patterns[start : start + ASKED_AT_ONCE]
-        requests = [holder.ask(partial(Subscribe, options={"match": one.match.value}, topic=one.uri)) for one in asked]
+        requests = [
+            holder.send_request(partial(Subscribe, options={"match": one.match.value}, topic=one.uri)) for one in asked
+        ]
         for request in requests:
             assert isinstance(_reply(holder, request), Subscribed)
 
@@ -144,7 +146,7 @@ def _seconds(publisher: ClientSession) -> float:
 
 def _publish(publisher: ClientSession, topic: str) -> None:
     options = {"acknowledge": True}
-    request = publisher.ask(partial(Publish, options=options, topic=topic, payload=Payload(("x" * 100,))))
+    request = publisher.send_request(partial(Publish, options=options, topic=topic, payload=Payload(("x" * 100,))))
     assert isinstance(_reply(publisher, request), Published)
 
 

@@ -100,7 +100,7 @@ class _Router(live_router.Router):
     def _distribute(self, effect: Distribute) -> LoggedEvent:
         with self._lock:
             self._found = {}
-            for one in self.directory.look(live_router.REALM, [effect.topic])(effect.topic):
+            for one in self.directory.lookup(live_router.REALM, [effect.topic])(effect.topic):
                 self._found.setdefault(one.connection, []).append(one.pattern)
             return super()._distribute(effect)
 

@@ -55,7 +55,7 @@ def read(place: Place, asked: Iterable[tuple[str, str, int]], *, now: datetime) 
     log = place.log()
     for exchange, topic, after in asked:
         name, key = ExchangeName(exchange), RoutingKey(topic)
-        for one in settled_events(log.behind(name, key, after), after=after, now=now):
+        for one in settled_events(log.events_after(name, key, after), after=after, now=now):
             yield row(exchange, one)
 
 

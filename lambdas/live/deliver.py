@@ -22,9 +22,9 @@ from signalbox.live.session.state import ConnectionId, Lost
 from signalbox.messages import Message, MessageId
 
 # How a connection ended of which its session has to hear.
-LOST = frozenset({DeliveryOutcome.GONE, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.DOUBTFUL})
+LOST = frozenset({DeliveryOutcome.GONE, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.UNCONFIRMED})
 # What is left is there again after this; of what failed otherwise nobody knows why, and it waits for its visibility.
-PAUSES = {DeliveryOutcome.LATER: timedelta(0), DeliveryOutcome.STUCK: timedelta(seconds=2)}
+PAUSES = {DeliveryOutcome.OUT_OF_TIME: timedelta(0), DeliveryOutcome.BLOCKED: timedelta(seconds=2)}
 # While a message that could not be put aside is in flight, its connection gets nothing that was put behind it later.
 UNREADABLE_PAUSE = timedelta(seconds=2)
 SHARE_OF_TIME = 0.6  # for posting; the rest is for what is under way then
@@ -41,7 +41,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     (
         deliver_wiring.outbox_writer(),
-        deliver_wiring.queue(),
+        deliver_wiring.outbox_queue(),
         wiring.inbox(),
     )  # clients are not to be made by several threads
     outcomes = list(side_by_side(partial(_delivered, until), by_connection.items()))
@@ -71,7 +71,7 @@ def _put_aside(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent], l
     tried = [(message, put_aside(message, problem, letters, holder="an outbox")) for message, problem in unreadable]
     left = [message for message, buried in tried if buried is None]
     if left:
-        deliver_wiring.queue().show_again(left, after=UNREADABLE_PAUSE)
+        deliver_wiring.outbox_queue().change_visibility(left, after=UNREADABLE_PAUSE)
     return [buried for _, buried in tried if buried is not None], [message.message_id for message in left]
 
 
@@ -80,13 +80,13 @@ def _delivered(until: datetime, arrived: tuple[ConnectionId, list[_Read]]) -> De
     try:
         incoming = [ReceivedItem(message.message_id, item, sent_at(message)) for message, item in read]
         delivered = deliver_wiring.outbox_writer().deliver(connection, incoming, until=until)
-        if delivered.end is DeliveryOutcome.CLOSED:
+        if delivered.outcome is DeliveryOutcome.CLOSED:
             logger.info(json.dumps(closing_summary(delivered, now=wiring.CLOCK.now())))
-        if delivered.end in LOST and delivered.session is not None:
+        if delivered.outcome in LOST and delivered.session is not None:
             wiring.inbox().tell(connection, Lost(), request=f"lost-{delivered.first}")
-        if delivered.end in PAUSES:
+        if delivered.outcome in PAUSES:
             left = [message for message, _ in read if message.message_id in delivered.not_done]
-            deliver_wiring.queue().show_again(left, after=PAUSES[delivered.end])
+            deliver_wiring.outbox_queue().change_visibility(left, after=PAUSES[delivered.outcome])
     except Exception:
         logger.exception("%d items of an outbox were not posted", len(read))
         return [message.message_id for message, _ in read]  # one connection must not take others along

@@ -18,7 +18,7 @@ def outbox_writer() -> OutboxWriter:
     """Return what posts to connections."""
     exchanges = boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
     return OutboxWriter(
-        desks=DynamoConnectionSnapshots(wiring.table(), exchanges),
+        snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
         log=DynamoTopicLog(wiring.table()),
         connections=connections(),
         now=wiring.CLOCK.now,
@@ -26,7 +26,7 @@ def outbox_writer() -> OutboxWriter:
 
 
 @cache
-def queue() -> SqsOutboxQueue:
+def outbox_queue() -> SqsOutboxQueue:
     """Return the queue of outboxes."""
     return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
 

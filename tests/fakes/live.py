@@ -114,7 +114,7 @@ class MemoryAccounts:
     def _account(self, realm: ExchangeName, user: User) -> Account:
         grants = self.grants[realm, user.name]
         rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
-        credentials = self.secrets.get(user.name) or Credentials.pretended(user.name, pepper=PEPPER)
+        credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 
 
@@ -194,7 +194,7 @@ class MemoryTopicLog:
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         return [event for event in self.logged[realm].get(topic, ()) if is_logged(event)]
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
         everything = self.logged[realm].get(topic, ())

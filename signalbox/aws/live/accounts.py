@@ -67,7 +67,7 @@ class DynamoAccounts:
             realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(items.get("grants"))
         )
         secret = items.get("secret")
-        credentials = credentials_of(secret) if secret else Credentials.pretended(user.name, pepper=self.pepper)
+        credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
         return Account(user.name, user.role, credentials, rights)
 
 

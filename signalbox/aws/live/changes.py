@@ -44,7 +44,7 @@ class DynamoSubscriberChanges:
             elif _is_to_be_trimmed(len(raised["changes"]), added=len(some)):
                 self._trim(partition, raised, at=at)
 
-    def kept(self, partition: str, numbers: range) -> Mapping[int, Item]:
+    def earlier_changes(self, partition: str, numbers: range) -> Mapping[int, Item]:
         """Return the changes in chunks by their numbers: of those that were asked for all that are kept, and others."""
         condition = Key("pk").eq(partition) & Key("sk").between(*chunks_between(numbers))
         found: dict[int, Item] = {}

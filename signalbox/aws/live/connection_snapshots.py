@@ -80,13 +80,13 @@ def outbox_item(outbox: OutboxState) -> Item:
     """Return an outbox as it is stored; there may be a mark for each of thousands of topics."""
     document = {
         "subscribed": sorted(outbox.subscribed),
-        "begun": outbox.begun,
+        "begun": outbox.unconfirmed_reply,
         "done": list(outbox.done),
-        "awaited": {str(one): dict(numbers) for one, numbers in outbox.awaited.items()},
+        "awaited": {str(one): dict(numbers) for one, numbers in outbox.pending_backfills.items()},
         "caught_up_at": outbox.caught_up_at and milliseconds(outbox.caught_up_at),
         "progress": outbox.progress,
         "totals": _totals_document(outbox.totals),
-        "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.marks.items()},
+        "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.watermarks.items()},
     }
     return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
 
@@ -97,10 +97,10 @@ def outbox_of(item: Item) -> OutboxState:
     begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
     return OutboxState(
         subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
-        begun=None if begun is None else ItemId(begun),
+        unconfirmed_reply=None if begun is None else ItemId(begun),
         done=tuple(map(ItemId, document["done"])),
-        awaited={SubscriptionId(int(one)): _numbers(told) for one, told in document["awaited"].items()},
-        marks={
+        pending_backfills={SubscriptionId(int(one)): _numbers(told) for one, told in document["awaited"].items()},
+        watermarks={
             SubscriptionId(int(one)): Watermarks(moment(at), _numbers(told))
             for one, (at, told) in document["marks"].items()
         },

@@ -34,12 +34,12 @@ logger = logging.getLogger(__name__)
 class ApiConnections:
     """`Connections`; of the two clients, `once` never tries again."""
 
-    once: "ApiGatewayManagementApiClient"
-    several_times: "ApiGatewayManagementApiClient"
+    without_retries: "ApiGatewayManagementApiClient"
+    with_retries: "ApiGatewayManagementApiClient"
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
         """Post a message; one that is repeatable may come twice."""
-        client = self.several_times if is_repeatable else self.once
+        client = self.with_retries if is_repeatable else self.without_retries
         try:
             client.post_to_connection(ConnectionId=connection, Data=text.encode(errors="surrogatepass"))
         except ClientError as error:
@@ -52,7 +52,7 @@ class ApiConnections:
     def close(self, connection: ConnectionId) -> None:
         """Close a connection; one that is closed already is fine."""
         try:
-            self.several_times.delete_connection(ConnectionId=connection)
+            self.with_retries.delete_connection(ConnectionId=connection)
         except ClientError as error:
             if _result(error) is not PostResult.GONE:
                 raise

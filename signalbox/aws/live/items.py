@@ -114,9 +114,9 @@ def topics_partition(realm: ExchangeName) -> str:
     return f"topics#{realm}"
 
 
-def retained_partition(realm: ExchangeName, *, for_everybody: bool) -> str:
+def retained_partition(realm: ExchangeName, *, unrestricted: bool) -> str:
     """Return the partition of each topic's latest retained event: of all, and beside it of those that are for some."""
-    return f"retained#{realm}" if for_everybody else f"retained-for-some#{realm}"
+    return f"retained#{realm}" if unrestricted else f"retained-for-some#{realm}"
 
 
 def topic_sort_key(topic: RoutingKey) -> str:

@@ -72,9 +72,9 @@ class DynamoTopicLog:
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the events of a topic that are kept, in their order: no less than all that were appended before."""
-        return self.back_to(realm, topic, None, live=live, now=now)
+        return self.events_since(realm, topic, None, live=live, now=now)
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
         """Return what `events` does, and all that came from a number on, whether it is kept or not."""
@@ -96,7 +96,7 @@ class DynamoTopicLog:
         """Yield all topics of a realm that ever had an event, by name."""
         return (topic_of(item) for item in self._beginning(topics_partition(realm), ""))
 
-    def behind(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
+    def events_after(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
         """Yield the events of a topic behind a number, in their order, as long as they are in the table."""
         condition = Key("pk").eq(log_partition(realm, topic)) & Key("sk").gt(number_key(sequence))
         return map(_event, every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True}))
@@ -105,13 +105,15 @@ class DynamoTopicLog:
         """Return the topics with events that a pattern matches."""
         if pattern.match is MatchPolicy.EXACT:
             return [RoutingKey(pattern.uri)]
-        found = (topic_of(item) for item in self._beginning(topics_partition(realm), pattern.beginning))
+        found = (topic_of(item) for item in self._beginning(topics_partition(realm), pattern.literal_prefix))
         return [topic for topic in found if pattern.matches(topic)]
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         """Return the latest events that were to be retained: of each topic that of all, and that of some beside it."""
-        partitions = [retained_partition(realm, for_everybody=one) for one in (True, False)]
-        found = (_event(item) for partition in partitions for item in self._beginning(partition, pattern.beginning))
+        partitions = [retained_partition(realm, unrestricted=one) for one in (True, False)]
+        found = (
+            _event(item) for partition in partitions for item in self._beginning(partition, pattern.literal_prefix)
+        )
         matching = (event for event in found if pattern.matches(event.topic))
         return sorted(matching, key=lambda event: (event.at, event.sequence or 0))
 
@@ -124,7 +126,7 @@ class DynamoTopicLog:
             if (realm, event.topic) not in self._known:
                 yield {"pk": topics_partition(realm), "sk": topic_sort_key(event.topic)}
             if event.is_retained and is_logged(event):
-                partition = retained_partition(realm, for_everybody=_is_for_everybody(event))
+                partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
     def _remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
@@ -161,7 +163,7 @@ def _pushed_out(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> 
             yield log_key(realm, event.topic, number)
 
 
-def _is_for_everybody(event: LoggedEvent) -> bool:
+def _is_unrestricted(event: LoggedEvent) -> bool:
     return replace(event.audience, excluded_publisher=None) == UNRESTRICTED
 
 

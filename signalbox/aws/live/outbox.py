@@ -65,7 +65,7 @@ class SqsOutboxQueue:
     sqs: "SQSClient"
     queue_url: str
 
-    def show_again(self, messages: Sequence[Message], *, after: timedelta) -> None:
+    def change_visibility(self, messages: Sequence[Message], *, after: timedelta) -> None:
         """Have received messages received again soon, and not when their visibility ends; ten at most."""
         entries = [
             {

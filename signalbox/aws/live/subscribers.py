@@ -77,7 +77,7 @@ class DynamoSubscribers:
 
     def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         """Return changes that a version has no more, by their numbers: those asked for that are kept, and others."""
-        kept = self._changes.kept(_partition(bucket), numbers)
+        kept = self._changes.earlier_changes(_partition(bucket), numbers)
         return {number: _change(item) for number, item in kept.items()}
 
     def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:

@@ -84,7 +84,7 @@ def events(
 ) -> "Iterator[ReceivedEvent]":
     """Yield events until a signal comes, or until all of the past has come; tell what a reader ought to know."""
     client.follow(cursor)
-    source, connections = iter(client) if follow else client.past(), 1
+    source, connections = iter(client) if follow else client.backfill(), 1
     while not ending.is_due:
         event = None
         with ending.waiting():

@@ -90,7 +90,7 @@ class LiveClient:
         """Yield events as they come, for ever."""
         return iter(self.receive, None)  # without a time-out, it waits until there is one
 
-    def past(self) -> Iterator[ReceivedEvent]:
+    def backfill(self) -> Iterator[ReceivedEvent]:
         """Yield what was asked for of the past, to its end. Live events may be among them."""
         while self._events or not all(cursor.is_caught_up or cursor.is_over for cursor in self._cursors):
             if self._events:
@@ -138,7 +138,7 @@ class LiveClient:
 
     def _reply(self, conversation: ClientSession, question: Callable[[RequestId], Message], deadline: float) -> Message:
         try:
-            request = conversation.ask(question)
+            request = conversation.send_request(question)
         except ConnectionLost as lost:
             self._lost()
             raise RequestUnconfirmed("the connection was lost over a request") from lost

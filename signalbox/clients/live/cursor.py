@@ -58,7 +58,7 @@ class Cursor:
     """
 
     pattern: TopicPattern
-    wish: BackfillStart | None = None
+    backfill_start: BackfillStart | None = None
     get_retained: bool = False
     is_caught_up: bool = False
     is_over: bool = False
@@ -127,7 +127,7 @@ class Cursor:
         if self.pattern.match is MatchPolicy.EXACT and number is not None:
             return AfterSequence(number)
         if not self.is_caught_up or self.since is None:
-            return self.wish
+            return self.backfill_start
         named = _fitting(self._numbers)
         if len(named) == len(self._numbers) or self._newest is None:
             return AfterTopicSequences(self.since, named)

@@ -118,12 +118,12 @@ class ClientSession:
         """
         for cursor in cursors:
             uri = cursor.pattern.uri
-            self._asked[self.ask(partial(Subscribe, options=cursor.options, topic=uri))] = cursor
+            self._asked[self.send_request(partial(Subscribe, options=cursor.options, topic=uri))] = cursor
         if cursors:
             payload = Payload((cursors[-1].pattern.uri, {"match": cursors[-1].pattern.match.value}))
-            self._looked_up[self.ask(lambda request: Call(request, {}, LOOKUP, payload))] = cursors
+            self._looked_up[self.send_request(lambda request: Call(request, {}, LOOKUP, payload))] = cursors
 
-    def ask(self, question: Callable[[RequestId], Message]) -> RequestId:
+    def send_request(self, question: Callable[[RequestId], Message]) -> RequestId:
         """Send a request and return its id; the reply will be among the `replies`."""
         self._requests += 1
         request = RequestId(self._requests)

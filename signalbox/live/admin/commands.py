@@ -152,7 +152,7 @@ def _put_secret(section: Section) -> Command:
         key=section.text("key"),
     )
     key = credentials.key
-    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.fits_key):
+    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.key_matches_verifier):
         section.problem("key", "is not the key whose SHA-256 is the verifier")
     return PutSecret(None if section.fields.get("user") is None else _user(section), credentials)
 

@@ -79,7 +79,7 @@ class Rights:
 def covers(grant: TopicPattern, wanted: TopicPattern) -> bool:
     """Say whether every topic that `wanted` can match is matched by `grant`."""
     if grant.match is MatchPolicy.PREFIX:
-        return wanted.beginning.startswith(grant.uri)
+        return wanted.literal_prefix.startswith(grant.uri)
     if wanted.match is MatchPolicy.EXACT:
         return grant.matches(RoutingKey(wanted.uri))
     if grant.match is MatchPolicy.EXACT or wanted.match is MatchPolicy.PREFIX:

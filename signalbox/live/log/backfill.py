@@ -70,20 +70,20 @@ class BackfillReader:
                 yield newest.topic, newest.sequence or 0
 
     def _log(self, topic: RoutingKey, left: SequenceNumbers) -> Sequence[LoggedEvent]:
-        return self.log.back_to(self.realm, topic, left.get(topic), live=self.live, now=self.now)
+        return self.log.events_since(self.realm, topic, left.get(topic), live=self.live, now=self.now)
 
 
 def in_order(logs: Iterable[Sequence[LoggedEvent]]) -> list[LoggedEvent]:
     """Return the events of several topics in the order of their publication, in which each topic keeps its own."""
     everything = [log for log in logs if log]
-    are_placed = all(event.place is not None for log in everything for event in log)
+    are_placed = all(event.sqs_sequence is not None for log in everything for event in log)
     moment = _place if are_placed else _at
     timed = (one for log in everything for one in zip(accumulate(map(moment, log), max), log, strict=True))
     return [event for _, event in sorted(timed, key=lambda one: (one[0], one[1].topic, one[1].sequence or 0))]
 
 
 def _place(event: LoggedEvent) -> float:
-    return event.place or 0
+    return event.sqs_sequence or 0
 
 
 def _at(event: LoggedEvent) -> float:

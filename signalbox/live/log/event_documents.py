@@ -38,7 +38,7 @@ def event_document(event: LoggedEvent) -> dict[str, object]:
         "headers": dict(event.headers),
         "omitted_bytes": event.omitted_bytes,
         "text": event.is_text,
-        "place": event.place,
+        "place": event.sqs_sequence,
     }
     return {name: value for name, value in told.items() if value}
 
@@ -57,5 +57,5 @@ def event_of(document: Document) -> LoggedEvent:
         headers=document.get("headers", {}),
         omitted_bytes=document.get("omitted_bytes"),
         is_text=document.get("text", False),
-        place=document.get("place"),
+        sqs_sequence=document.get("place"),
     )

@@ -34,7 +34,7 @@ class LoggedEvent:
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     omitted_bytes: int | None = None
     is_text: bool = False
-    place: int | None = None
+    sqs_sequence: int | None = None
 
 
 def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool = False) -> Event:

@@ -23,7 +23,7 @@ def expired(events: Sequence[LoggedEvent], retention: Retention, now: datetime) 
     for everybody, whoever published it.
     """
     excess = 0 if retention.count is None else max(len(events) - retention.count, 0)
-    latest = {_newest(events, for_everybody=True), _newest(events, for_everybody=False)}
+    latest = {_newest(events, unrestricted=True), _newest(events, unrestricted=False)}
     return [
         event
         for place, event in enumerate(events)
@@ -35,15 +35,15 @@ def _is_too_old(event: LoggedEvent, age: timedelta | None, now: datetime) -> boo
     return age is not None and now - event.at > age
 
 
-def _newest(events: Sequence[LoggedEvent], *, for_everybody: bool) -> int | None:
+def _newest(events: Sequence[LoggedEvent], *, unrestricted: bool) -> int | None:
     """Return the place of the newest event that was to be retained."""
     places = (
         place
         for place in reversed(range(len(events)))
-        if events[place].is_retained and (not for_everybody or _is_for_everybody(events[place]))
+        if events[place].is_retained and (not unrestricted or _is_unrestricted(events[place]))
     )
     return next(places, None)
 
 
-def _is_for_everybody(event: LoggedEvent) -> bool:
+def _is_unrestricted(event: LoggedEvent) -> bool:
     return replace(event.audience, excluded_publisher=None) == UNRESTRICTED

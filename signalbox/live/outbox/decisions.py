@@ -47,10 +47,10 @@ class OutboxState:
     """
 
     subscribed: frozenset[SubscriptionId] = frozenset()
-    begun: ItemId | None = None
+    unconfirmed_reply: ItemId | None = None
     done: tuple[ItemId, ...] = ()
-    awaited: Mapping[SubscriptionId, SequenceNumbers] = field(default_factory=dict)
-    marks: Mapping[SubscriptionId, Watermarks] = field(default_factory=dict)
+    pending_backfills: Mapping[SubscriptionId, SequenceNumbers] = field(default_factory=dict)
+    watermarks: Mapping[SubscriptionId, Watermarks] = field(default_factory=dict)
     caught_up_at: datetime | None = None
     progress: tuple[ItemId, int] | None = None
     totals: Totals = NO_TOTALS
@@ -62,7 +62,7 @@ class ItemAction(Enum):
     POST = auto()
     SKIP = auto()
     CLOSE = auto()
-    LEAVE = auto()  # it is in the log, and the past that is awaited will have it
+    DEFER = auto()  # it is in the log, and the past that is awaited will have it
 
 
 def reply_action(item_id: ItemId, outbox: OutboxState, *, waited: timedelta) -> ItemAction:
@@ -74,7 +74,7 @@ def reply_action(item_id: ItemId, outbox: OutboxState, *, waited: timedelta) -> 
     """
     if item_id in outbox.done:
         return ItemAction.SKIP
-    return ItemAction.CLOSE if item_id == outbox.begun or waited > MAXIMUM_WAIT else ItemAction.POST
+    return ItemAction.CLOSE if item_id == outbox.unconfirmed_reply or waited > MAXIMUM_WAIT else ItemAction.POST
 
 
 def event_action(
@@ -84,9 +84,9 @@ def event_action(
     subscription, event = addressed.pattern.subscription_id, addressed.event
     if not may_post(addressed, outbox, session=session, rights=rights):
         return ItemAction.SKIP
-    if subscription in outbox.awaited:
-        return ItemAction.LEAVE
-    marks = outbox.marks.get(subscription)
+    if subscription in outbox.pending_backfills:
+        return ItemAction.DEFER
+    marks = outbox.watermarks.get(subscription)
     if marks is not None and (event.sequence or 0) <= marks.numbers.get(event.topic, -1):
         return ItemAction.SKIP
     return ItemAction.CLOSE if waited > MAXIMUM_WAIT else ItemAction.POST
@@ -104,32 +104,34 @@ def may_post(addressed: SubscriptionEvent, outbox: OutboxState, *, session: Sess
 
 def begin_reply(outbox: OutboxState, item_id: ItemId | None) -> OutboxState:
     """Return what to keep before a reply is posted, or with None when it was not."""
-    return replace(outbox, begun=item_id)
+    return replace(outbox, unconfirmed_reply=item_id)
 
 
 def finish_reply(outbox: OutboxState, reply: Reply) -> OutboxState:
     """Return what to keep when a reply was posted."""
     begins = frozenset() if reply.begins is None else frozenset({reply.begins})
     changed = begins | (frozenset() if reply.ends is None else frozenset({reply.ends}))
-    awaited: dict[SubscriptionId, SequenceNumbers] = _without(outbox.awaited, changed)
-    if reply.expects_past:
-        awaited |= {one: {} for one in begins}
+    pending_backfills: dict[SubscriptionId, SequenceNumbers] = _without(outbox.pending_backfills, changed)
+    if reply.expects_backfill:
+        pending_backfills |= {one: {} for one in begins}
     return replace(
         _done(outbox, reply.item_id),
         subscribed=(outbox.subscribed | begins) - {reply.ends},
-        begun=None,
-        awaited=awaited,
-        marks=_without(outbox.marks, changed),
+        unconfirmed_reply=None,
+        pending_backfills=pending_backfills,
+        watermarks=_without(outbox.watermarks, changed),
     )
 
 
 def defer(outbox: OutboxState, addressed: SubscriptionEvent) -> OutboxState:
     """Return what to keep when an event is left to the past that is awaited."""
     subscription, event = addressed.pattern.subscription_id, addressed.event
-    left = outbox.awaited[subscription]
+    left = outbox.pending_backfills[subscription]
     if event.topic in left:
         return outbox
-    return replace(outbox, awaited={**outbox.awaited, subscription: {**left, event.topic: event.sequence or 0}})
+    return replace(
+        outbox, pending_backfills={**outbox.pending_backfills, subscription: {**left, event.topic: event.sequence or 0}}
+    )
 
 
 def mark_posted(outbox: OutboxState, addressed: SubscriptionEvent, *, now: datetime) -> OutboxState:
@@ -142,16 +144,18 @@ def raise_watermarks(
     outbox: OutboxState, subscription: SubscriptionId, numbers: SequenceNumbers, *, now: datetime
 ) -> OutboxState:
     """Return what to keep when events up to these numbers are not to be posted (again)."""
-    known = outbox.marks[subscription].numbers if subscription in outbox.marks else {}
+    known = outbox.watermarks[subscription].numbers if subscription in outbox.watermarks else {}
     highest = {topic: max(number, known.get(topic, 0)) for topic, number in numbers.items()}
-    return replace(outbox, marks={**outbox.marks, subscription: Watermarks(now, {**known, **highest})})
+    return replace(outbox, watermarks={**outbox.watermarks, subscription: Watermarks(now, {**known, **highest})})
 
 
 def finish_backfill(
     outbox: OutboxState, item_id: ItemId, subscription: SubscriptionId, settled: SequenceNumbers, *, now: datetime
 ) -> OutboxState:
     """Return what to keep when a subscription's past was posted, all of it."""
-    done = replace(_done(outbox, item_id), awaited=_without(outbox.awaited, {subscription}), caught_up_at=now)
+    done = replace(
+        _done(outbox, item_id), pending_backfills=_without(outbox.pending_backfills, {subscription}), caught_up_at=now
+    )
     return raise_watermarks(done, subscription, settled, now=now) if settled else done
 
 
@@ -175,8 +179,8 @@ def needs_saving(outbox: OutboxState, *, saved: OutboxState, now: datetime) -> b
 
 def pruned(outbox: OutboxState, *, now: datetime) -> OutboxState:
     """Return what to keep of an outbox at a moment."""
-    is_old = {one for one, marks in outbox.marks.items() if now - marks.at > WATERMARKS_KEPT_FOR}
-    return replace(outbox, marks=_without(outbox.marks, is_old), totals=replace(outbox.totals, noted_at=now))
+    is_old = {one for one, marks in outbox.watermarks.items() if now - marks.at > WATERMARKS_KEPT_FOR}
+    return replace(outbox, watermarks=_without(outbox.watermarks, is_old), totals=replace(outbox.totals, noted_at=now))
 
 
 def _done(outbox: OutboxState, item_id: ItemId) -> OutboxState:

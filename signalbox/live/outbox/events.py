@@ -10,25 +10,25 @@ from signalbox.live.session.events import CAPABILITY
 from signalbox.messages import MessageId
 
 OUTCOMES = {
-    DeliveryOutcome.STUCK: "failed",
+    DeliveryOutcome.BLOCKED: "failed",
     DeliveryOutcome.GONE: "dropped",
     DeliveryOutcome.TOO_SLOW: "dropped",
-    DeliveryOutcome.DOUBTFUL: "dropped",
+    DeliveryOutcome.UNCONFIRMED: "dropped",
 }
 REASONS = {
-    DeliveryOutcome.STUCK: "the connection takes nothing now",
+    DeliveryOutcome.BLOCKED: "the connection takes nothing now",
     DeliveryOutcome.GONE: "the connection is gone",
     DeliveryOutcome.TOO_SLOW: "the client is too slow",
-    DeliveryOutcome.DOUBTFUL: "nobody knows whether a reply was posted",
+    DeliveryOutcome.UNCONFIRMED: "nobody knows whether a reply was posted",
 }
 
 
 def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[HistoryEvent]:
     """Yield what a batch of a connection's items came to: an event for what was posted, and one for what was not."""
-    if delivered.events or delivered.past:
+    if delivered.events or delivered.backfilled:
         yield _event(delivered, "posted", now=now)
-    if delivered.end in OUTCOMES:
-        yield _event(delivered, OUTCOMES[delivered.end], now=now, reason=REASONS[delivered.end])
+    if delivered.outcome in OUTCOMES:
+        yield _event(delivered, OUTCOMES[delivered.outcome], now=now, reason=REASONS[delivered.outcome])
 
 
 def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
@@ -66,7 +66,7 @@ def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str,
 
 def _event(delivered: DeliveryResult, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
     session = delivered.session
-    facts = {"events": delivered.events, "past": delivered.past, "skipped": delivered.skipped}
+    facts = {"events": delivered.events, "past": delivered.backfilled, "skipped": delivered.skipped}
     user = {"session": str(session.session), "user": session.identity.authid} if session and session.identity else {}
     lags = [lag.total_seconds() * 1000 for lag in delivered.lags]
     return HistoryEvent(

@@ -40,7 +40,7 @@ class Reply:
     message: str
     begins: SubscriptionId | None = None
     ends: SubscriptionId | None = None
-    expects_past: bool = False
+    expects_backfill: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class EventBatch:
 OutboxItem = Reply | CloseRequest | BackfillRequest | EventBatch
 
 
-def reply_item(effect: Post, item_id: ItemId, *, expects_past: bool = False) -> Reply:
+def reply_item(effect: Post, item_id: ItemId, *, expects_backfill: bool = False) -> Reply:
     """Return the item by which a message is posted."""
     begins = effect.message.subscription if isinstance(effect.message, Subscribed) else None
-    return Reply(item_id, serialize(effect.message), begins, effect.ends, expects_past)
+    return Reply(item_id, serialize(effect.message), begins, effect.ends, expects_backfill)
 
 
 def close_item(effect: Close, item_id: ItemId) -> CloseRequest:
@@ -123,7 +123,7 @@ def parse_item(text: str) -> OutboxItem:
 
 def _told(item: Reply | CloseRequest | BackfillRequest) -> dict[str, object]:
     if isinstance(item, Reply):
-        told = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_past}
+        told = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_backfill}
         return {"kind": "reply", "message": item.message, **{name: value for name, value in told.items() if value}}
     if isinstance(item, CloseRequest):
         return {"kind": "close"}

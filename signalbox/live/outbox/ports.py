@@ -50,7 +50,7 @@ class TopicLog(Protocol):
         """Return the events of a topic that are kept, in their order: no less than all that were appended before."""
         ...
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
         """Return what `events` does, and all that came from a number on, whether it is kept or not."""

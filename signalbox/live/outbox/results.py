@@ -13,12 +13,12 @@ class DeliveryOutcome(Enum):
     """How the work on a connection ended."""
 
     DONE = auto()
-    LATER = auto()  # there was no time for more; the rest comes again at once
-    STUCK = auto()  # something could not be posted now, and comes again with all behind it
+    OUT_OF_TIME = auto()  # there was no time for more; the rest comes again at once
+    BLOCKED = auto()  # something could not be posted now, and comes again with all behind it
     GONE = auto()  # there is no such connection any more
     CLOSED = auto()  # the session wanted that
     TOO_SLOW = auto()
-    DOUBTFUL = auto()  # nobody knows whether a reply was posted
+    UNCONFIRMED = auto()  # nobody knows whether a reply was posted
 
 
 @dataclass(slots=True)
@@ -32,11 +32,11 @@ class DeliveryResult:
     connection: ConnectionId
     session: Session | None
     first: MessageId
-    end: DeliveryOutcome = DeliveryOutcome.DONE
+    outcome: DeliveryOutcome = DeliveryOutcome.DONE
     not_done: tuple[MessageId, ...] = ()
     events: int = 0
     replies: int = 0
-    past: int = 0
+    backfilled: int = 0
     skipped: int = 0
     size: int = 0
     lags: list[timedelta] = field(default_factory=list)

@@ -22,7 +22,7 @@ class Totals:
     longest_ms: int = 0
     noted_at: datetime | None = None
 
-    def and_more(self, *, events: int, replies: int, size: int, lags: Iterable[timedelta]) -> "Totals":
+    def plus(self, *, events: int, replies: int, size: int, lags: Iterable[timedelta]) -> "Totals":
         """Return the totals after some more was posted."""
         counts, longest = list(self.lags), self.longest_ms
         for lag in lags:

@@ -47,7 +47,7 @@ class ReceivedItem:
 
     message_id: MessageId
     item: OutboxItem
-    put_at: datetime
+    queued_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ConnectionSnapshots(Protocol):
 class OutboxWriter:
     """Posts the items of outboxes."""
 
-    desks: ConnectionSnapshots
+    snapshots: ConnectionSnapshots
     log: TopicLog
     connections: Connections
     now: Callable[[], datetime]
@@ -94,7 +94,7 @@ class OutboxWriter:
         belongs_to = next(
             ((one.item.realm, one.item.user) for one in incoming if isinstance(one.item, EventBatch)), None
         )
-        desk = self.desks.read(connection, belongs_to=belongs_to)
+        desk = self.snapshots.read(connection, belongs_to=belongs_to)
         delivered = DeliveryResult(connection, desk.session, incoming[0].message_id)
         return _ConnectionWriter(self, connection, until, desk, delivered, desk.outbox).write(incoming)
 
@@ -106,7 +106,7 @@ class _ConnectionWriter:
     deliverer: OutboxWriter
     connection: ConnectionId
     until: datetime
-    desk: ConnectionSnapshot
+    snapshot: ConnectionSnapshot
     delivered: DeliveryResult
     outbox: OutboxState
     _saved: OutboxState = field(init=False)
@@ -117,16 +117,16 @@ class _ConnectionWriter:
 
     def write(self, incoming: Sequence[ReceivedItem]) -> DeliveryResult:
         for place, one in enumerate(incoming):
-            self.delivered.end = self._handle(one)
-            if self.delivered.end in RETRIED:
+            self.delivered.outcome = self._handle(one)
+            if self.delivered.outcome in RETRIED:
                 self.delivered.not_done = tuple(left.message_id for left in incoming[place:])
-            if self.delivered.end is not DeliveryOutcome.DONE:
+            if self.delivered.outcome is not DeliveryOutcome.DONE:
                 break
-        if self.delivered.end in CLOSING:
+        if self.delivered.outcome in CLOSING:
             self.deliverer.connections.close(self.connection)
         posted = self.delivered
-        events = posted.events + posted.past
-        totals = self.outbox.totals.and_more(events=events, replies=posted.replies, size=posted.size, lags=posted.lags)
+        events = posted.events + posted.backfilled
+        totals = self.outbox.totals.plus(events=events, replies=posted.replies, size=posted.size, lags=posted.lags)
         self._keep(replace(self.outbox, totals=totals))
         self._save()
         posted.totals = totals
@@ -143,7 +143,11 @@ class _ConnectionWriter:
     def _reply(self, item: Reply, waited: timedelta) -> DeliveryOutcome:
         step = reply_action(item.item_id, self.outbox, waited=waited)
         if step is ItemAction.CLOSE:
-            return DeliveryOutcome.DOUBTFUL if item.item_id == self.outbox.begun else DeliveryOutcome.TOO_SLOW
+            return (
+                DeliveryOutcome.UNCONFIRMED
+                if item.item_id == self.outbox.unconfirmed_reply
+                else DeliveryOutcome.TOO_SLOW
+            )
         if step is ItemAction.SKIP:
             return DeliveryOutcome.DONE
         self._keep(begin_reply(self.outbox, item.item_id))
@@ -158,7 +162,7 @@ class _ConnectionWriter:
 
     def _waited(self, incoming: ReceivedItem) -> timedelta:
         """Return how long the client had to take what is ahead; the time that its own past took does not count."""
-        since = max(filter(None, (incoming.put_at, self.outbox.caught_up_at)))
+        since = max(filter(None, (incoming.queued_at, self.outbox.caught_up_at)))
         return self.deliverer.now() - since
 
     def _bundle(self, item: EventBatch, waited: timedelta) -> DeliveryOutcome:
@@ -170,11 +174,11 @@ class _ConnectionWriter:
         return DeliveryOutcome.DONE
 
     def _event(self, addressed: SubscriptionEvent, waited: timedelta) -> DeliveryOutcome:
-        desk = self.desk
+        desk = self.snapshot
         step = event_action(addressed, self.outbox, session=desk.session, rights=desk.rights, waited=waited)
         if step is ItemAction.CLOSE or (step is ItemAction.POST and self._is_far_behind(addressed, waited)):
             return DeliveryOutcome.TOO_SLOW
-        if step is ItemAction.LEAVE:
+        if step is ItemAction.DEFER:
             self._keep(defer(self.outbox, addressed))
         if step is not ItemAction.POST:
             self.delivered.skipped += step is ItemAction.SKIP
@@ -186,27 +190,27 @@ class _ConnectionWriter:
         return end
 
     def _is_far_behind(self, addressed: SubscriptionEvent, waited: timedelta) -> bool:
-        session, event = self.desk.session, addressed.event
+        session, event = self.snapshot.session, addressed.event
         if waited <= BACKLOG_CHECKED_AFTER or session is None or session.realm is None:
             return False
         if event.topic not in self._newest:
-            self._newest[event.topic] = self.deliverer.desks.newest(session.realm, event.topic)
+            self._newest[event.topic] = self.deliverer.snapshots.newest(session.realm, event.topic)
         return self._newest[event.topic] - (event.sequence or 0) > MAXIMUM_BACKLOG
 
     def _past(self, wish: BackfillRequest) -> DeliveryOutcome:
-        subscription, session, live = wish.pattern.subscription_id, self.desk.session, self.desk.live
+        subscription, session, live = wish.pattern.subscription_id, self.snapshot.session, self.snapshot.live
         listener = session.listener if session else None
-        if wish.item_id in self.outbox.done or subscription not in self.outbox.awaited:
+        if wish.item_id in self.outbox.done or subscription not in self.outbox.pending_backfills:
             return DeliveryOutcome.DONE
         if session is None or session.realm is None or listener is None or live is None:
             return DeliveryOutcome.DONE
         reader = BackfillReader(
             self.deliverer.log, session.realm, live, self.deliverer.now(), self.deliverer.side_by_side
         )
-        past = reader.read(wish, listener, left=self.outbox.awaited[subscription])
+        past = reader.read(wish, listener, left=self.outbox.pending_backfills[subscription])
         # Again, and after the logs: who may not see them any more sees nothing that was published since.
         belongs_to = session.realm, UserName(listener.authid)
-        self.desk = self.deliverer.desks.read(self.connection, belongs_to=belongs_to)
+        self.snapshot = self.deliverer.snapshots.read(self.connection, belongs_to=belongs_to)
         for number, found in enumerate(past.events, start=1):
             end = self._past_event(SubscriptionEvent(wish.pattern, found.event), is_latest=found.is_latest)
             if end is not DeliveryOutcome.DONE:
@@ -217,19 +221,21 @@ class _ConnectionWriter:
         return DeliveryOutcome.DONE
 
     def _past_event(self, addressed: SubscriptionEvent, *, is_latest: bool) -> DeliveryOutcome:
-        marks = self.outbox.marks.get(addressed.pattern.subscription_id)
+        marks = self.outbox.watermarks.get(addressed.pattern.subscription_id)
         is_posted = marks is not None and (addressed.event.sequence or 0) <= marks.numbers.get(addressed.event.topic, 0)
-        if is_posted or not may_post(addressed, self.outbox, session=self.desk.session, rights=self.desk.rights):
+        if is_posted or not may_post(
+            addressed, self.outbox, session=self.snapshot.session, rights=self.snapshot.rights
+        ):
             return DeliveryOutcome.DONE
         end = self._post_event(addressed, is_latest=is_latest)
         if end is DeliveryOutcome.DONE:
-            self.delivered.past += 1
+            self.delivered.backfilled += 1
             self._keep(mark_posted(self.outbox, addressed, now=self.deliverer.now()))
         return end
 
     def _post_event(self, addressed: SubscriptionEvent, *, is_latest: bool = False) -> DeliveryOutcome:
         if self.deliverer.now() >= self.until:
-            return DeliveryOutcome.LATER
+            return DeliveryOutcome.OUT_OF_TIME
         text = serialize(size_limited(event_for(addressed.pattern, addressed.event, is_retained=is_latest)))
         return EVENT_OUTCOMES[self._post(text, is_repeatable=True)]
 
@@ -246,7 +252,7 @@ class _ConnectionWriter:
         now = self.deliverer.now()
         if needs_saving(self.outbox, saved=self._saved, now=now):
             self._saved = self.outbox = pruned(self.outbox, now=now)
-            self.deliverer.desks.save(self.connection, self.outbox)
+            self.deliverer.snapshots.save(self.connection, self.outbox)
 
 
 def _closed(item: CloseRequest) -> DeliveryOutcome:
@@ -254,20 +260,20 @@ def _closed(item: CloseRequest) -> DeliveryOutcome:
     return DeliveryOutcome.CLOSED
 
 
-RETRIED = frozenset({DeliveryOutcome.LATER, DeliveryOutcome.STUCK})
-CLOSING = frozenset({DeliveryOutcome.CLOSED, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.DOUBTFUL})
+RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED})
+CLOSING = frozenset({DeliveryOutcome.CLOSED, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.UNCONFIRMED})
 REPLY_OUTCOMES = {
     PostResult.POSTED: DeliveryOutcome.DONE,
     PostResult.GONE: DeliveryOutcome.GONE,
-    PostResult.BUSY: DeliveryOutcome.STUCK,
-    PostResult.TOO_LARGE: DeliveryOutcome.DOUBTFUL,  # no reply is too large; without one the client would wait for ever
-    PostResult.UNKNOWN: DeliveryOutcome.STUCK,
+    PostResult.BUSY: DeliveryOutcome.BLOCKED,
+    PostResult.TOO_LARGE: DeliveryOutcome.UNCONFIRMED,  # no reply is; the client would wait for it for ever
+    PostResult.UNKNOWN: DeliveryOutcome.BLOCKED,
 }
 # An event that is too large for a connection after all is left out: it stands in the log without its payload.
 EVENT_OUTCOMES = {
     PostResult.POSTED: DeliveryOutcome.DONE,
     PostResult.GONE: DeliveryOutcome.GONE,
-    PostResult.BUSY: DeliveryOutcome.STUCK,
+    PostResult.BUSY: DeliveryOutcome.BLOCKED,
     PostResult.TOO_LARGE: DeliveryOutcome.DONE,
-    PostResult.UNKNOWN: DeliveryOutcome.STUCK,
+    PostResult.UNKNOWN: DeliveryOutcome.BLOCKED,
 }

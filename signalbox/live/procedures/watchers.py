@@ -25,7 +25,7 @@ class KnownWatchers:
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return those of WAMP's own topics that somebody is subscribed to."""
         with self._alone:
-            matching = self.directory.look(realm, topics)
+            matching = self.directory.lookup(realm, topics)
             return [topic for topic in topics if matching(topic)]
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:

@@ -41,7 +41,7 @@ def logged_event(publication: Publication, note: PublicationMetadata, *, sequenc
         headers={} if is_too_large else told,
         omitted_bytes=size if is_too_large else None,
         is_text=payload.arguments == (publication.envelope.body,),
-        place=_place(publication.message),
+        sqs_sequence=_place(publication.message),
     )
 
 

@@ -106,10 +106,10 @@ class CachedSubscriberDirectory:
 
     table: SubscriberTable
     now: Callable[[], datetime]
-    kept: int = CACHED_PARTITIONS
+    maximum_partitions: int = CACHED_PARTITIONS
     _known: OrderedDict[SubscriberPartition, _CachedPartition] = field(default_factory=OrderedDict)
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return who is subscribed to topics now: everybody whose being attached was answered before."""
         buckets = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
         versions = self.table.versions(buckets)
@@ -157,5 +157,5 @@ class CachedSubscriberDirectory:
         return [*(kept[number] for number in earlier), *version.changes]
 
     def _forget_oldest(self, *, at_least: int) -> None:
-        while len(self._known) > max(self.kept, at_least):
+        while len(self._known) > max(self.maximum_partitions, at_least):
             self._known.popitem(last=False)

@@ -37,7 +37,7 @@ class EventLog(Protocol):
 class SubscriberDirectory(Protocol):
     """Knows who is subscribed."""
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return who is subscribed to topics now."""
         ...
 
@@ -64,7 +64,7 @@ class _DecodedEvent:
     """An event of this batch, as subscribers get it."""
 
     message_id: MessageId
-    note: PublicationMetadata
+    metadata: PublicationMetadata
     event: LoggedEvent
     text: str
 
@@ -95,7 +95,7 @@ class Distributor:
             return ()
         batch = [_arrived(one) for one in published]
         self.log.append(exchange.name, [one.event for one in batch], live=exchange.live)
-        matching = self.directory.look(exchange.name, {one.event.topic for one in batch})
+        matching = self.directory.lookup(exchange.name, {one.event.topic for one in batch})
         return self._sent(_bundles(batch, matching), exchange.name)
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
@@ -103,7 +103,9 @@ class Distributor:
         noted_ones = [
             (one.message.message_id, publication_metadata(one)) for one in publications if one.notes is not None
         ]
-        replies = [(one, _published(note.publication, note.awaited)) for one, note in noted_ones if note.awaited]
+        replies = [
+            (one, _published(note.publication, note.acknowledge_to)) for one, note in noted_ones if note.acknowledge_to
+        ]
         failed = self.outboxes.send([posting for _, posting in replies])
         return {replies[place][0] for place in failed}
 
@@ -126,7 +128,7 @@ def _arrived(published: ToConnections) -> _DecodedEvent:
     note = publication_metadata(published.publication)
     event = logged_event(published.publication, note, sequence=published.sequence)
     # Whom it is for, and what overtook what on the way here, is nobody else's business.
-    text = json_text(event_document(replace(event, audience=UNRESTRICTED, place=None)))
+    text = json_text(event_document(replace(event, audience=UNRESTRICTED, sqs_sequence=None)))
     return _DecodedEvent(published.publication.message.message_id, note, event, text)
 
 

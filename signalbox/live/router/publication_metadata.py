@@ -31,7 +31,7 @@ class PublicationMetadata:
     audience: Audience = UNRESTRICTED
     disclosed: Listener | None = None
     is_retained: bool = False
-    awaited: AcknowledgementTarget | None = None
+    acknowledge_to: AcknowledgementTarget | None = None
 
 
 def metadata_text(note: PublicationMetadata) -> str:
@@ -41,7 +41,8 @@ def metadata_text(note: PublicationMetadata) -> str:
         "audience": audience_document(note.audience),
         "disclosed": listener_document(note.disclosed),
         "retain": note.is_retained,
-        "reply": note.awaited and {"connection": note.awaited.connection, "request": note.awaited.request},
+        "reply": note.acknowledge_to
+        and {"connection": note.acknowledge_to.connection, "request": note.acknowledge_to.request},
     }
     return json_text({name: value for name, value in told.items() if value is not None and value != {}})
 
@@ -55,7 +56,7 @@ def parse_metadata(text: str) -> PublicationMetadata:
         audience=audience_of(document.get("audience", {})),
         disclosed=listener_of(document.get("disclosed")),
         is_retained=document["retain"],
-        awaited=None if awaited is None else AcknowledgementTarget(awaited["connection"], awaited["request"]),
+        acknowledge_to=None if awaited is None else AcknowledgementTarget(awaited["connection"], awaited["request"]),
     )
 
 
@@ -65,7 +66,7 @@ class RealmPublication:
 
     topic: RoutingKey
     payload: Payload
-    note: PublicationMetadata
+    metadata: PublicationMetadata
     publisher: str
 
 
@@ -74,4 +75,4 @@ def message_for(said: RealmPublication, *, order_by: OrderBy, deduplication_id: 
     body, headers = body_of(said.payload)
     envelope = Envelope.of_publication(said.topic, body, headers)
     message = envelope.published(publisher=said.publisher, deduplication_id=deduplication_id, order_by=order_by)
-    return replace(message, attributes={**message.attributes, LIVE: Attribute("String", metadata_text(said.note))})
+    return replace(message, attributes={**message.attributes, LIVE: Attribute("String", metadata_text(said.metadata))})

@@ -72,7 +72,7 @@ class Carrying:
         for self._number, effect in enumerate(effects):
             if isinstance(effect, Post):
                 is_past_wanted = any(isinstance(one, Attach) and _wants_past(one) for one in effects)
-                self._put(reply_item(effect, self._item_id(), expects_past=is_past_wanted and _begins(effect)))
+                self._put(reply_item(effect, self._item_id(), expects_backfill=is_past_wanted and _begins(effect)))
             elif isinstance(effect, Close):
                 self._put(close_item(effect, self._item_id()))
             else:

@@ -92,8 +92,8 @@ def authenticated(session: Session, heard: Authenticate, given: Circumstances) -
 
 def _is_right(given_signature: str, credentials: Credentials, method: AuthMethod, *, challenge: str) -> bool:
     if method is AuthMethod.TICKET:
-        return credentials.is_ticket(given_signature)
-    return credentials.is_signature(given_signature, challenge=challenge)
+        return credentials.accepts_ticket(given_signature)
+    return credentials.accepts_signature(given_signature, challenge=challenge)
 
 
 def _joined(session: Session, account: Account, method: AuthMethod, given: Circumstances) -> Outcome:
@@ -125,4 +125,4 @@ def _features(details: Mapping[str, object]) -> list[str]:
 
 
 def _credentials(account: Account | None, realm: Realm, *, authid: str) -> Credentials:
-    return account.credentials if account else Credentials.pretended(authid, pepper=realm.pepper)
+    return account.credentials if account else Credentials.decoy(authid, pepper=realm.pepper)

@@ -41,12 +41,12 @@ class Credentials:
 
     @classmethod
     def of(cls, secret: str, *, salt: str, with_key: bool, iterations: int = ITERATIONS) -> "Credentials":
-        """Return what to keep of a new secret; `salt` is 32 random hexadecimal digits, as in `pretended`."""
+        """Return what to keep of a new secret; `salt` is 32 random hexadecimal digits, as in `decoy`."""
         key = derived_key(secret, salt=salt, iterations=iterations)
         return cls(salt, _verifier(key), iterations, key if with_key else None)
 
     @classmethod
-    def pretended(cls, authid: str, *, pepper: str) -> "Credentials":
+    def decoy(cls, authid: str, *, pepper: str) -> "Credentials":
         """Return the credentials of somebody who is unknown: always the same, and such that nothing fits them.
 
         So a client cannot tell unknown users from wrong secrets. `pepper` is a secret of the stage.
@@ -63,7 +63,7 @@ class Credentials:
         return frozenset({AuthMethod.TICKET} if self.key is None else {AuthMethod.TICKET, AuthMethod.WAMPCRA})
 
     @property
-    def fits_key(self) -> bool:
+    def key_matches_verifier(self) -> bool:
         """Say whether `key` is the one that `verifier` is of."""
         return self.key is not None and hmac.compare_digest(_verifier(self.key), self.verifier)
 
@@ -72,12 +72,12 @@ class Credentials:
         """Return what a client needs to derive the key for WAMP-CRA from its secret."""
         return {"salt": self.salt, "keylen": KEY_BYTES, "iterations": self.iterations}
 
-    def is_ticket(self, ticket: str) -> bool:
+    def accepts_ticket(self, ticket: str) -> bool:
         """Say whether a ticket is the secret; it takes as long when it is not."""
         key = derived_key(ticket, salt=self.salt, iterations=self.iterations)
         return hmac.compare_digest(_verifier(key), self.verifier)
 
-    def is_signature(self, given: str, *, challenge: str) -> bool:
+    def accepts_signature(self, given: str, *, challenge: str) -> bool:
         """Say whether a text is this user's signature of a challenge; it takes as long when it is not."""
         # Who has nothing to sign with has the empty verifier; to sign with that must not help.
         is_usable = self.key is not None and self.verifier != ""

@@ -45,7 +45,7 @@ class TopicPattern:
         )
 
     @property
-    def beginning(self) -> str:
+    def literal_prefix(self) -> str:
         """Return the text with which all topics begin that the pattern can match."""
         components = self.uri.split(".")
         if self.match is not MatchPolicy.WILDCARD or "" not in components:

@@ -57,7 +57,7 @@ def test_a_user_stands_in_a_realm_with_secret_role_and_grants(accounts) -> None:
 def test_who_has_no_secret_has_one_that_nobody_knows(accounts) -> None:
     account = accounts.standing(REALM, BOB, now=START).account
 
-    assert account.credentials == Credentials.pretended("bob", pepper=PEPPER)
+    assert account.credentials == Credentials.decoy("bob", pepper=PEPPER)
     assert not account.rights.are_any
 
 

@@ -104,7 +104,7 @@ def prefixes(number: int) -> list[TopicPattern]:
 
 
 def found(directory: CachedSubscriberDirectory, realm: ExchangeName = REALM) -> set[str]:
-    return {one.connection for one in directory.look(realm, [TOPIC])(TOPIC)}
+    return {one.connection for one in directory.lookup(realm, [TOPIC])(TOPIC)}
 
 
 def version(table: Any, partition: str = PARTITION) -> dict[str, Any]:

@@ -84,13 +84,13 @@ def test_an_outbox_is_read_as_it_was_kept(desks) -> None:
     one = SubscriptionId(1)
     outbox = OutboxState(
         subscribed=frozenset({one, SubscriptionId(2)}),
-        begun=ItemId("3"),
+        unconfirmed_reply=ItemId("3"),
         done=(ItemId("1"), ItemId("2")),
-        awaited={SubscriptionId(2): {TOPIC: 4}},
-        marks={one: Watermarks(NOW, {TOPIC: 9, RoutingKey(""): 1})},
+        pending_backfills={SubscriptionId(2): {TOPIC: 4}},
+        watermarks={one: Watermarks(NOW, {TOPIC: 9, RoutingKey(""): 1})},
         caught_up_at=NOW,
         progress=(ItemId("4"), 5),
-        totals=replace(NO_TOTALS.and_more(events=1, replies=2, size=3, lags=[timedelta(seconds=4)]), noted_at=NOW),
+        totals=replace(NO_TOTALS.plus(events=1, replies=2, size=3, lags=[timedelta(seconds=4)]), noted_at=NOW),
     )
 
     for kept in (outbox, OutboxState()):

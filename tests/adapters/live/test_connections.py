@@ -37,14 +37,14 @@ def connections(aws: None) -> ApiConnections:
     ],
 )
 def test_answers_are_told_apart(connections, code, status, result) -> None:
-    with Stubber(connections.once) as stubber:
+    with Stubber(connections.without_retries) as stubber:
         stubber.add_client_error("post_to_connection", code, http_status_code=status)
 
         assert connections.post(CONNECTION, "[]", is_repeatable=False) is result
 
 
 def test_what_is_repeatable_goes_by_the_client_that_tries_again(connections) -> None:
-    with Stubber(connections.several_times) as stubber:
+    with Stubber(connections.with_retries) as stubber:
         stubber.add_response("post_to_connection", {}, {"ConnectionId": CONNECTION, "Data": '["ä"]'.encode()})
 
         assert connections.post(CONNECTION, '["ä"]', is_repeatable=True) is PostResult.POSTED
@@ -54,13 +54,13 @@ def test_without_an_answer_nobody_knows_whether_it_was_posted(connections, monke
     def unanswered(**_told: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://api")
 
-    monkeypatch.setattr(connections.once, "post_to_connection", unanswered)
+    monkeypatch.setattr(connections.without_retries, "post_to_connection", unanswered)
 
     assert connections.post(CONNECTION, "[]", is_repeatable=False) is PostResult.UNKNOWN
 
 
 def test_a_right_that_is_missing_is_no_matter_of_a_connection(connections) -> None:
-    with Stubber(connections.once) as stubber:
+    with Stubber(connections.without_retries) as stubber:
         stubber.add_client_error("post_to_connection", "ForbiddenException", http_status_code=403)
 
         with pytest.raises(ClientError, match="ForbiddenException"):
@@ -68,7 +68,7 @@ def test_a_right_that_is_missing_is_no_matter_of_a_connection(connections) -> No
 
 
 def test_closing_twice_is_fine(connections) -> None:
-    with Stubber(connections.several_times) as stubber:
+    with Stubber(connections.with_retries) as stubber:
         stubber.add_response("delete_connection", {}, {"ConnectionId": CONNECTION})
         stubber.add_client_error("delete_connection", "GoneException", http_status_code=410)
 
@@ -77,7 +77,7 @@ def test_closing_twice_is_fine(connections) -> None:
 
 
 def test_a_connection_that_cannot_be_closed_now_is_told(connections) -> None:
-    with Stubber(connections.several_times) as stubber:
+    with Stubber(connections.with_retries) as stubber:
         stubber.add_client_error("delete_connection", "LimitExceededException", http_status_code=429)
 
         with pytest.raises(ClientError):

@@ -80,7 +80,7 @@ def test_what_was_left_to_the_past_is_read_though_it_is_kept_no_longer(log) -> N
     live = LiveSettings(retention=Retention(count=1, age=timedelta(hours=1)))
     log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION), event(3), event(4)], live=live)
 
-    assert [one.sequence for one in log.back_to(REALM, A, 2, live=live, now=NOW)] == [2, 3, 4]
+    assert [one.sequence for one in log.events_since(REALM, A, 2, live=live, now=NOW)] == [2, 3, 4]
     assert numbers(log, live=live) == [4]
 
 

@@ -24,8 +24,8 @@ def test_the_events_behind_a_number_come_in_their_order(live_table):
     events = [event("a", sequence) for sequence in (1, 2, 10, 11)]
     log.append(REALM, [*events, event("a.b", 1)], live=LiveSettings())
 
-    assert list(log.behind(REALM, RoutingKey("a"), 1)) == events[1:]
-    assert list(log.behind(REALM, RoutingKey("a"), 11)) == []
+    assert list(log.events_after(REALM, RoutingKey("a"), 1)) == events[1:]
+    assert list(log.events_after(REALM, RoutingKey("a"), 11)) == []
 
 
 def test_every_topic_of_a_realm_is_told_and_no_other(live_table):

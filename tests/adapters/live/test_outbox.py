@@ -102,8 +102,8 @@ def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends
 
     (message,) = received()
     assert received() == []
-    queue.show_again([message], after=timedelta(0))
+    queue.change_visibility([message], after=timedelta(0))
     assert [one.message_id for one in received()] == [message.message_id]
 
-    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").show_again([message], after=timedelta(0))
+    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").change_visibility([message], after=timedelta(0))
     assert "1 items come again when their visibility ends" in caplog.text

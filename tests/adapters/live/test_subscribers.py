@@ -44,7 +44,7 @@ def attach(subscribers: DynamoSubscribers, *patterns: TopicPattern, **told: Any)
 
 
 def found(directory: CachedSubscriberDirectory, topic: str = TOPIC) -> list[tuple[str, str]]:
-    matching = directory.look(REALM, [RoutingKey(topic)])
+    matching = directory.lookup(REALM, [RoutingKey(topic)])
     return sorted((one.connection, one.pattern.match.value) for one in matching(RoutingKey(topic)))
 
 
@@ -53,7 +53,7 @@ def test_every_router_finds_who_is_attached(subscribers, directory) -> None:
     attach(subscribers, TopicPattern.parse("other"), TopicPattern.parse("other", MatchPolicy.PREFIX))
 
     assert found(directory) == [("c", "exact"), ("c", "prefix"), ("c", "wildcard")]
-    assert directory.look(REALM, [TOPIC])(TOPIC)[-1] == subscriber(EXACT)
+    assert directory.lookup(REALM, [TOPIC])(TOPIC)[-1] == subscriber(EXACT)
 
 
 def test_who_is_detached_is_found_no_more_and_doing_it_twice_is_fine(subscribers, directory) -> None:
@@ -107,7 +107,7 @@ def test_who_may_be_forgotten_is_not_found(subscribers, live_table) -> None:
 
 def test_a_router_does_not_remember_all_topics(subscribers) -> None:
     attach(subscribers, EXACT, TopicPattern.parse("trial.b"))
-    directory = CachedSubscriberDirectory(subscribers, lambda: NOW, kept=1)
+    directory = CachedSubscriberDirectory(subscribers, lambda: NOW, maximum_partitions=1)
 
     assert found(directory) == [("c", "exact")]
     assert found(directory, "trial.b") == [("c", "exact")]

@@ -67,7 +67,7 @@ def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm
     (addressed,) = bundle.events
     assert (bundle.realm, bundle.user, addressed.pattern.uri) == (REALM, "joe", "trial.")
     logged = DynamoTopicLog(live_table).events(REALM, RoutingKey("trial.a"), live=LiveSettings(), now=datetime.now(UTC))
-    assert [replace(one, place=None) for one in logged] == [addressed.event]
+    assert [replace(one, sqs_sequence=None) for one in logged] == [addressed.event]
     assert (logged[0].payload.arguments, logged[0].sequence, logged[0].headers) == (({"line": 1},), 1, {"color": "red"})
     assert [one.body for one in realm.delivered("q_log.fifo")] == ['{"line": 1}']
 
@@ -76,7 +76,7 @@ def test_who_publishes_by_wamp_is_told_when_it_is_done(realm, live_table, monkey
     sender = "AIDAIT2UOQQY3AUEKVGXU"  # of everybody, for moto
     monkeypatch.setenv("LIVE_SESSION_ROLE_ID", sender)
     route_wiring.router.cache_clear()
-    note = PublicationMetadata(PublicationId(42), awaited=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
+    note = PublicationMetadata(PublicationId(42), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
     envelope = Envelope.of_publication("trial.a", "1")
     told = envelope.published(publisher="joe", deduplication_id="d")
     message = outgoing(told)

@@ -157,9 +157,9 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     cool(exchange_wiring, wiring, deliver_wiring, deliver)
 
 
-def subscribed(*, expects_past: bool = False) -> Any:
+def subscribed(*, expects_backfill: bool = False) -> Any:
     message = Subscribed(RequestId(1), PATTERN.subscription_id)
-    return reply_item(Post(message), ItemId("1"), expects_past=expects_past)
+    return reply_item(Post(message), ItemId("1"), expects_backfill=expects_backfill)
 
 
 def past(history: BackfillStart) -> BackfillRequest:
@@ -198,7 +198,7 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
 
 def test_the_past_comes_first_and_live_events_once(stage: DeliverStage) -> None:
     stage.log(*(event(number) for number in range(1, 5)))
-    stage.put(subscribed(expects_past=True), bundle(event(3)), past(LastEvents(2)))
+    stage.put(subscribed(expects_backfill=True), bundle(event(3)), past(LastEvents(2)))
     stage.put(bundle(event(4)), bundle(event(5)))
 
     stage.deliver()

@@ -63,7 +63,7 @@ def test_the_order_of_each_publisher_holds_across_topics(place: Place, deploymen
 
     with there.client("admin") as follower, ThreadPoolExecutor() as pool:
         follower.follow(Cursor(TopicPattern.parse("trial", MatchPolicy.PREFIX), LastEvents(1)))
-        assert list(follower.past()) == []
+        assert list(follower.backfill()) == []
         publishers = [pool.submit(publish_without_waiting, there, role, topics) for role in ("admin", "source")]
         events = taken(follower, 2 * EVENTS)
         for publisher in publishers:

@@ -90,7 +90,7 @@ def test_nothing_that_is_published_afterwards_reaches_a_client(kind, visitor):
 def test_our_client_is_told(visitor):
     with visitor.place.client("visitor") as client:
         client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", MatchPolicy.PREFIX)))
-        assert list(client.past()) == []
+        assert list(client.backfill()) == []
 
         visitor.tell("ungrant", **visitor.grant)
 

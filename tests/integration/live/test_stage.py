@@ -50,7 +50,7 @@ def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
 def follow(client: LiveClient, topic: str) -> None:
     """Subscribe, and wait until that has happened."""
     client.follow(Cursor(TopicPattern.parse(topic), LastEvents(1)))
-    assert list(client.past()) == []
+    assert list(client.backfill()) == []
 
 
 def seen_until_quiet(client: LiveClient) -> list[ReceivedEvent]:
@@ -197,7 +197,7 @@ def test_the_example_publishes_what_arvados_has_to_tell(deployed: dict[str, Any]
 
     with place.client("subscriber") as client:
         client.follow(Cursor(TopicPattern(MatchPolicy.PREFIX, f"trial.container.{container}."), LastEvents(1000)))
-        events = list(client.past())
+        events = list(client.backfill())
     lines = [event.payload.arguments[0] for event in events if event.topic.endswith(".log.stdout")]
     records = [event.payload.arguments[0] for event in events if event.topic.endswith(".record")]
     assert told.stdout.endswith(f"messages about {container}\n")

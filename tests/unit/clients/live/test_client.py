@@ -215,7 +215,7 @@ def test_the_past_ends_where_the_router_has_answered_what_was_asked_behind_it(wo
     client = world.client([WELCOME, SUBSCRIBED, event(1), event(2), CAUGHT_UP, event(3)])
     client.follow(Cursor(LOGS, LastEvents(2)))
 
-    assert [received.sequence for received in client.past()] == [1, 2]
+    assert [received.sequence for received in client.backfill()] == [1, 2]
     assert numbers(client, 1) == [3]
 
 
@@ -243,7 +243,7 @@ def test_a_subscription_that_is_refused_is_told_and_not_asked_for_again(world: W
     assert told.value.error == "wamp.error.not_authorized"
     assert client.receive(5) is None
     assert [sent[0] for sent in world.lines[1].sent] == [1]
-    assert list(client.past()) == []
+    assert list(client.backfill()) == []
 
 
 def test_a_right_that_is_withdrawn_ends_the_subscription(world: World) -> None:

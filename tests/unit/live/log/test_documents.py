@@ -139,7 +139,7 @@ def test_what_is_neither_is_refused(body: str) -> None:
             AUDIENCE,
             ALICE,
             is_retained=True,
-            awaited=AcknowledgementTarget(ConnectionId("c"), RequestId(0)),
+            acknowledge_to=AcknowledgementTarget(ConnectionId("c"), RequestId(0)),
         ),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_publication_says_by_whom_it_is_and_in_which_group() -> None:
         "topic": "trial.a",
         "publisher": "alice",
         "payload": "wamp",
-        "live": metadata_text(said.note),
+        "live": metadata_text(said.metadata),
     }
 
 

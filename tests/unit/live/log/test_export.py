@@ -59,7 +59,7 @@ def test_an_event_that_was_too_large_for_the_log_has_no_message():
     assert body_and_headers(event(1, omitted_bytes=500_000)) == (None, {})
 
 
-def test_an_event_for_some_says_for_whom_and_one_without_its_publisher_is_for_everybody():
+def test_the_audience_is_exported_unless_only_the_publisher_is_excluded():
     some = Audience(eligible_authid=frozenset({"bob", "alice"}))
 
     assert audience_text(event(1, audience=some)) == '{"eligible_authid": ["alice", "bob"]}'

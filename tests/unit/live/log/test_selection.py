@@ -359,7 +359,7 @@ def test_what_is_too_many_or_too_old_goes(retention: Retention, gone: list[int])
     assert [event.publication for event in expired(FIVE, retention, now)] == gone
 
 
-def test_the_latest_stays_and_so_does_the_latest_for_everybody() -> None:
+def test_retention_keeps_the_latest_retained_event_and_the_latest_unrestricted_one() -> None:
     events = [kept(1), kept(2, audience=BY_ME), kept(3, audience=FOR_BOB), kept(4, audience=FOR_BOB), logged(5)]
 
     assert [event.publication for event in expired(events, Retention(count=0), START)] == [1, 3, 5]

@@ -135,7 +135,7 @@ def test_nobody_is_closed_for_what_is_not_posted() -> None:
 
 
 def test_unsubscribed_ends_what_the_client_knows_and_what_is_kept_of_it() -> None:
-    outbox = replace(KNOWN, awaited={ID: {}}, marks={ID: Watermarks(NOW)})
+    outbox = replace(KNOWN, pending_backfills={ID: {}}, watermarks={ID: Watermarks(NOW)})
 
     assert finish_reply(outbox, unsubscribed(ends=ID)) == OutboxState(done=(ItemId("2"),))
 
@@ -149,16 +149,16 @@ def test_no_more_is_remembered_than_can_come_again() -> None:
 
 
 def test_live_events_are_left_to_the_past_while_it_is_awaited() -> None:
-    outbox = finish_reply(OutboxState(), subscribed(expects_past=True))
+    outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
 
-    assert step_of(event(3), outbox) is ItemAction.LEAVE
+    assert step_of(event(3), outbox) is ItemAction.DEFER
     for number, topic in ((3, "open.a"), (4, "open.a"), (9, "open.b")):
         outbox = defer(outbox, event(number, topic=topic))
-    assert outbox.awaited == {ID: {"open.a": 3, "open.b": 9}}
+    assert outbox.pending_backfills == {ID: {"open.a": 3, "open.b": 9}}
 
 
 def test_what_was_posted_from_the_log_does_not_come_again_and_what_is_newer_does() -> None:
-    outbox = finish_reply(OutboxState(), subscribed(expects_past=True))
+    outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
     for number in (4, 3):
         outbox = mark_posted(outbox, event(number), now=NOW)
     outbox = finish_backfill(outbox, ItemId("2"), ID, {}, now=NOW)
@@ -169,23 +169,23 @@ def test_what_was_posted_from_the_log_does_not_come_again_and_what_is_newer_does
         ItemAction.POST,
     ]
     done, marks = (ItemId("1"), ItemId("2")), {ID: Watermarks(NOW, {TOPIC: 4})}
-    assert outbox == OutboxState(KNOWN.subscribed, done=done, marks=marks, caught_up_at=NOW)
+    assert outbox == OutboxState(KNOWN.subscribed, done=done, watermarks=marks, caught_up_at=NOW)
 
 
 def test_what_was_read_and_not_wanted_does_not_come_either() -> None:
-    outbox = finish_reply(OutboxState(), subscribed(expects_past=True))
+    outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
     outbox = finish_backfill(
         mark_posted(outbox, event(4), now=NOW), ItemId("2"), ID, {TOPIC: 3, RoutingKey("open.b"): 7}, now=NOW
     )
 
-    assert outbox.marks == {ID: Watermarks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
+    assert outbox.watermarks == {ID: Watermarks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
 
 
 def test_marks_are_forgotten_when_nothing_can_be_on_its_way_any_more() -> None:
     outbox = mark_posted(KNOWN, event(), now=NOW)
 
-    assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR).marks == outbox.marks
-    assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR + timedelta(seconds=1)).marks == {}
+    assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR).watermarks == outbox.watermarks
+    assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR + timedelta(seconds=1)).watermarks == {}
 
 
 def test_a_bundle_goes_on_where_it_was() -> None:
@@ -198,7 +198,7 @@ def test_a_bundle_goes_on_where_it_was() -> None:
 def test_who_subscribes_again_begins_again() -> None:
     outbox = mark_posted(KNOWN, event(), now=NOW)
 
-    assert finish_reply(outbox, subscribed()).marks == {}
+    assert finish_reply(outbox, subscribed()).watermarks == {}
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ ID = ItemId("frame:1")
 PATTERN = TopicPattern.parse("a.", MatchPolicy.PREFIX)
 EVENT = LoggedEvent(PublicationId(1), RoutingKey("a.b"), NOW, Payload(("ä\x00",)), 7, headers={"color": "red"})
 ITEMS = [
-    reply_item(Post(Subscribed(RequestId(1), SubscriptionId(9))), ID, expects_past=True),
+    reply_item(Post(Subscribed(RequestId(1), SubscriptionId(9))), ID, expects_backfill=True),
     reply_item(Post(Unsubscribed(RequestId(1)), ends=SubscriptionId(9)), ID),
     reply_item(Post(Goodbye({}, "wamp.close.goodbye_and_out")), ID),
     close_item(Close(), ID),
@@ -68,7 +68,7 @@ def test_an_item_is_read_as_it_was_put(item: OutboxItem) -> None:
 
 
 def test_a_reply_tells_which_subscription_begins_and_which_ends() -> None:
-    assert ITEMS[0] == Reply(ID, "[33,1,9]", SubscriptionId(9), None, expects_past=True)
+    assert ITEMS[0] == Reply(ID, "[33,1,9]", SubscriptionId(9), None, expects_backfill=True)
     assert ITEMS[1] == Reply(ID, "[35,1]", None, SubscriptionId(9))
 
 

@@ -70,9 +70,9 @@ class Log(MemoryTopicLog):
                 log.append(event)
         self.step()
 
-    def back_to(self, *given: Any, **told: Any) -> list[LoggedEvent]:
+    def events_since(self, *given: Any, **told: Any) -> list[LoggedEvent]:
         self.step()
-        return super().back_to(*given, **told)
+        return super().events_since(*given, **told)
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         self.step()
@@ -194,9 +194,9 @@ class World:
         step = self.turns.step
         self.log, self.table = Log(step=step), Table(step, self.kept_changes)
         self.outboxes = Outboxes(step, list(self.refusals))
-        self.desks = Desks(step, joined(ADMIN).session)
+        self.snapshots = Desks(step, joined(ADMIN).session)
         self.connections = MemoryConnections()
-        self.deliverer = OutboxWriter(self.desks, self.log, self.connections, lambda: NOW)
+        self.deliverer = OutboxWriter(self.snapshots, self.log, self.connections, lambda: NOW)
 
     def route(self, topic: str, batches: Sequence[int]) -> Callable[[], None]:
         """Return a router that has batches of so many messages of a topic; each comes again until it is done."""
@@ -220,9 +220,9 @@ class World:
 
         def act() -> None:
             subscriptions = {pattern.subscription_id: pattern}
-            self.desks.session = replace(self.desks.session, subscriptions=subscriptions)
+            self.snapshots.session = replace(self.snapshots.session, subscriptions=subscriptions)
             message = Subscribed(RequestId(1), pattern.subscription_id)
-            self.outboxes.put(reply_item(Post(message), ItemId("subscribed"), expects_past=is_past_wanted))
+            self.outboxes.put(reply_item(Post(message), ItemId("subscribed"), expects_backfill=is_past_wanted))
             self.table.attach(Subscriber(CONNECTION, pattern, LISTENER))
             if is_past_wanted:
                 self.outboxes.put(BackfillRequest(ItemId("past"), pattern, get_retained, history))
@@ -250,7 +250,7 @@ class World:
                 incoming = [ReceivedItem(message_id, item, NOW) for message_id, item in batch]
                 if (
                     incoming
-                    and self.deliverer.deliver(CONNECTION, incoming, until=LATER).end is not DeliveryOutcome.STUCK
+                    and self.deliverer.deliver(CONNECTION, incoming, until=LATER).outcome is not DeliveryOutcome.BLOCKED
                 ):
                     del self.outboxes.queue[: len(batch)]
                 if CONNECTION in self.connections.closed:

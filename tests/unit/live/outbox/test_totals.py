@@ -10,8 +10,8 @@ def lags(*milliseconds: float) -> list[timedelta]:
 
 
 def test_numbers_add_up() -> None:
-    totals = NO_TOTALS.and_more(events=2, replies=1, size=100, lags=lags(3, 40))
-    totals = totals.and_more(events=1, replies=0, size=10, lags=lags(1_000_000))
+    totals = NO_TOTALS.plus(events=2, replies=1, size=100, lags=lags(3, 40))
+    totals = totals.plus(events=1, replies=0, size=10, lags=lags(1_000_000))
 
     assert (totals.events, totals.replies, totals.size, totals.longest_ms) == (3, 1, 110, 1_000_000)
     assert (sum(totals.lags), totals.lags[LAG_BUCKETS - 1]) == (3, 1)
@@ -19,5 +19,5 @@ def test_numbers_add_up() -> None:
 
 def test_the_median_is_known_to_the_next_power_of_two() -> None:
     assert NO_TOTALS.median_ms is None
-    assert NO_TOTALS.and_more(events=3, replies=0, size=0, lags=lags(-5, 0.2, 100)).median_ms == 1
-    assert NO_TOTALS.and_more(events=3, replies=0, size=0, lags=lags(3, 40, 50)).median_ms == 64
+    assert NO_TOTALS.plus(events=3, replies=0, size=0, lags=lags(-5, 0.2, 100)).median_ms == 1
+    assert NO_TOTALS.plus(events=3, replies=0, size=0, lags=lags(3, 40, 50)).median_ms == 64

@@ -113,8 +113,8 @@ def bundle(*events: LoggedEvent, item: str = "b") -> EventBatch:
     return EventBatch(ItemId(item), REALM, UserName("root"), tuple(SubscriptionEvent(PATTERN, one) for one in events))
 
 
-def subscribed(*, expects_past: bool = True) -> OutboxItem:
-    return reply_item(Post(Subscribed(RequestId(1), SUBSCRIPTION)), ItemId("s"), expects_past=expects_past)
+def subscribed(*, expects_backfill: bool = True) -> OutboxItem:
+    return reply_item(Post(Subscribed(RequestId(1), SUBSCRIPTION)), ItemId("s"), expects_backfill=expects_backfill)
 
 
 def past(history: BackfillStart | None, *, get_retained: bool = False) -> BackfillRequest:
@@ -130,9 +130,9 @@ def published(item: str = "1") -> OutboxItem:
     [
         (PostResult.POSTED, DeliveryOutcome.DONE, None, False),
         (PostResult.GONE, DeliveryOutcome.GONE, "1", False),
-        (PostResult.BUSY, DeliveryOutcome.STUCK, None, False),
-        (PostResult.UNKNOWN, DeliveryOutcome.STUCK, "1", False),
-        (PostResult.TOO_LARGE, DeliveryOutcome.DOUBTFUL, "1", True),
+        (PostResult.BUSY, DeliveryOutcome.BLOCKED, None, False),
+        (PostResult.UNKNOWN, DeliveryOutcome.BLOCKED, "1", False),
+        (PostResult.TOO_LARGE, DeliveryOutcome.UNCONFIRMED, "1", True),
     ],
 )
 def test_a_reply_is_begun_before_it_is_posted(world: World, result, end, begun, is_closed) -> None:
@@ -140,21 +140,25 @@ def test_a_reply_is_begun_before_it_is_posted(world: World, result, end, begun, 
 
     delivered = world.deliver(published())
 
-    assert world.saved[0].begun == "1"
-    assert (delivered.end, world.outbox.begun, CONNECTION in world.connections.closed) == (end, begun, is_closed)
+    assert world.saved[0].unconfirmed_reply == "1"
+    assert (delivered.outcome, world.outbox.unconfirmed_reply, CONNECTION in world.connections.closed) == (
+        end,
+        begun,
+        is_closed,
+    )
 
 
 def test_a_reply_of_which_nobody_knows_closes_the_connection_when_it_comes_again(world: World) -> None:
     world.connections.results = [PostResult.UNKNOWN]
     assert world.deliver(published(), published("2")).not_done == ("m-1", "m-2")
 
-    assert world.deliver(published(), published("2")).end is DeliveryOutcome.DOUBTFUL
+    assert world.deliver(published(), published("2")).outcome is DeliveryOutcome.UNCONFIRMED
     assert (world.posted(), world.connections.closed) == ([], {CONNECTION})
 
 
 def test_a_reply_that_was_posted_is_not_posted_again(world: World) -> None:
     for _ in range(2):
-        assert world.deliver(published()).end is DeliveryOutcome.DONE
+        assert world.deliver(published()).outcome is DeliveryOutcome.DONE
 
     assert len(world.posted()) == 1
 
@@ -163,7 +167,7 @@ def test_a_reply_that_was_posted_is_not_posted_again(world: World) -> None:
 def test_who_takes_too_long_is_cut_off(world: World, item: OutboxItem) -> None:
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
 
-    assert (delivered.end, world.posted(), world.connections.closed) == (DeliveryOutcome.TOO_SLOW, [], {CONNECTION})
+    assert (delivered.outcome, world.posted(), world.connections.closed) == (DeliveryOutcome.TOO_SLOW, [], {CONNECTION})
 
 
 def test_nobody_is_cut_off_for_the_time_that_the_own_past_took(world: World) -> None:
@@ -173,14 +177,14 @@ def test_nobody_is_cut_off_for_the_time_that_the_own_past_took(world: World) -> 
 
     delivered = world.deliver(subscribed(), past(LastEvents(100)), behind, seconds=100)
 
-    assert (delivered.end, delivered.past, world.posted()[-1][0]) == (DeliveryOutcome.DONE, 79, 17)
+    assert (delivered.outcome, delivered.backfilled, world.posted()[-1][0]) == (DeliveryOutcome.DONE, 79, 17)
 
 
 @pytest.mark.parametrize(
     ("result", "end", "not_done"),
     [
-        (PostResult.BUSY, DeliveryOutcome.STUCK, ("m-b", "m-c")),
-        (PostResult.UNKNOWN, DeliveryOutcome.STUCK, ("m-b", "m-c")),
+        (PostResult.BUSY, DeliveryOutcome.BLOCKED, ("m-b", "m-c")),
+        (PostResult.UNKNOWN, DeliveryOutcome.BLOCKED, ("m-b", "m-c")),
         (PostResult.GONE, DeliveryOutcome.GONE, ()),
         (PostResult.TOO_LARGE, DeliveryOutcome.DONE, ()),
     ],
@@ -190,7 +194,7 @@ def test_an_event_that_is_not_posted(world: World, result, end, not_done) -> Non
 
     delivered = world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
 
-    assert (delivered.end, delivered.not_done) == (end, not_done)
+    assert (delivered.outcome, delivered.not_done) == (end, not_done)
     if not_done:
         world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
         assert world.numbers() == [1, 2, 3, 4]
@@ -217,11 +221,11 @@ def test_who_is_far_behind_is_cut_off_but_only_looked_at_when_something_has_wait
     world.newest_number = MAXIMUM_BACKLOG + 2
     waited = BACKLOG_CHECKED_AFTER + timedelta(seconds=1)
 
-    assert world.deliver(bundle(event(1)), waited=BACKLOG_CHECKED_AFTER).end is DeliveryOutcome.DONE
+    assert world.deliver(bundle(event(1)), waited=BACKLOG_CHECKED_AFTER).outcome is DeliveryOutcome.DONE
     assert world.looks == 0
-    assert world.deliver(bundle(event(2), event(3)), waited=waited).end is DeliveryOutcome.DONE
+    assert world.deliver(bundle(event(2), event(3)), waited=waited).outcome is DeliveryOutcome.DONE
     assert world.looks == 1
-    assert world.deliver(bundle(event(1), item="c"), waited=waited).end is DeliveryOutcome.TOO_SLOW
+    assert world.deliver(bundle(event(1), item="c"), waited=waited).outcome is DeliveryOutcome.TOO_SLOW
 
 
 def test_a_past_for_which_there_is_no_time_goes_on_where_it_was(world: World) -> None:
@@ -233,9 +237,9 @@ def test_a_past_for_which_there_is_no_time_goes_on_where_it_was(world: World) ->
     second = world.deliver(*items[1:], seconds=3)
     third = world.deliver(*items[1:])
 
-    assert [one.end for one in (first, second, third)] == [
-        DeliveryOutcome.LATER,
-        DeliveryOutcome.LATER,
+    assert [one.outcome for one in (first, second, third)] == [
+        DeliveryOutcome.OUT_OF_TIME,
+        DeliveryOutcome.OUT_OF_TIME,
         DeliveryOutcome.DONE,
     ]
     assert (first.not_done, world.numbers()) == (("m-p", "m-b"), list(range(1, 12)))
@@ -246,7 +250,7 @@ def test_a_past_is_noted_now_and_then(world: World) -> None:
 
     world.deliver(subscribed(), past(AfterSequence(0)))
 
-    marks = [one.marks[SUBSCRIPTION].numbers["open.a"] for one in world.saved if one.marks]
+    marks = [one.watermarks[SUBSCRIPTION].numbers["open.a"] for one in world.saved if one.watermarks]
     assert marks == [SAVED_EVERY, 2 * SAVED_EVERY, 2 * SAVED_EVERY + 1]
 
 
@@ -266,7 +270,7 @@ def test_marks_are_forgotten_when_they_are_old(world: World) -> None:
 
     world.deliver(published())
 
-    assert world.outbox.marks == {}
+    assert world.outbox.watermarks == {}
 
 
 def test_the_latest_states_come_first_and_are_said_to_be_no_news(world: World) -> None:
@@ -323,8 +327,8 @@ def test_a_pattern_gets_the_past_in_the_order_of_publication(world: World) -> No
 
 
 def test_of_events_of_one_moment_the_queue_tells_which_was_first(world: World) -> None:
-    world.log.append(REALM, event(1, at=NOW, place=7), event(2, at=NOW, place=9))
-    world.log.append(REALM, event(1, "open.b", at=NOW, place=8))
+    world.log.append(REALM, event(1, at=NOW, sqs_sequence=7), event(2, at=NOW, sqs_sequence=9))
+    world.log.append(REALM, event(1, "open.b", at=NOW, sqs_sequence=8))
 
     world.deliver(subscribed(), past(LastEvents(9)))
 
@@ -336,7 +340,7 @@ def test_what_was_read_long_ago_needs_no_mark(world: World) -> None:
 
     world.deliver(subscribed(), past(AfterSequence(5)))
 
-    assert world.outbox.marks[SUBSCRIPTION].numbers == {"open.b": 1}
+    assert world.outbox.watermarks[SUBSCRIPTION].numbers == {"open.b": 1}
 
 
 def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: World) -> None:
@@ -346,7 +350,7 @@ def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: Wo
 
     delivered = world.deliver(subscribed(), past(LastEvents(5)))
 
-    assert (delivered.past, world.numbers()) == (0, [])
+    assert (delivered.backfilled, world.numbers()) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -355,19 +359,23 @@ def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: Wo
     ids=["no session", "not joined", "no realm any more", "not awaited"],
 )
 def test_nobody_there_gets_no_past(changed: dict[str, Any]) -> None:
-    world = World(outbox=replace(KNOWN, awaited={SUBSCRIPTION: {}}))
+    world = World(outbox=replace(KNOWN, pending_backfills={SUBSCRIPTION: {}}))
     for name, value in changed.items():
         setattr(world, name, value)
     world.log.append(REALM, event(1))
 
-    assert world.deliver(past(LastEvents(5))).end is DeliveryOutcome.DONE
+    assert world.deliver(past(LastEvents(5))).outcome is DeliveryOutcome.DONE
     assert world.posted() == []
 
 
 def test_the_end_of_a_session_closes_the_connection_and_nothing_is_posted_behind_it(world: World) -> None:
     delivered = world.deliver(published(), close_item(Close(), ItemId("2")), bundle(event(1)))
 
-    assert (delivered.end, len(world.posted()), world.connections.closed) == (DeliveryOutcome.CLOSED, 1, {CONNECTION})
+    assert (delivered.outcome, len(world.posted()), world.connections.closed) == (
+        DeliveryOutcome.CLOSED,
+        1,
+        {CONNECTION},
+    )
 
 
 def test_history_has_what_was_posted_and_why_something_was_not(world: World) -> None:

@@ -99,7 +99,7 @@ def directory(table: Table) -> CachedSubscriberDirectory:
 
 
 def found(directory: CachedSubscriberDirectory) -> set[str]:
-    return {one.connection for one in directory.look(REALM, [TOPIC])(TOPIC)}
+    return {one.connection for one in directory.lookup(REALM, [TOPIC])(TOPIC)}
 
 
 @pytest.mark.parametrize("missed", [0, 1, LISTED])
@@ -182,12 +182,12 @@ def test_who_could_not_read_what_was_missed_knows_what_it_knew(
 
 
 def test_what_was_not_looked_at_for_long_is_forgotten_and_read_again(table: Table) -> None:
-    directory = CachedSubscriberDirectory(table, lambda: START, kept=1)
+    directory = CachedSubscriberDirectory(table, lambda: START, maximum_partitions=1)
     for _ in range(2):
         found(directory)
     assert table.read == 1
 
-    directory.look(OTHER_REALM, [])
+    directory.lookup(OTHER_REALM, [])
     assert found(directory) == set(table.there)
 
     assert table.read == 2

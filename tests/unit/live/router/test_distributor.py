@@ -44,7 +44,7 @@ class World:
         assert (realm, live) == (REALM, EXCHANGE.live)
         self.logged += events
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         assert {one.topic for one in self.logged} >= set(topics)
         return lambda topic: [one for one in self.subscribers if one.pattern.matches(topic)]
 
@@ -75,10 +75,10 @@ def world() -> World:
     return World()
 
 
-def published(topic: str, sequence: int, body: str = "1", *, note: PublicationMetadata | None = None) -> Published:
+def published(topic: str, sequence: int, body: str = "1", *, metadata: PublicationMetadata | None = None) -> Published:
     envelope = Envelope.of_publication(topic, body)
     message = as_received(envelope.published(), message_id=f"{topic}-{sequence}")
-    notes = None if note is None else metadata_text(note)
+    notes = None if metadata is None else metadata_text(metadata)
     return Published(Publication(message, envelope, Routes((), by_alternate=False), "joe", notes), sequence)
 
 
@@ -107,7 +107,7 @@ def test_an_event_is_for_those_whom_its_publisher_wants(world: World) -> None:
         world.subscribe(connection, A, session=session)
     audience = Audience(exclude_authid=frozenset({"user-e"}), excluded_publisher=SessionId(1))
 
-    world.deliver(published("a", 1, note=PublicationMetadata(PublicationId(5), audience)))
+    world.deliver(published("a", 1, metadata=PublicationMetadata(PublicationId(5), audience)))
 
     assert [world.got(connection) for connection in "cde"] == [[], [("a", 1)], []]
     (bundle,) = world.bundles("d")
@@ -154,10 +154,12 @@ def test_an_exchange_that_is_live_no_more_has_nobody_to_tell(world: World) -> No
 
 
 def test_publishers_are_told_who_wait_for_it(world: World) -> None:
-    waiting = PublicationMetadata(PublicationId(5), awaited=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
-    lost = PublicationMetadata(PublicationId(6), awaited=AcknowledgementTarget(ConnectionId("q"), RequestId(4)))
+    waiting = PublicationMetadata(
+        PublicationId(5), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3))
+    )
+    lost = PublicationMetadata(PublicationId(6), acknowledge_to=AcknowledgementTarget(ConnectionId("q"), RequestId(4)))
     notes = (None, PublicationMetadata(PublicationId(4)), waiting, lost)
-    publications = [published("a", number, note=note).publication for number, note in enumerate(notes, start=1)]
+    publications = [published("a", number, metadata=one).publication for number, one in enumerate(notes, start=1)]
     world.closed = {"q"}
 
     assert Distributor(world, world, world).acknowledge(publications) == {"a-4"}

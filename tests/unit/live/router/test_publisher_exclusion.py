@@ -42,7 +42,7 @@ class Realm:
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         self.live.log.append(realm, *events)
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         return lambda topic: self.live.subscribers.of_topic(realm, topic)
 
     def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:

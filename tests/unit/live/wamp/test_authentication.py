@@ -48,7 +48,7 @@ CHALLENGE = (
 def test_autobahn_and_we_sign_the_specifications_challenge_alike() -> None:
     credentials = Credentials.of("secret1", salt="salt123", with_key=True)
 
-    assert credentials.is_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
+    assert credentials.accepts_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
     assert credentials.challenge_extra == {"salt": "salt123", "keylen": 32, "iterations": 1000}
 
 
@@ -56,9 +56,9 @@ def test_autobahn_and_we_sign_the_specifications_challenge_alike() -> None:
 def test_the_ticket_is_the_secret_and_nothing_else(secret: str, other: str) -> None:
     credentials = Credentials.of(secret, salt="salt", with_key=False, iterations=1)
 
-    assert credentials.is_ticket(secret)
+    assert credentials.accepts_ticket(secret)
     # HMAC fills keys up with zeros.
-    assert credentials.is_ticket(other) == (secret.rstrip("\0") == other.rstrip("\0"))
+    assert credentials.accepts_ticket(other) == (secret.rstrip("\0") == other.rstrip("\0"))
 
 
 @given(texts, texts)
@@ -66,9 +66,9 @@ def test_only_the_key_signs(challenge: str, given_signature: str) -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=True, iterations=1)
     key = derived_key("secret", salt="salt", iterations=1)
 
-    assert credentials.is_signature(signature(key, challenge=challenge), challenge=challenge)
-    assert not credentials.is_signature(given_signature, challenge=challenge)
-    assert not credentials.is_signature(signature(key, challenge=challenge + "x"), challenge=challenge)
+    assert credentials.accepts_signature(signature(key, challenge=challenge), challenge=challenge)
+    assert not credentials.accepts_signature(given_signature, challenge=challenge)
+    assert not credentials.accepts_signature(signature(key, challenge=challenge + "x"), challenge=challenge)
 
 
 def test_a_key_is_kept_only_for_those_who_sign() -> None:
@@ -76,7 +76,7 @@ def test_a_key_is_kept_only_for_those_who_sign() -> None:
 
     assert credentials.methods == {AuthMethod.TICKET}
     assert derived_key("secret", salt="salt", iterations=1000) not in (credentials.key, credentials.verifier)
-    assert not credentials.is_signature(signature("", challenge="c"), challenge="c")
+    assert not credentials.accepts_signature(signature("", challenge="c"), challenge="c")
 
 
 def test_neither_secret_nor_key_is_shown() -> None:
@@ -84,14 +84,14 @@ def test_neither_secret_nor_key_is_shown() -> None:
 
 
 def test_who_is_unknown_looks_like_anybody_and_nothing_fits() -> None:
-    unknown = Credentials.pretended("eve", pepper="p")
+    unknown = Credentials.decoy("eve", pepper="p")
 
-    assert unknown == Credentials.pretended("eve", pepper="p")
-    assert unknown.salt != Credentials.pretended("mallory", pepper="p").salt
-    assert unknown.salt != Credentials.pretended("eve", pepper="q").salt
+    assert unknown == Credentials.decoy("eve", pepper="p")
+    assert unknown.salt != Credentials.decoy("mallory", pepper="p").salt
+    assert unknown.salt != Credentials.decoy("eve", pepper="q").salt
     assert unknown.methods == {AuthMethod.TICKET, AuthMethod.WAMPCRA}
-    assert not unknown.is_ticket("")
-    assert not unknown.is_signature(signature(unknown.key or "", challenge="c"), challenge="c")
+    assert not unknown.accepts_ticket("")
+    assert not unknown.accepts_signature(signature(unknown.key or "", challenge="c"), challenge="c")
 
 
 @pytest.mark.parametrize(

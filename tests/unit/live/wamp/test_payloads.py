@@ -105,7 +105,7 @@ def test_what_a_session_says_of_its_publication_holds() -> None:
         audience,
         JOE,
         is_retained=True,
-        awaited=AcknowledgementTarget(ConnectionId("c"), RequestId(1)),
+        acknowledge_to=AcknowledgementTarget(ConnectionId("c"), RequestId(1)),
     )
     publication = published("1", notes=metadata_text(note))
 
