@@ -1,6 +1,6 @@
-"""How connections stand, as their writer reads it: three items of the table of live and two of that of exchanges.
+"""Connection snapshots in DynamoDB, read in one call: three items of `Live` and two of the exchanges' table.
 
-They are read at once. A reply costs two writes of the outbox, and an event none, unless it is of the past.
+A reply costs two writes of the outbox item. A live event costs none.
 """
 
 import json
@@ -36,33 +36,33 @@ _Owner = tuple[ExchangeName, UserName]
 
 @dataclass(frozen=True, slots=True)
 class DynamoConnectionSnapshots:
-    """`Desks`."""
+    """Implementation of `ConnectionSnapshots`."""
 
     live: "Table"
     exchanges: "Table"
 
-    def read(self, connection: ConnectionId, *, belongs_to: _Owner | None) -> ConnectionSnapshot:
-        """Return how a connection stands. Whose it is may be known before, and saves a read."""
-        found = self._found(connection, belongs_to)
+    def read(self, connection: ConnectionId, *, owner: _Owner | None) -> ConnectionSnapshot:
+        """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
+        found = self._found(connection, owner)
         session = stored_of(found["session"]).session if "session" in found else None
-        owner = _owner(session)
-        if owner is not None and owner != belongs_to:
-            return self.read(connection, belongs_to=owner)
+        session_owner = _owner(session)
+        if session_owner is not None and session_owner != owner:
+            return self.read(connection, owner=session_owner)
         exchange = exchange_of(found["exchange"]) if "exchange" in found else None
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
-            rights=_rights(owner[0], found) if owner is not None and "user" in found else NO_RIGHTS,
+            rights=_rights(session_owner[0], found) if session_owner is not None and "user" in found else NO_RIGHTS,
             live=None if exchange is None or exchange.is_leaving else exchange.live,
         )
 
     def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
-        """Keep what was posted."""
+        """Save the state of a connection's outbox."""
         expires = {"expires_at": round((datetime.now(UTC) + KEPT_FOR).timestamp())}
         self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox) | expires)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
-        """Return the number of a topic's newest event."""
+        """Return the sequence number of a topic's newest event, or 0."""
         found = items_of_tables(self.live.meta.client, {self.exchanges.name: [head_key(realm, topic)]})
         return max((int(item.get("sequence", 0)) for item in found[self.exchanges.name]), default=0)
 
@@ -77,7 +77,7 @@ class DynamoConnectionSnapshots:
 
 
 def outbox_item(outbox: OutboxState) -> Item:
-    """Return an outbox as it is stored; there may be a mark for each of thousands of topics."""
+    """Serialize an outbox state; it is compressed, since it may have a watermark for each of thousands of topics."""
     document = {
         "subscribed": sorted(outbox.subscribed),
         "begun": outbox.unconfirmed_reply,
@@ -92,14 +92,14 @@ def outbox_item(outbox: OutboxState) -> Item:
 
 
 def outbox_of(item: Item) -> OutboxState:
-    """Return the outbox of an item."""
+    """Parse an outbox state."""
     document = json.loads(zlib.decompress(bytes(item["document"])))
     begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
     return OutboxState(
         subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
         unconfirmed_reply=None if begun is None else ItemId(begun),
         done=tuple(map(ItemId, document["done"])),
-        pending_backfills={SubscriptionId(int(one)): _numbers(told) for one, told in document["awaited"].items()},
+        pending_backfills={SubscriptionId(int(one)): _numbers(numbers) for one, numbers in document["awaited"].items()},
         watermarks={
             SubscriptionId(int(one)): Watermarks(moment(at), _numbers(told))
             for one, (at, told) in document["marks"].items()
@@ -115,13 +115,13 @@ def _totals_document(totals: Totals) -> dict[str, object]:
     return {**{one.name: getattr(totals, one.name) for one in fields(totals)}, "noted_at": noted_at}
 
 
-def _totals(told: dict[str, Any]) -> Totals:
-    noted_at = told["noted_at"]
-    return Totals(**{**told, "lags": tuple(told["lags"]), "noted_at": None if noted_at is None else moment(noted_at)})
+def _totals(document: dict[str, Any]) -> Totals:
+    noted_at = None if document["noted_at"] is None else moment(document["noted_at"])
+    return Totals(**{**document, "lags": tuple(document["lags"]), "noted_at": noted_at})
 
 
-def _numbers(told: dict[str, int]) -> SequenceNumbers:
-    return {RoutingKey(topic): number for topic, number in told.items()}
+def _numbers(document: dict[str, int]) -> SequenceNumbers:
+    return {RoutingKey(topic): number for topic, number in document.items()}
 
 
 def _owner(session: Session | None) -> _Owner | None:

@@ -69,9 +69,9 @@ class DynamoSubscribers:
         for _ in self.side_by_side(lambda partition: self._changes.add(partition, gone[partition], at=now), gone):
             pass
 
-    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
+    def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         """Return the versions of those of the buckets that were ever changed, in one read."""
-        by_partition = {_partition(one): one for one in buckets}
+        by_partition = {_partition(one): one for one in partitions}
         items = every_key(self.table, [subscriber_version_key(partition) for partition in by_partition])
         return {by_partition[item["pk"]]: _version(item) for item in items}
 

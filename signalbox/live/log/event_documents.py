@@ -1,4 +1,4 @@
-"""Events as JSON has them in logs and outboxes."""
+"""JSON form of an event in logs and outboxes."""
 
 import json
 from datetime import UTC, datetime
@@ -19,14 +19,14 @@ from signalbox.live.wamp.messages import PublicationId
 
 
 def json_text(document: object) -> str:
-    """Return a document as short as JSON has it, in characters that SQS takes."""
+    """Serialize a document as compact JSON in which characters that SQS refuses are escaped."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def event_document(event: LoggedEvent) -> dict[str, object]:
-    """Return the document of an event; what it does not have is not there."""
-    told = {
+    """Serialize an event; empty and absent fields are omitted."""
+    document = {
         "publication": event.publication,
         "topic": event.topic,
         "at": round(event.at.timestamp() * 1000),
@@ -40,11 +40,11 @@ def event_document(event: LoggedEvent) -> dict[str, object]:
         "text": event.is_text,
         "place": event.sqs_sequence,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in document.items() if value}
 
 
 def event_of(document: Document) -> LoggedEvent:
-    """Return the event of a document."""
+    """Parse an event."""
     return LoggedEvent(
         publication=PublicationId(document["publication"]),
         topic=RoutingKey(document.get("topic", "")),

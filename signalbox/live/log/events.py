@@ -1,4 +1,4 @@
-"""An event as the log of its topic has it, and as subscribers get it."""
+"""A logged event, and the EVENT message that subscribers receive for it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,17 +10,17 @@ from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, serialize, size_byt
 from signalbox.live.wamp.messages import EMPTY, Event, Payload, PublicationId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
-ROOM_BYTES = 1_024  # what an answer with a past event says beside it
+ROOM_BYTES = 1_024  # for what a message contains in addition to the event
 MAXIMUM_EVENT_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """A publication that stands. `sequence` is its number in its topic, on an ordered exchange.
+    """An event in the log of its topic. `sequence` is its number in the topic, on an ordered exchange.
 
-    `headers` are those of a publisher that has them: SQS's, the command's, sr3's. The payload of one that no connection
-    could take is left out, and `omitted_bytes` tells how large it was. With `is_text` its message was that text itself,
-    and no JSON. `place` is where SQS had it among all that was published to the exchange, if it said so.
+    `headers` are set by publishers over SQS, the command line and sr3. A payload larger than a connection's limit is
+    omitted, and `omitted_bytes` is its size. With `is_text` the message body was the payload's string itself, not
+    JSON. `sqs_sequence` is the SequenceNumber of its SQS message, if known, which orders all events of the exchange.
     """
 
     publication: PublicationId
@@ -38,7 +38,7 @@ class LoggedEvent:
 
 
 def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool = False) -> Event:
-    """Return the EVENT for a subscription; with `is_retained` it is a topic's latest, and not a new one."""
+    """Return the EVENT for a subscription. With `is_retained` it is the topic's retained event, not a new one."""
     details = dict(_details(pattern, logged))
     if is_retained:
         details["retained"] = True
@@ -46,9 +46,9 @@ def event_for(pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool =
 
 
 def size_limited(event: Event) -> Event:
-    """Return an event as it can be posted: one that is too large for a connection without its payload.
+    """Return the event, without its payload if it exceeds the size limit of a connection.
 
-    Its details say how large it was. What is published by SQS may be eight times as large as a connection takes.
+    The detail `_omitted_bytes` is then its size. An SQS message may be eight times as large as a connection's limit.
     """
     size = size_bytes(serialize(event))
     if size <= MAXIMUM_EVENT_BYTES:
@@ -57,7 +57,7 @@ def size_limited(event: Event) -> Event:
 
 
 def rfc3339(at: datetime) -> str:
-    """Return a time as the specification has it."""
+    """Format a time as in WAMP: RFC 3339 in UTC with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

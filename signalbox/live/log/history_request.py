@@ -1,4 +1,4 @@
-"""What `wamp.subscription.get_events` can be asked."""
+"""The arguments of the procedure `wamp.subscription.get_events`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,18 +9,18 @@ from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import Payload, PublicationId, SubscriptionId
 from signalbox.live.wamp.options import parse_timestamp
 
-DEFAULT_LIMIT = 1_000  # events of one answer; it may hold fewer, since it is one message
+DEFAULT_LIMIT = 1_000  # events per result; it may hold fewer, since it is one message
 
 
 class InvalidArgument(RejectedError):
-    """Raised when a call of one of our procedures is not as it should be."""
+    """Raised when a call of one of the router's procedures has invalid arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """Which past events of a subscription are wanted: all that every bound allows (advanced profile, «Event History»).
+    """A request for the events of a subscription that satisfy all bounds (advanced profile, «Event History»).
 
-    `from` and `until` include what they name, `after` and `before` do not.
+    `from…` and `until…` are inclusive, `after…` and `before…` exclusive.
     """
 
     subscription: SubscriptionId
@@ -63,14 +63,14 @@ def _subscription(arguments: tuple[object, ...], problems: Problems) -> int:
     first = arguments[0] if arguments else None
     if isinstance(first, int) and not isinstance(first, bool) and 1 <= first <= MAXIMUM_ID:
         return first
-    problems.add("arguments[0]", f"expected the id of a subscription, not {shown(first)}")
+    problems.add("arguments[0]", f"expected a subscription id, not {shown(first)}")
     return 0
 
 
 def _number(section: Section, name: str) -> int | None:
     number = section.whole_number(name)
     if number == 0:
-        section.problem(name, "expected a number from 1 on, not 0")
+        section.problem(name, "expected an integer of at least 1, not 0")
     return number
 
 
@@ -83,5 +83,5 @@ def _time(section: Section, name: str) -> datetime | None:
     text = section.text(name)
     moment = None if text is None else parse_timestamp(text)
     if text is not None and moment is None:
-        section.problem(name, f"expected a time with its zone, as in RFC 3339, not {shown(text)}")
+        section.problem(name, f"expected an RFC 3339 time with a time zone, not {shown(text)}")
     return moment

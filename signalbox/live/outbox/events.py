@@ -1,4 +1,4 @@
-"""The history events of what was posted to connections: few, and never anything of what was said."""
+"""History events of deliveries to connections: aggregated per batch, and never with application data."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ REASONS = {
 
 
 def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[HistoryEvent]:
-    """Yield what a batch of a connection's items came to: an event for what was posted, and one for what was not."""
+    """Yield the history events of a delivery: one for posted events, one for a failure."""
     if delivered.events or delivered.backfilled:
         yield _event(delivered, "posted", now=now)
     if delivered.outcome in OUTCOMES:
@@ -32,9 +32,9 @@ def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[His
 
 
 def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
-    """Return the event of a message that is put aside, since it is nothing that its `holder` has, such as an outbox.
+    """Return the event of a dead-lettered message, which is not a valid item of its `holder`, such as an outbox.
 
-    Whose outbox it was in is told by the message, in the dead-letter queue; so is more of the reason.
+    The message in the dead-letter queue has the connection and the full reason.
     """
     return HistoryEvent(
         event_id=f"dead_letter:{message_id}",
@@ -48,7 +48,7 @@ def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryE
 
 
 def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str, object]:
-    """Return what is told of a connection when it is closed, in numbers."""
+    """Return the log record of a closed connection: session, age, counters and delays."""
     session, totals = delivered.session, delivered.totals
     return {
         "connection": delivered.connection,

@@ -1,4 +1,4 @@
-"""What stands in a connection's outbox, and how the message reads by which it comes there."""
+"""The items of a connection's outbox, and the message bodies that carry them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,18 +22,18 @@ from signalbox.live.wamp.options import BackfillStart
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-ItemId = NewType("ItemId", str)  # the same whenever the same is put into an outbox again
+ItemId = NewType("ItemId", str)  # deterministic: an item that is enqueued again has the same id
 
 
 class InvalidOutboxItem(RejectedError):
-    """Raised when a message in the queue of outboxes is none that Signalbox put there."""
+    """Raised for a message in the outbox queue that is not an outbox item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A message to be posted at most once; `begins` and `ends` are the subscriptions of which it tells that.
+    """A message to be posted at most once; `begins` and `ends` are the subscriptions that it begins or ends.
 
-    With `expects_past` the past of the subscription that begins will follow, and live events wait for it.
+    With `expects_backfill` a backfill of the subscription that begins follows, and live events are deferred to it.
     """
 
     item_id: ItemId
@@ -45,14 +45,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CloseRequest:
-    """The connection is to be closed."""
+    """A request to close the connection."""
 
     item_id: ItemId
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillRequest:
-    """What a new subscription wants of the past; it is read when its turn comes."""
+    """A request to post the backfill of a subscription, which the writer reads from the log."""
 
     item_id: ItemId
     pattern: TopicPattern
@@ -62,7 +62,7 @@ class BackfillRequest:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEvent:
-    """An event for one subscription."""
+    """An event to post for one subscription."""
 
     pattern: TopicPattern
     event: LoggedEvent
@@ -70,7 +70,7 @@ class SubscriptionEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """The events of one batch of the router for one connection, in their order; whose connection, in which realm."""
+    """The ordered events of one router batch for one connection of a user in a realm."""
 
     item_id: ItemId
     realm: ExchangeName
@@ -82,36 +82,36 @@ OutboxItem = Reply | CloseRequest | BackfillRequest | EventBatch
 
 
 def reply_item(effect: Post, item_id: ItemId, *, expects_backfill: bool = False) -> Reply:
-    """Return the item by which a message is posted."""
+    """Return the item that posts a message."""
     begins = effect.message.subscription if isinstance(effect.message, Subscribed) else None
     return Reply(item_id, serialize(effect.message), begins, effect.ends, expects_backfill)
 
 
 def close_item(effect: Close, item_id: ItemId) -> CloseRequest:
-    """Return the item by which a connection is closed."""
+    """Return the item that closes the connection."""
     del effect
     return CloseRequest(item_id)
 
 
 def item_body(item: OutboxItem) -> str:
-    """Return the body of the message by which an item comes into its outbox."""
+    """Serialize an item as the body of its message."""
     if isinstance(item, EventBatch):
         return event_batch_body(item, [json_text(event_document(one.event)) for one in item.events])
-    return json_text({"item": item.item_id, **_told(item)})
+    return json_text({"item": item.item_id, **_fields(item)})
 
 
-def event_batch_body(bundle: EventBatch, events: Sequence[str]) -> str:
-    """Return the body of a bundle, given its events' documents as texts: many bundles have the same events."""
-    told = ",".join(
+def event_batch_body(batch: EventBatch, events: Sequence[str]) -> str:
+    """Serialize a batch, given its events as JSON texts: the batches of many connections have the same events."""
+    elements = ",".join(
         f'{{"match":"{one.pattern.match}","uri":{json_text(one.pattern.uri)},"event":{event}}}'
-        for one, event in zip(bundle.events, events, strict=True)
+        for one, event in zip(batch.events, events, strict=True)
     )
-    head = json_text({"item": bundle.item_id, "kind": "events", "realm": bundle.realm, "user": bundle.user})
-    return f'{head[:-1]},"events":[{told}]}}'
+    head = json_text({"item": batch.item_id, "kind": "events", "realm": batch.realm, "user": batch.user})
+    return f'{head[:-1]},"events":[{elements}]}}'
 
 
 def parse_item(text: str) -> OutboxItem:
-    """Return the item in a message's body. Raises `InvalidOutboxItem`."""
+    """Parse the body of an item's message. Raises `InvalidOutboxItem`."""
     try:
         document = json.loads(text)
         return ITEM_PARSERS[document["kind"]](ItemId(document["item"]), document)
@@ -121,14 +121,14 @@ def parse_item(text: str) -> OutboxItem:
         ) from error
 
 
-def _told(item: Reply | CloseRequest | BackfillRequest) -> dict[str, object]:
+def _fields(item: Reply | CloseRequest | BackfillRequest) -> dict[str, object]:
     if isinstance(item, Reply):
-        told = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_backfill}
-        return {"kind": "reply", "message": item.message, **{name: value for name, value in told.items() if value}}
+        optional = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_backfill}
+        return {"kind": "reply", "message": item.message, **{name: value for name, value in optional.items() if value}}
     if isinstance(item, CloseRequest):
         return {"kind": "close"}
-    wish = {"get_retained": item.get_retained, "history": backfill_start_document(item.history)}
-    return {"kind": "past", **pattern_document(item.pattern), **wish}
+    options = {"get_retained": item.get_retained, "history": backfill_start_document(item.history)}
+    return {"kind": "past", **pattern_document(item.pattern), **options}
 
 
 def _reply(item_id: ItemId, document: Document) -> Reply:

@@ -1,4 +1,4 @@
-"""What became of the items of a connection's outbox."""
+"""The result of delivering a batch of a connection's outbox items."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,23 +10,24 @@ from signalbox.messages import MessageId
 
 
 class DeliveryOutcome(Enum):
-    """How the work on a connection ended."""
+    """How the delivery of a batch to a connection ended."""
 
     DONE = auto()
-    OUT_OF_TIME = auto()  # there was no time for more; the rest comes again at once
-    BLOCKED = auto()  # something could not be posted now, and comes again with all behind it
-    GONE = auto()  # there is no such connection any more
-    CLOSED = auto()  # the session wanted that
-    TOO_SLOW = auto()
-    UNCONFIRMED = auto()  # nobody knows whether a reply was posted
+    OUT_OF_TIME = auto()  # the remaining items are redelivered at once
+    BLOCKED = auto()  # an item could not be posted now; it and all later items are redelivered
+    GONE = auto()  # the connection was closed by the client
+    CLOSED = auto()  # the connection was closed by an item
+    TOO_SLOW = auto()  # the client receives too slowly
+    UNCONFIRMED = auto()  # a reply may or may not have been posted
 
 
 @dataclass(slots=True)
 class DeliveryResult:
-    """What became of the items of one connection: the first of them, how it ended, what comes again, what was posted.
+    """The result of delivering a batch of one connection, mutated during the delivery.
 
-    `lags` are the times from the publication of each event to its being posted; `skipped` are events that were not to
-    be posted (any more).
+    `first` is the batch's first message, and `not_done` are those to redeliver. `events`, `replies` and `backfilled`
+    count what was posted, `skipped` the events that the session may not or need not receive, and `size` is in bytes.
+    `lags` are the times from the publication of each live event to its posting.
     """
 
     connection: ConnectionId

@@ -106,5 +106,5 @@ def _topic(payload: Payload) -> str:
 def _found(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Subscription | None:
     given = payload.arguments[0] if payload.arguments else None
     if not isinstance(given, int) or isinstance(given, bool):
-        raise InvalidArgument(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
+        raise InvalidArgument(f"arguments[0]: expected a subscription id, not {shown(given)}")
     return next((one for one in subscriptions if one.pattern.subscription_id == given), None)

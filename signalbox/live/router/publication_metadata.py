@@ -1,4 +1,4 @@
-"""What the stage says of an event of WAMP's beside its topic and payload, when it goes by the exchange's queue."""
+"""The metadata of a session's publication, carried in an attribute of its message in the exchange's queue."""
 
 import json
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from signalbox.messages import Attribute, Message
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgementTarget:
-    """Who waits for PUBLISHED."""
+    """The connection and request to which PUBLISHED is sent."""
 
     connection: ConnectionId
     request: RequestId
@@ -25,7 +25,7 @@ class AcknowledgementTarget:
 
 @dataclass(frozen=True, slots=True)
 class PublicationMetadata:
-    """What was said of a publication: its id, whom it is for, and who waits for its PUBLISHED."""
+    """The metadata of a publication: id, audience, disclosed publisher, retention and acknowledgement."""
 
     publication: PublicationId
     audience: Audience = UNRESTRICTED
@@ -34,35 +34,35 @@ class PublicationMetadata:
     acknowledge_to: AcknowledgementTarget | None = None
 
 
-def metadata_text(note: PublicationMetadata) -> str:
-    """Return the value of the attribute."""
-    told = {
-        "publication": note.publication,
-        "audience": audience_document(note.audience),
-        "disclosed": listener_document(note.disclosed),
-        "retain": note.is_retained,
-        "reply": note.acknowledge_to
-        and {"connection": note.acknowledge_to.connection, "request": note.acknowledge_to.request},
+def metadata_text(metadata: PublicationMetadata) -> str:
+    """Serialize metadata as the value of its message attribute."""
+    target = metadata.acknowledge_to
+    document = {
+        "publication": metadata.publication,
+        "audience": audience_document(metadata.audience),
+        "disclosed": listener_document(metadata.disclosed),
+        "retain": metadata.is_retained,
+        "reply": target and {"connection": target.connection, "request": target.request},
     }
-    return json_text({name: value for name, value in told.items() if value is not None and value != {}})
+    return json_text({name: value for name, value in document.items() if value is not None and value != {}})
 
 
 def parse_metadata(text: str) -> PublicationMetadata:
-    """Return the note of an attribute that the stage wrote."""
+    """Parse metadata that `metadata_text` has serialized."""
     document: Document = json.loads(text)
-    awaited = document.get("reply")
+    target = document.get("reply")
     return PublicationMetadata(
         publication=PublicationId(document["publication"]),
         audience=audience_of(document.get("audience", {})),
         disclosed=listener_of(document.get("disclosed")),
         is_retained=document["retain"],
-        acknowledge_to=None if awaited is None else AcknowledgementTarget(awaited["connection"], awaited["request"]),
+        acknowledge_to=None if target is None else AcknowledgementTarget(target["connection"], target["request"]),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RealmPublication:
-    """What somebody publishes in a realm, by the stage's hand: `publisher` is the user's name."""
+    """A publication that the stage sends to a realm's queue for a user, whose name is `publisher`."""
 
     topic: RoutingKey
     payload: Payload
@@ -70,9 +70,10 @@ class RealmPublication:
     publisher: str
 
 
-def message_for(said: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:
-    """Return the message for a realm's queue. Raises `InvalidPublication`."""
-    body, headers = body_of(said.payload)
-    envelope = Envelope.of_publication(said.topic, body, headers)
-    message = envelope.published(publisher=said.publisher, deduplication_id=deduplication_id, order_by=order_by)
-    return replace(message, attributes={**message.attributes, LIVE: Attribute("String", metadata_text(said.metadata))})
+def message_for(publication: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:
+    """Return the message that publishes to a realm's queue. Raises `InvalidPublication`."""
+    body, headers = body_of(publication.payload)
+    envelope = Envelope.of_publication(publication.topic, body, headers)
+    message = envelope.published(publisher=publication.publisher, deduplication_id=deduplication_id, order_by=order_by)
+    metadata = Attribute("String", metadata_text(publication.metadata))
+    return replace(message, attributes={**message.attributes, LIVE: metadata})

@@ -1,4 +1,4 @@
-"""What WELCOME announces: the roles that we have, and of their features those that work."""
+"""The roles and features that WELCOME announces."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ BROKER_FEATURES = (
     "subscription_meta_api",
     "subscription_revocation",
 )
-# A dealer's role has to be there: wampy calls nobody when it is not.
+# The dealer role is required: wampy sends no CALL to a router that does not announce it.
 ROLES: Mapping[str, object] = {
     "broker": {"features": dict.fromkeys(BROKER_FEATURES, True)},
     "dealer": {"features": {"session_meta_api": True}},

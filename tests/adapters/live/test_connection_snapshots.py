@@ -44,17 +44,17 @@ def desks(live_table, exchange_table) -> DynamoConnectionSnapshots:
 
 
 def test_nothing_is_known_of_a_connection_that_there_is_not(desks) -> None:
-    desk = desks.read(CONNECTION, belongs_to=None)
+    desk = desks.read(CONNECTION, owner=None)
 
     assert (desk.session, desk.outbox, desk.live) == (None, OutboxState(), None)
     assert not desk.rights.are_any
 
 
-@pytest.mark.parametrize("belongs_to", [None, (REALM, JOE), (REALM, UserName("eve"))])
-def test_a_desk_has_all_that_decides_whoever_it_was_said_to_belong_to(desks, belongs_to) -> None:
+@pytest.mark.parametrize("owner", [None, (REALM, JOE), (REALM, UserName("eve"))])
+def test_a_desk_has_all_that_decides_whoever_it_was_said_to_belong_to(desks, owner) -> None:
     DynamoSessions(desks.live).open(JOINED)
 
-    desk = desks.read(CONNECTION, belongs_to=belongs_to)
+    desk = desks.read(CONNECTION, owner=owner)
 
     assert (desk.session, desk.live) == (JOINED, LiveSettings())
     assert (desk.rights.may_receive(TOPIC), desk.rights.may_receive(RoutingKey("other"))) == (True, False)
@@ -62,11 +62,11 @@ def test_a_desk_has_all_that_decides_whoever_it_was_said_to_belong_to(desks, bel
 
 def test_who_has_not_joined_has_no_rights_and_neither_has_who_is_no_user_any_more(desks) -> None:
     DynamoSessions(desks.live).open(OPENED)
-    assert not desks.read(CONNECTION, belongs_to=None).rights.are_any
+    assert not desks.read(CONNECTION, owner=None).rights.are_any
 
     eve = Identity("eve", Role.ADMIN, AuthMethod.TICKET)
     DynamoSessions(desks.live).open(replace(JOINED, connection=ConnectionId("d="), identity=eve))
-    assert not desks.read(ConnectionId("d="), belongs_to=None).rights.are_any
+    assert not desks.read(ConnectionId("d="), owner=None).rights.are_any
 
 
 def test_an_exchange_that_is_leaving_is_no_realm(desks, exchange_table) -> None:
@@ -77,7 +77,7 @@ def test_an_exchange_that_is_leaving_is_no_realm(desks, exchange_table) -> None:
         ExpressionAttributeValues={":yes": True},
     )
 
-    assert desks.read(CONNECTION, belongs_to=(REALM, JOE)).live is None
+    assert desks.read(CONNECTION, owner=(REALM, JOE)).live is None
 
 
 def test_an_outbox_is_read_as_it_was_kept(desks) -> None:
@@ -96,7 +96,7 @@ def test_an_outbox_is_read_as_it_was_kept(desks) -> None:
     for kept in (outbox, OutboxState()):
         desks.save(CONNECTION, kept)
 
-        assert desks.read(CONNECTION, belongs_to=None).outbox == kept
+        assert desks.read(CONNECTION, owner=None).outbox == kept
 
 
 def test_the_newest_number_of_a_topic_is_that_of_its_head(desks, exchange_table) -> None:

@@ -221,15 +221,15 @@ def test_an_answer_has_so_many_events_and_no_more(limit: int | None, effective: 
 @pytest.mark.parametrize(
     ("payload", "problems"),
     [
-        (Payload(), ["arguments[0]: expected the id of a subscription, not None"]),
-        (Payload((True,)), ["arguments[0]: expected the id of a subscription, not True"]),
-        (Payload((0,)), ["arguments[0]: expected the id of a subscription, not 0"]),
+        (Payload(), ["arguments[0]: expected a subscription id, not None"]),
+        (Payload((True,)), ["arguments[0]: expected a subscription id, not True"]),
+        (Payload((0,)), ["arguments[0]: expected a subscription id, not 0"]),
         (
             Payload((1,), {"limit": 0, "reverse": 1, "from_time": "now", "topic": 3, "until_publication": "x"}),
             [
-                "limit: expected a number from 1 on, not 0",
+                "limit: expected an integer of at least 1, not 0",
                 "reverse: expected true or false, not 1",
-                "from_time: expected a time with its zone, as in RFC 3339, not 'now'",
+                "from_time: expected an RFC 3339 time with a time zone, not 'now'",
                 "topic: expected a text, not 3",
                 "until_publication: expected a whole number from 0 on, not 'x'",
             ],

@@ -167,7 +167,7 @@ class Desks:
     session: Session
     outbox: OutboxState = field(default_factory=OutboxState)
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         self.step()
         return ConnectionSnapshot(self.session, self.outbox, ADMIN.rights, EXCHANGE.live)
 

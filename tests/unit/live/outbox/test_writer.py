@@ -68,7 +68,7 @@ class World:
     newest_number: int = 0
     looks: int = 0
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         self.on_read()
         return ConnectionSnapshot(self.session, self.outbox, self.rights, self.live)
 

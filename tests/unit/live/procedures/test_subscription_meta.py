@@ -92,8 +92,8 @@ def test_a_subscription_that_nobody_has_is_none(procedure: str) -> None:
             ("a", {"match": "regex"}),
             "options.match: expected one of exact, prefix, wildcard, not 'regex'",
         ),
-        ("get", (), "arguments[0]: expected the id of a subscription, not None"),
-        ("count_subscribers", (True,), "arguments[0]: expected the id of a subscription, not True"),
+        ("get", (), "arguments[0]: expected a subscription id, not None"),
+        ("count_subscribers", (True,), "arguments[0]: expected a subscription id, not True"),
     ],
 )
 def test_what_cannot_be_asked(procedure: str, arguments: tuple[object, ...], problem: str) -> None:

@@ -50,7 +50,7 @@ class Realm:
             self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
         return ()
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         standing = self.live.accounts.standing(REALM, USER, now=self.live.moment)
         assert standing.account is not None
         return ConnectionSnapshot(

@@ -107,7 +107,7 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         ),
         (
             publish("wamp.a", acknowledge=True),
-            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP's own"),
+            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
         ),
         (
             publish(acknowledge=True, exclude="me"),

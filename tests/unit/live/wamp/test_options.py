@@ -24,7 +24,7 @@ from signalbox.live.wamp.options import (
 from signalbox.live.wamp.patterns import MatchPolicy
 
 ME = SessionId(7)
-AFTER = "expected a sequence number, a time with its zone, or numbers by topics and since when"
+AFTER = "expected a sequence number, a time with a time zone, or an object of `since` and `topics`"
 ids = st.integers(1, 4).map(SessionId)
 names = st.sampled_from(["alice", "bob"])
 roles = st.sampled_from(["source", "admin"])
@@ -157,8 +157,8 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: BackfillStart) -
             {"_history": {"since": 1}},
             "options._history: expected one of last, after, after_publication, not {'since': 1}",
         ),
-        ({"_history": {"last": 0}}, "options._history.last: expected a number from 1 on, not 0"),
-        ({"_history": {"last": True}}, "options._history.last: expected a number from 1 on, not True"),
+        ({"_history": {"last": 0}}, "options._history.last: expected an integer of at least 1, not 0"),
+        ({"_history": {"last": True}}, "options._history.last: expected an integer of at least 1, not True"),
         (
             {"_history": {"after": "2026-11-21T20:15:00"}},
             f"options._history.after: {AFTER}, not '2026-11-21T20:15:00'",
@@ -186,11 +186,11 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: BackfillStart) -
         ),
         (
             {"_history": {"after_publication": "x"}},
-            "options._history.after_publication: expected the id of a publication, not 'x'",
+            "options._history.after_publication: expected a publication id, not 'x'",
         ),
         (
             {"match": "prefix", "_history": {"after": 3}},
-            "options._history.after: numbers are a topic's own, and this is a pattern: say a time or a publication",
+            "options._history.after: a sequence number needs an exact topic; with a pattern, give a time or a publication",
         ),
     ],
 )

@@ -51,8 +51,8 @@ def test_what_real_clients_name_their_topics_is_a_uri(text: str) -> None:
         ("a..b", "topic 'a..b' has an empty component, as only patterns may"),
         ("a b", "topic 'a b' has white space"),
         ("a.#", "topic 'a.#' has '#', which is reserved for routers"),
-        ("wamp", "topic 'wamp' begins with 'wamp', which is reserved for WAMP's own"),
-        ("wamp.a", "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP's own"),
+        ("wamp", "topic 'wamp' begins with 'wamp', which is reserved for WAMP"),
+        ("wamp.a", "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
         ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot say"),
     ],
 )
