@@ -132,16 +132,16 @@ def _at_full_rate(router: Router, topic: str, numbers: range) -> float:
     """Publish as fast as replies allow, of which a few are awaited at a time; return when it began."""
     socket = connector(router.url)()
     try:
-        conversation = join(socket, router.publisher)
+        session = join(socket, router.publisher)
         begun, asked = time.perf_counter(), 0
         deadline = time.monotonic() + END_SECONDS
-        while len(conversation.replies) < len(numbers) and time.monotonic() < deadline:
-            if asked < len(numbers) and asked - len(conversation.replies) < IN_FLIGHT:
+        while len(session.replies) < len(numbers) and time.monotonic() < deadline:
+            if asked < len(numbers) and asked - len(session.replies) < IN_FLIGHT:
                 payload = Payload((numbers[asked],))
-                conversation.send_request(partial(Publish, options={"acknowledge": True}, topic=topic, payload=payload))
+                session.send_request(partial(Publish, options={"acknowledge": True}, topic=topic, payload=payload))
                 asked += 1
             else:
-                conversation.read(LOOK_SECONDS)
+                session.read(LOOK_SECONDS)
     finally:
         socket.close()
     return begun

@@ -150,10 +150,10 @@ def _publish(publisher: ClientSession, topic: str) -> None:
     assert isinstance(_reply(publisher, request), Published)
 
 
-def _reply(conversation: ClientSession, request: RequestId) -> Message:
+def _reply(session: ClientSession, request: RequestId) -> Message:
     deadline = time.monotonic() + REPLY_SECONDS
-    while (reply := conversation.replies.pop(request, None)) is None:
-        conversation.read(REPLY_SECONDS)
+    while (reply := session.replies.pop(request, None)) is None:
+        session.read(REPLY_SECONDS)
         if time.monotonic() > deadline:
             raise UnavailableError(f"no reply within {REPLY_SECONDS:.0f} s")
     return reply

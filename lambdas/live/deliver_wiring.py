@@ -1,4 +1,4 @@
-"""What the function `deliver` works with, made once for each function instance."""
+"""Dependencies of the function `deliver`, created once per function instance."""
 
 import os
 from functools import cache
@@ -15,7 +15,7 @@ from signalbox.live.outbox.writer import OutboxWriter
 
 @cache
 def outbox_writer() -> OutboxWriter:
-    """Return what posts to connections."""
+    """Return the writer of connections."""
     exchanges = boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
     return OutboxWriter(
         snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
@@ -27,13 +27,13 @@ def outbox_writer() -> OutboxWriter:
 
 @cache
 def outbox_queue() -> SqsOutboxQueue:
-    """Return the queue of outboxes."""
+    """Return the FIFO queue of outboxes."""
     return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
 
 
 @cache
 def connections() -> ApiConnections:
-    """Return the connections; on the local stage the API is a path of the emulator's endpoint."""
+    """Return the connections. On the local stage, their API is a path of the emulator's endpoint."""
     url = wiring.settings().text("LIVE_CONNECTIONS_URL")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "") + url if url.startswith("/") else url
     once, several_times = (

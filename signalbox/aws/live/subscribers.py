@@ -1,8 +1,8 @@
-"""Subscribers in the table `Live`: a row for each, and a version for each partition that a router reads at once.
+"""Subscribers in the table `Live`: one row per subscriber, and one version item per partition.
 
-The version's item has the newest changes, so that a router that knows what was there before needs nothing else; those
-before are beside it for a while (`live_changes.py`). A row is written first and the version raised then: whoever reads
-the new version finds the row, and who reads the old one has put its events into the log before.
+The version item has the newest changes, so an up-to-date router reads nothing else; earlier changes are kept for a
+while (`changes.py`). The row is written before the version is raised. A router that reads the new version therefore
+finds the row, and one that reads the old version has already appended its events to the log.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,54 +40,55 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DynamoSubscribers:
-    """`Subscribers`, `SubscriberTable` and `Watchers`."""
+    """Implementation of `Subscribers`, `SubscriberTable` and `Watchers`."""
 
     table: "Table"
     side_by_side: SideBySide = one_by_one
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
-        """Let routers find a subscriber. When this has returned, every router that looks does; doing it twice is fine.
+        """Add a subscriber until `expires_at`. Idempotent.
 
-        After `expires_at` it may be forgotten.
+        When this returns, the subscriber is in the result of every later lookup of every router.
         """
         row = _row_item(subscriber, at=at, expires_at=expires_at)
         self.table.put_item(Item=subscriber_key(realm, subscriber.pattern, subscriber.connection) | row)
         self._changes.add(subscriber_partition(realm, subscriber.pattern), [row], at=at)
 
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
-        """Take subscribers of one connection away; one that is gone already is fine.
+        """Remove the subscribers of one connection. Idempotent.
 
-        Rows go 25 a call. A version is raised for each topic, several at a time: a session may have a thousand.
+        Rows are deleted in batches of 25. The version of each topic, of which a session may have a thousand, is raised
+        by parallel writes.
         """
-        gone: dict[str, list[Item]] = {}
+        removed: dict[str, list[Item]] = {}
         with self.table.batch_writer() as batch:
             for pattern in patterns:
                 batch.delete_item(Key=subscriber_key(realm, pattern, connection))
                 change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
-                gone.setdefault(subscriber_partition(realm, pattern), []).append(change)
+                removed.setdefault(subscriber_partition(realm, pattern), []).append(change)
         now = datetime.now(UTC)
-        for _ in self.side_by_side(lambda partition: self._changes.add(partition, gone[partition], at=now), gone):
+        for _ in self.side_by_side(lambda partition: self._changes.add(partition, removed[partition], at=now), removed):
             pass
 
     def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
-        """Return the versions of those of the buckets that were ever changed, in one read."""
-        by_partition = {_partition(one): one for one in partitions}
+        """Return the versions of the partitions in one read; a partition that never changed has none."""
+        by_partition = {_partition_key(one): one for one in partitions}
         items = every_key(self.table, [subscriber_version_key(partition) for partition in by_partition])
         return {by_partition[item["pk"]]: _version(item) for item in items}
 
-    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
-        """Return changes that a version has no more, by their numbers: those asked for that are kept, and others."""
-        kept = self._changes.earlier_changes(_partition(bucket), numbers)
-        return {number: _change(item) for number, item in kept.items()}
+    def changes(self, partition: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
+        """Return earlier changes of a partition by number: those of `numbers` that are still stored, maybe others."""
+        found = self._changes.earlier_changes(_partition_key(partition), numbers)
+        return {number: _change(item) for number, item in found.items()}
 
-    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
-        """Return the subscribers of a bucket, none older than the last version that was read."""
-        return map(_row, self._items(_partition(bucket)))
+    def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
+        """Return the subscribers of a partition, at least as new as the last version that was read."""
+        return map(_row, self._items(_partition_key(partition)))
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
-        """Return those of some topics that somebody may be subscribed to."""
-        buckets = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
-        changed = self.versions(buckets)
+        """Return the topics that may have subscribers."""
+        partitions = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
+        changed = self.versions(partitions)
         if SubscriberPartition(realm, None) in changed:
             return topics
         return [topic for topic in topics if SubscriberPartition(realm, topic) in changed]
@@ -95,8 +96,8 @@ class DynamoSubscribers:
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""
         items = self._items(subscriber_partition(realm, pattern))
-        there = [item for item in items if (item["match"], item["uri"]) == (pattern.match.value, pattern.uri)]
-        return [Attached(SessionId(int(item["session"])), moment(item["created_at"])) for item in there]
+        found = [item for item in items if (item["match"], item["uri"]) == (pattern.match.value, pattern.uri)]
+        return [Attached(SessionId(int(item["session"])), moment(item["created_at"])) for item in found]
 
     @property
     def _changes(self) -> DynamoSubscriberChanges:
@@ -107,11 +108,11 @@ class DynamoSubscribers:
         return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
 
 
-def _partition(found: SubscriberPartition) -> str:
+def _partition_key(partition: SubscriberPartition) -> str:
     return (
-        pattern_subscribers_partition(found.realm)
-        if found.topic is None
-        else topic_subscribers_partition(found.realm, found.topic)
+        pattern_subscribers_partition(partition.realm)
+        if partition.topic is None
+        else topic_subscribers_partition(partition.realm, partition.topic)
     )
 
 

@@ -1,4 +1,4 @@
-"""What a client has seen of a subscription, and so: what is new to it, and what it asks for when it comes back."""
+"""A client's position in a subscription: which events are new, and the backfill to request after a reconnect."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -18,21 +18,21 @@ from signalbox.live.wamp.options import (
 )
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
-KEPT_PUBLICATIONS = 1_000  # of events without a number, such as those about sessions
-# What SUBSCRIBE may say of topics: a client's message is one frame, and there are other things in it.
+KEPT_PUBLICATIONS = 1_000  # of events without a sequence number, such as WAMP's meta events
+# For the topics in a SUBSCRIBE: a client's message is one frame, which has other fields.
 TOPICS_BYTES = MAXIMUM_FRAME_BYTES - 2_048
-NUMBER_BYTES = 24  # what a topic takes beside its name
-# Of topics for which there is no room, events of so long before the newest that was seen are asked for again.
+NUMBER_BYTES = 24  # for a topic's sequence number and punctuation
+# For topics that do not fit, the backfill starts this long before the newest received event.
 GRACE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedEvent:
-    """An event as a client has it. `sequence` is its number in its topic, and `at` when it was published.
+    """A received event. `sequence` is its number in its topic, and `at` the time of its publication.
 
-    A `is_retained` event is the topic's latest state, and not new. With `omitted_bytes`, its payload is that large and
-    did not fit through the connection. `skipped` events came before it in its topic that this client did not get:
-    they are kept no longer, or are not for its user. Who published it is only told if that one wanted it.
+    An `is_retained` event is the topic's retained event, not a new one. `omitted_bytes` is the size of a payload that
+    exceeds the limit of a connection. `skipped` is the number of earlier events of the topic that this client did not
+    receive, since they have expired or do not admit its user. The publisher is None unless it disclosed itself.
     """
 
     topic: RoutingKey
@@ -51,10 +51,10 @@ class ReceivedEvent:
 
 @dataclass(slots=True)
 class Cursor:
-    """Where a client is in what a pattern matches. `wish` is what it wants of the past at first.
+    """The position of a client in a pattern's events. `backfill_start` is that of the first backfill.
 
-    `is_caught_up` says that all of the past has come, and `since` when, by the router's clock, that was asked for.
-    `is_over` says that the router refuses it, or has ended it.
+    `is_caught_up` is true when the backfill is complete; `since` is the router's time at which the session that
+    requested it began. `is_over` is true when the router has refused or ended the subscription.
     """
 
     pattern: TopicPattern
@@ -70,24 +70,24 @@ class Cursor:
 
     @property
     def options(self) -> Dictionary:
-        """Return the options of the SUBSCRIBE that goes on where this is."""
+        """Return the options of the SUBSCRIBE that continues from this position."""
         history = self._history()
-        told = {
+        options = {
             "match": self.pattern.match.value,
             "get_retained": self.get_retained or None,
             "_history": history and history_option(history),
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in options.items() if value is not None}
 
     def caught_up(self, joined_at: datetime | None) -> None:
-        """Take note that the past has come that was asked for by a session which began at a time."""
+        """Mark the backfill as complete that was requested by a session which began at `joined_at`."""
         self.is_caught_up = True
         self.since = self.since or joined_at
 
     def received(self, event: Event) -> ReceivedEvent | None:
-        """Return an event as it is to be given to the application, or None if that has it already.
+        """Return the event for the application, or None if it is a duplicate.
 
-        Raises `MalformedMessage` when the router tells what the specification has in another form.
+        Raises `MalformedMessage` if the event's details have an unexpected form.
         """
         received = _received(event, self.pattern)
         if received.sequence is None:
@@ -100,7 +100,7 @@ class Cursor:
         topic, before = received.topic, self._numbers.get(received.topic)
         if before is not None and sequence <= before:
             return None
-        # Moved to the end: where there is no room for all topics, the liveliest are named.
+        # Moved to the end: if not all topics fit into a SUBSCRIBE, the most recently active ones are listed.
         self._numbers.pop(topic, None)
         self._numbers[topic] = sequence
         self._newest = max(filter(None, (self._newest, received.at)), default=None)
@@ -109,7 +109,7 @@ class Cursor:
         return received if before is None else replace(received, skipped=sequence - before - 1)
 
     def _is_newly_retained(self, received: ReceivedEvent, sequence: int) -> bool:
-        """Say whether a topic's latest state is not known yet; the same event may come once more, in the past."""
+        """Return whether a topic's retained event is new; the backfill may contain the same event again."""
         topic = received.topic
         if self._retained.get(topic) == received.publication or sequence <= self._numbers.get(topic, -1):
             return False
@@ -156,7 +156,7 @@ def _received(event: Event, pattern: TopicPattern) -> ReceivedEvent:
 
 
 def _fitting(numbers: dict[RoutingKey, int]) -> dict[str, int]:
-    """Return the numbers of the topics that were seen last, as many as fit."""
+    """Return the sequence numbers of the most recently active topics, as many as fit."""
     named: dict[str, int] = {}
     room = TOPICS_BYTES
     for topic in reversed(numbers):

@@ -189,7 +189,7 @@ def _history(section: Section, match: MatchPolicy) -> BackfillStart | None:
     if start is None:
         option.problem(name, f"expected {EXPECTED_VALUES[name]}, not {shown(option.fields[name])}")
     if isinstance(start, AfterSequence) and match is not MatchPolicy.EXACT:
-        option.problem(name, "a sequence number needs an exact topic; with a pattern, give a time or a publication")
+        option.problem(name, "a sequence number needs an exact topic; use a time or a publication")
     return start
 
 

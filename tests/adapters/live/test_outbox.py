@@ -106,4 +106,4 @@ def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends
     assert [one.message_id for one in received()] == [message.message_id]
 
     SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").change_visibility([message], after=timedelta(0))
-    assert "1 items come again when their visibility ends" in caplog.text
+    assert "1 items are redelivered only after their visibility timeout" in caplog.text

@@ -112,7 +112,7 @@ def test_a_router_does_not_remember_all_topics(subscribers) -> None:
     assert found(directory) == [("c", "exact")]
     assert found(directory, "trial.b") == [("c", "exact")]
     assert found(directory) == [("c", "exact")]
-    assert set(directory._known) == {SubscriberPartition(REALM, None), SubscriberPartition(REALM, TOPIC)}
+    assert set(directory._cache) == {SubscriberPartition(REALM, None), SubscriberPartition(REALM, TOPIC)}
 
 
 def test_who_watches_is_known_about(subscribers) -> None:

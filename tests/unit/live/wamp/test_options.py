@@ -190,7 +190,7 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: BackfillStart) -
         ),
         (
             {"match": "prefix", "_history": {"after": 3}},
-            "options._history.after: a sequence number needs an exact topic; with a pattern, give a time or a publication",
+            "options._history.after: a sequence number needs an exact topic; use a time or a publication",
         ),
     ],
 )
