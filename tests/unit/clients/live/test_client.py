@@ -301,7 +301,7 @@ def test_what_became_of_a_request_is_unknown_when_the_connection_is_cut(world: W
         client.publish("logs.a")
     client.receive(1)
     world.lines[1].is_dead = True
-    with pytest.raises(RequestUnconfirmed, match="lost over a request"):
+    with pytest.raises(RequestUnconfirmed, match="lost before the reply"):
         client.publish("logs.a")
 
 
