@@ -140,7 +140,9 @@ def nothing() -> None:
     pass
 
 
-def test_a_version_keeps_a_few_changes_and_those_before_are_beside_it(subscribers, directory, live_table) -> None:
+def test_a_version_lists_the_newest_changes_and_chunks_have_the_earlier_ones(
+    subscribers, directory, live_table
+) -> None:
     come = attach_many(subscribers, 40)
 
     assert come <= found(directory)
@@ -150,7 +152,7 @@ def test_a_version_keeps_a_few_changes_and_those_before_are_beside_it(subscriber
     assert {item["expires_at"] for item in chunks(live_table)} == {expiry}
 
 
-def test_chunks_lead_to_the_version_without_a_gap(subscribers, live_table) -> None:
+def test_chunks_and_version_have_no_gap_between_them(subscribers, live_table) -> None:
     attach_many(subscribers, 50)
 
     assert len(chunks(live_table)) == 2
@@ -164,7 +166,7 @@ def test_chunks_lead_to_the_version_without_a_gap(subscribers, live_table) -> No
     assert [*numbers, *listed] == list(range(numbers[0], numbers[0] + 50))
 
 
-def test_chunks_are_no_subscribers(subscribers, live_table) -> None:
+def test_chunks_are_not_read_as_subscribers(subscribers, live_table) -> None:
     come = attach_many(subscribers, TRIMMED_FROM)
 
     assert len(chunks(live_table)) == 1
@@ -173,7 +175,7 @@ def test_chunks_are_no_subscribers(subscribers, live_table) -> None:
 
 
 @pytest.mark.parametrize("directory", [MANY], indirect=True)
-def test_many_patterns_of_a_connection_that_ends_are_told_in_six_writes(subscribers, directory, live_table) -> None:
+def test_removing_many_patterns_takes_six_writes(subscribers, directory, live_table) -> None:
     attach(subscribers, LEAVER)
     patterns = [PREFIX, *prefixes(2 * MOST_AT_ONCE - 1)]
 
@@ -187,7 +189,7 @@ def test_many_patterns_of_a_connection_that_ends_are_told_in_six_writes(subscrib
     assert (calls, subscribers.read) == (["BatchGetItem", "Query"], [])
 
 
-def test_as_many_patterns_as_a_session_may_have_are_told_in_parts(subscribers, live_table) -> None:
+def test_the_patterns_of_a_full_session_are_written_in_parts(subscribers, live_table) -> None:
     attach(subscribers, LEAVER, "other")
 
     subscribers.detach(REALM, [*prefixes(999), PREFIX], LEAVER)
@@ -197,7 +199,7 @@ def test_as_many_patterns_as_a_session_may_have_are_told_in_parts(subscribers, l
     assert found(CachedSubscriberDirectory(subscribers, lambda: NOW)) == {"other"}
 
 
-def test_a_router_that_knows_all_but_the_newest_asks_for_nothing_else(subscribers, directory, live_table) -> None:
+def test_a_router_that_misses_few_changes_reads_only_the_version(subscribers, directory, live_table) -> None:
     attach_many(subscribers, 40)
     found(directory)
     attach(subscribers, "last")
@@ -209,7 +211,7 @@ def test_a_router_that_knows_all_but_the_newest_asks_for_nothing_else(subscriber
 
 
 @pytest.mark.parametrize("operation", ["PutItem", "UpdateItem"], ids=["before the chunk", "behind the chunk"])
-def test_who_is_killed_while_trimming_takes_nothing_away_and_a_later_one_trims(
+def test_a_crash_while_trimming_loses_nothing_and_a_later_writer_trims(
     subscribers, directory, live_table, operation: str
 ) -> None:
     come = attach_many(subscribers, TRIMMED_FROM - 2)
@@ -228,7 +230,7 @@ def test_who_is_killed_while_trimming_takes_nothing_away_and_a_later_one_trims(
     assert subscribers.read == []
 
 
-def test_of_two_who_trim_at_the_same_moment_one_does(subscribers, directory, live_table) -> None:
+def test_of_two_concurrent_trims_one_succeeds(subscribers, directory, live_table) -> None:
     """The second has seen a longer list, and is done before the first takes away what it has put aside."""
     come = attach_many(subscribers, TRIMMED_FROM - 2)
     changes = DynamoSubscriberChanges(live_table)
@@ -245,7 +247,7 @@ def test_of_two_who_trim_at_the_same_moment_one_does(subscribers, directory, liv
     assert subscribers.read == []
 
 
-def test_what_is_added_while_somebody_trims_stays(subscribers, directory, live_table) -> None:
+def test_changes_added_during_a_trim_are_kept(subscribers, directory, live_table) -> None:
     come = attach_many(subscribers, TRIMMED_FROM - 2)
 
     def others() -> None:
@@ -261,7 +263,7 @@ def test_what_is_added_while_somebody_trims_stays(subscribers, directory, live_t
     assert subscribers.read == []
 
 
-def test_a_chunk_that_expired_is_missed_and_all_rows_are_read(subscribers, directory, live_table) -> None:
+def test_an_expired_chunk_makes_routers_read_all_rows(subscribers, directory, live_table) -> None:
     come = attach_many(subscribers, 50)
     first, _ = chunks(live_table)
     live_table.delete_item(Key={"pk": first["pk"], "sk": first["sk"]})
@@ -278,7 +280,7 @@ def full(table: Any) -> None:
 
 
 @pytest.mark.parametrize("directory", [MANY], indirect=True)
-def test_a_list_that_nobody_trims_begins_anew_and_all_that_it_had_is_kept(subscribers, directory, live_table) -> None:
+def test_a_full_list_is_replaced_and_its_changes_go_to_a_chunk(subscribers, directory, live_table) -> None:
     full(live_table)
     length = len(version(live_table)["changes"])
     assert FULL <= length < FULL + MOST_AT_ONCE
@@ -291,7 +293,7 @@ def test_a_list_that_nobody_trims_begins_anew_and_all_that_it_had_is_kept(subscr
     assert subscribers.read == []
 
 
-def test_who_looks_or_is_killed_before_a_full_list_is_put_aside_misses_nothing(
+def test_a_read_or_crash_before_the_chunk_of_a_full_list_is_written_misses_nothing(
     subscribers, directory, live_table
 ) -> None:
     full(live_table)
@@ -364,7 +366,7 @@ class Crowd:
     st.lists(st.integers(0, 60), min_size=2, max_size=2),
     st.sampled_from([0, 150]),
 )
-def test_whoever_was_attached_is_found_whatever_comes_in_between(live_table, choices, leaving, early) -> None:
+def test_every_attached_subscriber_is_found_under_any_interleaving(live_table, choices, leaving, early) -> None:
     turns = Turns(iter(choices))
     crowd = Crowd(DynamoSubscribers(live_table), turns)
     crowd.there.update(f"early{number}" for number in range(early))

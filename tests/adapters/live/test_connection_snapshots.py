@@ -43,7 +43,7 @@ def desks(live_table, exchange_table) -> DynamoConnectionSnapshots:
     return DynamoConnectionSnapshots(live_table, exchange_table)
 
 
-def test_nothing_is_known_of_a_connection_that_there_is_not(desks) -> None:
+def test_the_snapshot_of_an_unknown_connection_is_empty(desks) -> None:
     desk = desks.read(CONNECTION, owner=None)
 
     assert (desk.session, desk.outbox, desk.live) == (None, OutboxState(), None)
@@ -51,7 +51,7 @@ def test_nothing_is_known_of_a_connection_that_there_is_not(desks) -> None:
 
 
 @pytest.mark.parametrize("owner", [None, (REALM, JOE), (REALM, UserName("eve"))])
-def test_a_desk_has_all_that_decides_whoever_it_was_said_to_belong_to(desks, owner) -> None:
+def test_a_snapshot_is_complete_whatever_owner_the_caller_gives(desks, owner) -> None:
     DynamoSessions(desks.live).open(JOINED)
 
     desk = desks.read(CONNECTION, owner=owner)
@@ -60,7 +60,7 @@ def test_a_desk_has_all_that_decides_whoever_it_was_said_to_belong_to(desks, own
     assert (desk.rights.may_receive(TOPIC), desk.rights.may_receive(RoutingKey("other"))) == (True, False)
 
 
-def test_who_has_not_joined_has_no_rights_and_neither_has_who_is_no_user_any_more(desks) -> None:
+def test_unjoined_sessions_and_deleted_users_have_no_rights(desks) -> None:
     DynamoSessions(desks.live).open(OPENED)
     assert not desks.read(CONNECTION, owner=None).rights.are_any
 
@@ -69,7 +69,7 @@ def test_who_has_not_joined_has_no_rights_and_neither_has_who_is_no_user_any_mor
     assert not desks.read(ConnectionId("d="), owner=None).rights.are_any
 
 
-def test_an_exchange_that_is_leaving_is_no_realm(desks, exchange_table) -> None:
+def test_an_exchange_that_is_being_deleted_is_not_live(desks, exchange_table) -> None:
     DynamoSessions(desks.live).open(JOINED)
     exchange_table.update_item(
         Key={"pk": f"exchange#{REALM}", "sk": "exchange"},
@@ -80,7 +80,7 @@ def test_an_exchange_that_is_leaving_is_no_realm(desks, exchange_table) -> None:
     assert desks.read(CONNECTION, owner=(REALM, JOE)).live is None
 
 
-def test_an_outbox_is_read_as_it_was_kept(desks) -> None:
+def test_an_outbox_state_round_trips(desks) -> None:
     one = SubscriptionId(1)
     outbox = OutboxState(
         subscribed=frozenset({one, SubscriptionId(2)}),
@@ -99,7 +99,7 @@ def test_an_outbox_is_read_as_it_was_kept(desks) -> None:
         assert desks.read(CONNECTION, owner=None).outbox == kept
 
 
-def test_the_newest_number_of_a_topic_is_that_of_its_head(desks, exchange_table) -> None:
+def test_the_newest_number_of_a_topic_is_read_from_its_head(desks, exchange_table) -> None:
     DynamoHeads(exchange_table).save(REALM, TOPIC, numbered(Head(), map(MessageId, "abc")), replacing=Head())
 
     assert (desks.newest(REALM, TOPIC), desks.newest(REALM, RoutingKey("other"))) == (3, 0)

@@ -36,21 +36,21 @@ def connections(aws: None) -> ApiConnections:
         ("InternalServerError", 500, PostResult.UNKNOWN),
     ],
 )
-def test_answers_are_told_apart(connections, code, status, result) -> None:
+def test_each_error_response_has_its_post_result(connections, code, status, result) -> None:
     with Stubber(connections.without_retries) as stubber:
         stubber.add_client_error("post_to_connection", code, http_status_code=status)
 
         assert connections.post(CONNECTION, "[]", is_repeatable=False) is result
 
 
-def test_what_is_repeatable_goes_by_the_client_that_tries_again(connections) -> None:
+def test_repeatable_posts_use_the_client_with_retries(connections) -> None:
     with Stubber(connections.with_retries) as stubber:
         stubber.add_response("post_to_connection", {}, {"ConnectionId": CONNECTION, "Data": '["ä"]'.encode()})
 
         assert connections.post(CONNECTION, '["ä"]', is_repeatable=True) is PostResult.POSTED
 
 
-def test_without_an_answer_nobody_knows_whether_it_was_posted(connections, monkeypatch) -> None:
+def test_without_a_response_the_post_result_is_unknown(connections, monkeypatch) -> None:
     def unanswered(**_told: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://api")
 
@@ -59,7 +59,7 @@ def test_without_an_answer_nobody_knows_whether_it_was_posted(connections, monke
     assert connections.post(CONNECTION, "[]", is_repeatable=False) is PostResult.UNKNOWN
 
 
-def test_a_right_that_is_missing_is_no_matter_of_a_connection(connections) -> None:
+def test_an_access_denied_error_is_raised(connections) -> None:
     with Stubber(connections.without_retries) as stubber:
         stubber.add_client_error("post_to_connection", "ForbiddenException", http_status_code=403)
 
@@ -67,7 +67,7 @@ def test_a_right_that_is_missing_is_no_matter_of_a_connection(connections) -> No
             connections.post(CONNECTION, "[]", is_repeatable=False)
 
 
-def test_closing_twice_is_fine(connections) -> None:
+def test_close_is_idempotent(connections) -> None:
     with Stubber(connections.with_retries) as stubber:
         stubber.add_response("delete_connection", {}, {"ConnectionId": CONNECTION})
         stubber.add_client_error("delete_connection", "GoneException", http_status_code=410)
@@ -76,7 +76,7 @@ def test_closing_twice_is_fine(connections) -> None:
             connections.close(CONNECTION)
 
 
-def test_a_connection_that_cannot_be_closed_now_is_told(connections) -> None:
+def test_a_failed_close_is_raised(connections) -> None:
     with Stubber(connections.with_retries) as stubber:
         stubber.add_client_error("delete_connection", "LimitExceededException", http_status_code=429)
 

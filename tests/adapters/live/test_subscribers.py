@@ -48,7 +48,7 @@ def found(directory: CachedSubscriberDirectory, topic: str = TOPIC) -> list[tupl
     return sorted((one.connection, one.pattern.match.value) for one in matching(RoutingKey(topic)))
 
 
-def test_every_router_finds_who_is_attached(subscribers, directory) -> None:
+def test_every_router_finds_an_attached_subscriber(subscribers, directory) -> None:
     attach(subscribers, EXACT, PREFIX, WILDCARD)
     attach(subscribers, TopicPattern.parse("other"), TopicPattern.parse("other", MatchPolicy.PREFIX))
 
@@ -56,7 +56,7 @@ def test_every_router_finds_who_is_attached(subscribers, directory) -> None:
     assert directory.lookup(REALM, [TOPIC])(TOPIC)[-1] == subscriber(EXACT)
 
 
-def test_who_is_detached_is_found_no_more_and_doing_it_twice_is_fine(subscribers, directory) -> None:
+def test_a_detached_subscriber_is_not_found_and_detach_is_idempotent(subscribers, directory) -> None:
     attach(subscribers, EXACT, PREFIX)
     found(directory)
     for _ in range(2):
@@ -66,14 +66,14 @@ def test_who_is_detached_is_found_no_more_and_doing_it_twice_is_fine(subscribers
     assert found(CachedSubscriberDirectory(subscribers, lambda: NOW)) == [("c", "prefix")]
 
 
-def test_a_connection_is_found_once_however_often_it_is_attached(subscribers, directory) -> None:
+def test_a_connection_that_is_attached_repeatedly_is_found_once(subscribers, directory) -> None:
     for session in (7, 8):
         attach(subscribers, EXACT, session=session)
 
     assert found(directory) == [("c", "exact")]
 
 
-def test_a_router_that_knows_the_rest_reads_no_rows_after_a_change(subscribers, directory, monkeypatch) -> None:
+def test_an_up_to_date_router_reads_no_rows_after_a_change(subscribers, directory, monkeypatch) -> None:
     attach(subscribers, PREFIX)
     found(directory)
     monkeypatch.setattr(DynamoSubscribers, "rows", lambda *_: pytest.fail("rows are read"))
@@ -83,7 +83,7 @@ def test_a_router_that_knows_the_rest_reads_no_rows_after_a_change(subscribers, 
     assert found(directory) == [("d", "prefix")]
 
 
-def test_many_that_leave_at_once_are_found_no_more(subscribers, directory, live_table) -> None:
+def test_many_subscribers_detached_at_once_are_not_found(subscribers, directory, live_table) -> None:
     prefixes = [TopicPattern.parse(TOPIC[:length], MatchPolicy.PREFIX) for length in range(len(TOPIC))]
     exact = [TopicPattern.parse(f"other.{number}") for number in range(30)]
     attach(subscribers, EXACT, *prefixes, *exact)
@@ -99,13 +99,13 @@ def test_many_that_leave_at_once_are_found_no_more(subscribers, directory, live_
     assert len(list(subscribers.rows(SubscriberPartition(REALM, exact[0].uri)))) == 0
 
 
-def test_who_may_be_forgotten_is_not_found(subscribers, live_table) -> None:
+def test_an_expired_subscriber_is_not_found(subscribers, live_table) -> None:
     attach(subscribers, EXACT)
 
     assert found(CachedSubscriberDirectory(subscribers, lambda: NOW + timedelta(hours=2))) == []
 
 
-def test_a_router_does_not_remember_all_topics(subscribers) -> None:
+def test_the_number_of_cached_partitions_is_limited(subscribers) -> None:
     attach(subscribers, EXACT, TopicPattern.parse("trial.b"))
     directory = CachedSubscriberDirectory(subscribers, lambda: NOW, maximum_partitions=1)
 
@@ -115,7 +115,7 @@ def test_a_router_does_not_remember_all_topics(subscribers) -> None:
     assert set(directory._cache) == {SubscriberPartition(REALM, None), SubscriberPartition(REALM, TOPIC)}
 
 
-def test_who_watches_is_known_about(subscribers) -> None:
+def test_topics_with_possible_subscribers_are_watched(subscribers) -> None:
     topics = [TOPIC, RoutingKey("trial.b")]
     assert subscribers.watched(REALM, topics) == []
 
@@ -126,7 +126,7 @@ def test_who_watches_is_known_about(subscribers) -> None:
     assert subscribers.watched(REALM, topics) == topics
 
 
-def test_the_sessions_of_a_subscription_are_known_with_their_beginning(subscribers) -> None:
+def test_the_sessions_of_a_pattern_are_returned_with_their_start(subscribers) -> None:
     attach(subscribers, PREFIX, WILDCARD)
     attach(subscribers, PREFIX, connection="d", session=8)
 

@@ -196,7 +196,7 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
     )
 
 
-def test_the_past_comes_first_and_live_events_once(stage: DeliverStage) -> None:
+def test_the_backfill_comes_first_and_live_events_once(stage: DeliverStage) -> None:
     stage.log(*(event(number) for number in range(1, 5)))
     stage.put(subscribed(expects_backfill=True), bundle(event(3)), past(LastEvents(2)))
     stage.put(bundle(event(4)), bundle(event(5)))
@@ -206,7 +206,7 @@ def test_the_past_comes_first_and_live_events_once(stage: DeliverStage) -> None:
     assert [message[-1][0] for message in stage.posted()[1:]] == [3, 4, 5]
 
 
-def test_who_has_lost_the_right_gets_nothing(stage: DeliverStage) -> None:
+def test_a_user_without_the_right_receives_nothing(stage: DeliverStage) -> None:
     stage.put(subscribed())
     stage.deliver()
     stage.grant()
@@ -217,7 +217,7 @@ def test_who_has_lost_the_right_gets_nothing(stage: DeliverStage) -> None:
     assert len(stage.posted()) == 1
 
 
-def test_a_connection_that_is_gone_is_told_to_its_session(stage: DeliverStage) -> None:
+def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> None:
     stage.connections.closed.add(CONNECTION)
     stage.put(subscribed(), bundle(event(1)))
 
@@ -226,7 +226,7 @@ def test_a_connection_that_is_gone_is_told_to_its_session(stage: DeliverStage) -
     assert stage.told() == ['{"heard": "lost"}']
 
 
-def test_a_session_that_ends_is_closed_behind_its_last_message_and_told_in_a_line(stage: DeliverStage, caplog) -> None:
+def test_a_closed_session_is_disconnected_after_its_last_message_and_logged(stage: DeliverStage, caplog) -> None:
     caplog.set_level("INFO")
     stage.put(subscribed(), bundle(event(5)), close_item(Close(), ItemId("2")))
 
@@ -238,7 +238,7 @@ def test_a_session_that_ends_is_closed_behind_its_last_message_and_told_in_a_lin
     assert line["lag_max_ms"] < line["lag_p50_ms"] + 10_000
 
 
-def test_one_connection_that_is_stuck_does_not_hold_up_others(stage: DeliverStage) -> None:
+def test_a_blocked_connection_does_not_delay_others(stage: DeliverStage) -> None:
     other = ConnectionId("d=")
     stage.join(other)
     stage.connections.results = [PostResult.BUSY]
@@ -254,7 +254,7 @@ def test_one_connection_that_is_stuck_does_not_hold_up_others(stage: DeliverStag
     ]
 
 
-def test_what_there_was_no_time_for_comes_again_at_once_and_goes_on_where_it_was(stage: DeliverStage) -> None:
+def test_items_left_out_of_time_are_redelivered_at_once_and_continue(stage: DeliverStage) -> None:
     stage.put(subscribed(), bundle(*map(event, range(1, 4))))
     stage.context.remaining = 0
 
@@ -266,7 +266,7 @@ def test_what_there_was_no_time_for_comes_again_at_once_and_goes_on_where_it_was
     assert [message[-1] for message in stage.posted()[1:]] == [[1], [2], [3]]
 
 
-def test_what_nobody_can_read_is_put_aside_with_its_reason_and_is_in_nobodys_way(stage: DeliverStage) -> None:
+def test_an_unreadable_message_is_dead_lettered_with_its_reason_and_blocks_nothing(stage: DeliverStage) -> None:
     stage.put_unreadable("{}")
     stage.put(subscribed())
 
@@ -281,7 +281,7 @@ def test_what_nobody_can_read_is_put_aside_with_its_reason_and_is_in_nobodys_way
     assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]
 
 
-def test_an_outbox_may_have_nothing_that_can_be_read(stage: DeliverStage) -> None:
+def test_a_batch_of_only_unreadable_messages_is_dead_lettered(stage: DeliverStage) -> None:
     stage.put_unreadable('{"item": "1", "kind": "parcel"}')
 
     assert stage.deliver() == []
@@ -290,7 +290,7 @@ def test_an_outbox_may_have_nothing_that_can_be_read(stage: DeliverStage) -> Non
     assert reason_of(letter).endswith("nothing that an outbox has: KeyError('parcel')")
 
 
-def test_what_comes_again_after_it_was_put_aside_is_there_once(stage: DeliverStage) -> None:
+def test_a_redelivered_message_is_dead_lettered_once(stage: DeliverStage) -> None:
     stage.put_unreadable("{}")
     event = stage.received()
 
@@ -300,7 +300,7 @@ def test_what_comes_again_after_it_was_put_aside_is_there_once(stage: DeliverSta
     assert len(stage.dead_letters()) == 1
 
 
-def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage: DeliverStage) -> None:
+def test_a_message_that_cannot_be_dead_lettered_is_redelivered_and_blocks_nothing(stage: DeliverStage) -> None:
     stage.sqs.delete_queue(QueueUrl=stage.dead_letters_url)
     stage.put_unreadable("{}")
     stage.put(subscribed())
@@ -315,7 +315,7 @@ def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage
     assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left
 
 
-def test_a_connection_that_cannot_be_read_comes_again(stage: DeliverStage, monkeypatch) -> None:
+def test_items_of_an_unreadable_connection_are_redelivered(stage: DeliverStage, monkeypatch) -> None:
     monkeypatch.setattr(deliver_wiring, "outbox_writer", lambda: None)  # which delivers nothing
     stage.put(subscribed())
 

@@ -118,7 +118,7 @@ def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
     assert received.payload == Payload((1,))
 
 
-def test_a_client_without_a_ticket_joins_as_anybody(world: World) -> None:
+def test_a_client_without_a_ticket_joins_anonymously(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1)], ticket=None)
     client.follow(Cursor(LOGS))
 
@@ -128,7 +128,7 @@ def test_a_client_without_a_ticket_joins_as_anybody(world: World) -> None:
     assert "secret" not in repr(Login("trial.fifo", "alice", "secret"))
 
 
-def test_a_refusal_to_let_a_client_join_is_told_with_its_reason(world: World) -> None:
+def test_a_refused_login_is_raised_with_its_reason(world: World) -> None:
     client = world.client([[3, {"message": "there is no such realm"}, "wamp.error.no_such_realm"]])
 
     with pytest.raises(JoinRefused, match=r"there is no such realm \(wamp.error.no_such_realm\)"):
@@ -144,7 +144,7 @@ def test_the_first_session_is_tried_three_times(world: World) -> None:
     assert world.pauses == [0.5, 1]
 
 
-def test_a_router_that_does_not_answer_is_no_router(world: World) -> None:
+def test_a_router_that_does_not_answer_is_a_lost_connection(world: World) -> None:
     with pytest.raises(ConnectionLost, match="did not answer within 30 s"):
         world.client(*[[[6, {}, "ignored"], NOTHING] for _ in range(3)]).receive()
 
@@ -152,7 +152,7 @@ def test_a_router_that_does_not_answer_is_no_router(world: World) -> None:
 # --- coming back
 
 
-def test_a_client_comes_back_and_goes_on_where_it_was(world: World) -> None:
+def test_a_client_reconnects_and_continues_at_its_position(world: World) -> None:
     client = world.client(
         [WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), event(2)], [WELCOME, SUBSCRIBED, event(2), event(3), NOTHING]
     )
@@ -181,7 +181,7 @@ def test_pauses_grow_until_the_router_answers(world: World) -> None:
     assert world.pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 0.5]
 
 
-def test_waiting_for_an_event_ends_in_time_without_a_connection_too(world: World) -> None:
+def test_receive_times_out_without_a_connection(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED], None, None, [WELCOME, SUBSCRIBED, event(1)])
     client.follow(Cursor(LOGS))
 
@@ -190,7 +190,7 @@ def test_waiting_for_an_event_ends_in_time_without_a_connection_too(world: World
     assert client.receive(3) is not None
 
 
-def test_waiting_for_an_event_ends_in_time_when_nothing_comes(world: World) -> None:
+def test_receive_times_out_without_an_event(world: World) -> None:
     client = world.client([WELCOME, NOTHING, NOTHING])
 
     assert client.receive(0) is None
@@ -198,7 +198,7 @@ def test_waiting_for_an_event_ends_in_time_when_nothing_comes(world: World) -> N
     assert world.now == 2
 
 
-def test_a_reason_that_passes_is_a_lost_connection(world: World) -> None:
+def test_an_abort_for_a_temporary_reason_is_a_lost_connection(world: World) -> None:
     client = world.client(
         [WELCOME, SUBSCRIBED, [3, {"message": "oh"}, "wamp.error.protocol_violation"]],
         [WELCOME, SUBSCRIBED, event(1)],
@@ -211,7 +211,7 @@ def test_a_reason_that_passes_is_a_lost_connection(world: World) -> None:
 # --- subscriptions
 
 
-def test_the_past_ends_where_the_router_has_answered_what_was_asked_behind_it(world: World) -> None:
+def test_a_backfill_ends_with_the_reply_to_the_call_after_it(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1), event(2), CAUGHT_UP, event(3)])
     client.follow(Cursor(LOGS, LastEvents(2)))
 
@@ -232,7 +232,7 @@ def test_a_subscription_may_be_added_to_a_session(world: World) -> None:
     assert [sent[3] for sent in world.lines[1].sent if sent[0] == 32] == ["logs.", "other"]
 
 
-def test_a_subscription_that_is_refused_is_told_and_not_asked_for_again(world: World) -> None:
+def test_a_refused_subscription_is_raised_and_not_repeated(world: World) -> None:
     refused = [8, 32, 1, {}, "wamp.error.not_authorized", ["not for you"]]
     client = world.client([WELCOME, refused], [WELCOME, NOTHING])
     client.follow(Cursor(LOGS))
@@ -246,7 +246,7 @@ def test_a_subscription_that_is_refused_is_told_and_not_asked_for_again(world: W
     assert list(client.backfill()) == []
 
 
-def test_a_right_that_is_withdrawn_ends_the_subscription(world: World) -> None:
+def test_a_revoked_right_ends_the_subscription(world: World) -> None:
     withdrawn = [35, 0, {"subscription": SUBSCRIPTION, "reason": "wamp.error.not_authorized"}]
     of_others = [35, 0, {"subscription": 5}]
     client = world.client([WELCOME, SUBSCRIBED, of_others, [35, 0], withdrawn, event(1), NOTHING])
@@ -258,7 +258,7 @@ def test_a_right_that_is_withdrawn_ends_the_subscription(world: World) -> None:
     assert client.receive(1) is None
 
 
-def test_a_client_that_is_sent_away_says_goodbye_and_tells_why(world: World) -> None:
+def test_a_client_answers_goodbye_and_raises_its_reason(world: World) -> None:
     client = world.client([WELCOME, [6, {"message": "enough"}, "wamp.close.killed"]])
 
     with pytest.raises(SessionClosed, match="enough"):
@@ -270,7 +270,7 @@ def test_a_client_that_is_sent_away_says_goodbye_and_tells_why(world: World) -> 
 # --- requests
 
 
-def test_a_publication_is_confirmed_and_events_come_meanwhile(world: World) -> None:
+def test_a_publication_is_confirmed_and_events_received_before_are_kept(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), [17, 3, 4711]])
     client.follow(Cursor(LOGS))
 
@@ -287,14 +287,14 @@ def test_a_call_has_its_result(world: World) -> None:
     assert client.call("wamp.session.count") == Payload((5,))
 
 
-def test_what_is_refused_is_told(world: World) -> None:
+def test_an_error_reply_is_raised(world: World) -> None:
     client = world.client([WELCOME, [8, 48, 1, {}, "wamp.error.no_such_procedure"]])
 
     with pytest.raises(RequestRefused, match=r"^wamp.error.no_such_procedure$"):
         client.call("no.such")
 
 
-def test_what_became_of_a_request_is_unknown_when_the_connection_is_cut(world: World) -> None:
+def test_a_request_is_unconfirmed_if_the_connection_is_lost(world: World) -> None:
     client = world.client([WELCOME, NOTHING, CUT], [WELCOME, NOTHING], [WELCOME, NOTHING])
 
     with pytest.raises(RequestUnconfirmed, match="may have been executed"):
@@ -305,7 +305,7 @@ def test_what_became_of_a_request_is_unknown_when_the_connection_is_cut(world: W
         client.publish("logs.a")
 
 
-def test_a_request_waits_for_a_connection_and_not_for_ever(world: World) -> None:
+def test_a_request_waits_for_a_connection_for_a_limited_time(world: World) -> None:
     client = world.client([WELCOME], *([None] * 9))
     assert client.receive(0.1) is None
 
@@ -313,28 +313,28 @@ def test_a_request_waits_for_a_connection_and_not_for_ever(world: World) -> None
         client.call("x")
 
 
-def test_a_client_leaves_with_its_block(world: World) -> None:
+def test_leaving_the_with_block_closes_the_connection(world: World) -> None:
     with world.client([WELCOME, NOTHING]) as client:
         client.receive(1)
 
     assert world.lines[0].is_closed
 
 
-def test_events_of_subscriptions_that_are_not_known_are_no_events(world: World) -> None:
+def test_events_of_unknown_subscriptions_are_ignored(world: World) -> None:
     client = world.client([WELCOME, event(1), SUBSCRIBED, event(2)])
     client.follow(Cursor(LOGS))
 
     assert numbers(client, 1) == [2]
 
 
-def test_a_reply_that_does_not_fit_is_no_reply(world: World) -> None:
+def test_replies_of_an_unexpected_type_are_ignored(world: World) -> None:
     client = world.client([WELCOME, [17, 1, 5], SUBSCRIBED, NOTHING])
     client.follow(Cursor(LOGS))
 
     assert client.receive(1) is None
 
 
-def test_received_events_say_when_they_were_published(world: World) -> None:
+def test_received_events_have_their_publication_time(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1)])
     client.follow(Cursor(LOGS))
 

@@ -86,13 +86,13 @@ EFFECTS: list[Effect] = [
 ]
 
 
-def test_a_session_that_has_not_joined_reads_as_it_was_written() -> None:
+def test_the_document_of_an_unjoined_session_round_trips() -> None:
     session = opened(ConnectionId("c="), now=START, user_agent="x/1")
 
     assert session_of(json.loads(json.dumps(session_document(session)))) == session
 
 
-def test_a_session_reads_as_it_was_written_with_all_that_is_to_be_done() -> None:
+def test_the_document_of_a_session_with_pending_effects_round_trips() -> None:
     session = replace(
         opened(ConnectionId("c="), now=START),
         state=State.JOINED,
@@ -110,12 +110,12 @@ def test_a_session_reads_as_it_was_written_with_all_that_is_to_be_done() -> None
 
 
 @pytest.mark.parametrize("told", [Lost(), Elapsed(), RightsChanged(), Killed("wamp.close.killed", "enough")], ids=str)
-def test_what_is_heard_beside_frames_reads_as_it_was_written(told) -> None:
+def test_a_signal_round_trips(told) -> None:
     assert read(told_body(told)) == Told(told)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_a_frame_is_told_from_everything_else_whatever_the_client_says(text: str) -> None:
+def test_no_frame_is_mistaken_for_a_signal(text: str) -> None:
     assert read(frame_body(text)).size_bytes == len(text.encode())
 
 
@@ -125,7 +125,7 @@ def test_a_frame_is_a_message_or_malformed() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "x", "[]", "7", "{}", '{"heard": "else"}', '{"heard": ["lost"]}', "[" * 100_000])
-def test_what_is_neither_is_refused(body: str) -> None:
+def test_an_inbox_message_that_is_neither_frame_nor_signal_is_refused(body: str) -> None:
     with pytest.raises(InvalidTold):
         read(body)
 
@@ -143,11 +143,11 @@ def test_what_is_neither_is_refused(body: str) -> None:
         ),
     ],
 )
-def test_what_is_said_of_a_publication_reads_as_it_was_written(note: PublicationMetadata) -> None:
+def test_publication_metadata_round_trips(note: PublicationMetadata) -> None:
     assert parse_metadata(metadata_text(note)) == note
 
 
-def test_a_publication_says_by_whom_it_is_and_in_which_group() -> None:
+def test_a_realm_publication_has_its_publisher_and_message_group() -> None:
     said = RealmPublication(
         RoutingKey("trial.a"), Payload((1,), {"k": 2}), PublicationMetadata(PublicationId(1)), "alice"
     )
@@ -167,7 +167,7 @@ def test_a_publication_says_by_whom_it_is_and_in_which_group() -> None:
     }
 
 
-def test_a_payload_that_no_queue_takes_is_refused() -> None:
+def test_a_payload_too_large_for_sqs_is_refused() -> None:
     said = RealmPublication(
         RoutingKey("trial.a"), Payload(("x" * 1_100_000,)), PublicationMetadata(PublicationId(1)), "alice"
     )

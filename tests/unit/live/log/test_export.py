@@ -25,19 +25,19 @@ def numbers(*events: LoggedEvent, after: int = 0) -> list[tuple[int | None, int]
     return [(one.event.sequence, one.missing) for one in settled_events(events, after=after, now=NOW)]
 
 
-def test_all_events_behind_those_that_were_exported_are_whole_while_no_number_is_missing():
+def test_an_export_continues_while_no_sequence_number_is_missing():
     assert numbers(event(3), event(4), after=2) == [(3, 0), (4, 0)]
 
 
-def test_an_event_that_may_still_come_between_ends_the_export():
+def test_an_export_stops_before_a_gap_that_may_still_be_filled():
     assert numbers(event(1), event(3)) == [(1, 0)]
 
 
-def test_numbers_that_will_never_be_there_are_counted():
+def test_permanently_missing_sequence_numbers_are_counted():
     assert numbers(event(3, ago=SETTLED_AFTER), event(4), event(9)) == [(3, 2), (4, 0)]
 
 
-def test_an_event_is_exported_as_the_message_that_it_was():
+def test_an_event_is_exported_as_its_original_message():
     assert body_and_headers(event(1, payload=Payload(("line",)), headers={"color": "red"})) == (
         '"line"',
         {"color": "red"},
@@ -45,7 +45,7 @@ def test_an_event_is_exported_as_the_message_that_it_was():
     assert body_and_headers(event(1, payload=Payload((), {"a": 1})))[1] == {"payload": "wamp"}
 
 
-def test_a_text_that_was_no_json_is_exported_as_it_was_and_one_that_was_json_as_json():
+def test_a_text_body_is_exported_unchanged_and_a_json_string_as_json():
     for body in ("line 1", '"line 1"', "17", '{"a":1}'):
         message = Envelope.of_publication("a", body).published()
         message = replace(message, system_attributes={"SentTimestamp": "1000"})
@@ -55,7 +55,7 @@ def test_a_text_that_was_no_json_is_exported_as_it_was_and_one_that_was_json_as_
         assert body_and_headers(event) == (body, {})
 
 
-def test_an_event_that_was_too_large_for_the_log_has_no_message():
+def test_an_event_with_an_omitted_payload_is_exported_without_a_body():
     assert body_and_headers(event(1, omitted_bytes=500_000)) == (None, {})
 
 

@@ -101,7 +101,9 @@ def is_wanted(event: LoggedEvent, query: HistoryRequest, events: list[LoggedEven
 
 
 @given(logs, queries)
-def test_a_query_finds_what_all_its_bounds_allow(events: list[LoggedEvent], query: HistoryRequest) -> None:
+def test_a_history_request_returns_the_events_within_all_bounds(
+    events: list[LoggedEvent], query: HistoryRequest
+) -> None:
     wanted = [event.publication for event in events if is_wanted(event, query, events)]
     if query.is_reversed:
         wanted.reverse()
@@ -113,7 +115,7 @@ def test_a_query_finds_what_all_its_bounds_allow(events: list[LoggedEvent], quer
 
 
 @given(logs, st.integers(1, 3), st.booleans())
-def test_pages_hold_everything_once(events: list[LoggedEvent], limit: int, is_reversed: bool) -> None:  # noqa: FBT001
+def test_paging_returns_each_event_once(events: list[LoggedEvent], limit: int, is_reversed: bool) -> None:  # noqa: FBT001
     """«Pass the publication id of the last event returned in the previous page.»"""
     query, found = HistoryRequest(SUBSCRIPTION, limit=limit, is_reversed=is_reversed), list[int]()
     for _ in range(len(events) + 1):
@@ -144,31 +146,31 @@ def test_pages_hold_everything_once(events: list[LoggedEvent], limit: int, is_re
         ),
     ],
 )
-def test_what_a_query_finds(query: HistoryRequest, found: list[int]) -> None:
+def test_each_bound_limits_the_events(query: HistoryRequest, found: list[int]) -> None:
     assert history_page(FIVE, query, ME) == HistoryPage(
         tuple(FIVE[number - 1] for number in found), has_more=query.limit == 2
     )
 
 
-def test_a_query_from_what_is_not_kept_any_more_finds_all_and_says_so() -> None:
+def test_a_lower_bound_that_has_expired_returns_everything_as_incomplete() -> None:
     page = history_page(FIVE, HistoryRequest(SUBSCRIPTION, after_publication=PublicationId(99)), ME)
 
     assert numbers(page) == [1, 2, 3, 4, 5]
     assert not page.is_complete
 
 
-def test_a_query_back_from_what_is_not_kept_any_more_finds_nothing_and_says_so() -> None:
+def test_an_upper_bound_that_has_expired_returns_nothing_as_incomplete() -> None:
     page = history_page(FIVE, HistoryRequest(SUBSCRIPTION, is_reversed=True, before_publication=PublicationId(99)), ME)
 
     assert numbers(page) == []
     assert not page.is_complete
 
 
-def test_a_user_finds_own_events_since_the_session_that_published_may_be_gone() -> None:
+def test_history_includes_the_users_own_events() -> None:
     assert numbers(history_page([logged(1, audience=BY_ME)], HistoryRequest(SUBSCRIPTION), ME)) == [1]
 
 
-def test_what_is_for_sessions_by_their_ids_is_not_logged() -> None:
+def test_an_event_for_listed_session_ids_is_not_logged() -> None:
     """Advanced profile, «Event History», security aspects."""
     assert not is_logged(logged(1, audience=Audience(eligible=frozenset({ME.session}))))
     assert not is_logged(logged(1, audience=Audience(exclude=frozenset({ME.session}))))
@@ -178,7 +180,7 @@ def test_what_is_for_sessions_by_their_ids_is_not_logged() -> None:
 # --- what a call says
 
 
-def test_a_call_can_say_every_bound() -> None:
+def test_every_bound_of_get_events_is_parsed() -> None:
     payload = Payload(
         (1293722, "ignored"),
         {
@@ -214,7 +216,7 @@ def test_a_call_can_say_every_bound() -> None:
 
 
 @pytest.mark.parametrize(("limit", "effective"), [(None, 1000), (1000, 1000), (10**9, 1000), (1, 1)])
-def test_an_answer_has_so_many_events_and_no_more(limit: int | None, effective: int) -> None:
+def test_the_limit_of_get_events_has_a_maximum(limit: int | None, effective: int) -> None:
     assert HistoryRequest.parse(Payload((1,), {"limit": limit})).limit == effective
 
 
@@ -236,7 +238,7 @@ def test_an_answer_has_so_many_events_and_no_more(limit: int | None, effective: 
         ),
     ],
 )
-def test_all_that_is_wrong_with_a_call_is_told(payload: Payload, problems: list[str]) -> None:
+def test_all_problems_of_a_call_are_reported(payload: Payload, problems: list[str]) -> None:
     with pytest.raises(InvalidArgument) as refused:
         HistoryRequest.parse(payload)
 
@@ -260,18 +262,18 @@ def test_all_that_is_wrong_with_a_call_is_told(payload: Payload, problems: list[
         (AfterPublication(PublicationId(99)), HistoryPage(tuple(FIVE), is_complete=False)),
     ],
 )
-def test_what_a_new_subscription_gets_of_the_past(wish: BackfillStart, page: HistoryPage) -> None:
+def test_each_backfill_start_selects_its_events(wish: BackfillStart, page: HistoryPage) -> None:
     assert backfill_page(FIVE, wish, ME) == page
 
 
 @pytest.mark.parametrize(
     ("sequence", "is_complete"), [(0, True), (1, False), (2, True), (3, True)], ids=["all", "gap", "next", "later"]
 )
-def test_a_gap_between_what_was_seen_and_what_is_kept_is_told(sequence: int, is_complete: bool) -> None:  # noqa: FBT001
+def test_a_backfill_after_an_expired_event_is_incomplete(sequence: int, is_complete: bool) -> None:  # noqa: FBT001
     assert backfill_page(FIVE[2:], AfterSequence(sequence), ME).is_complete is is_complete
 
 
-def test_each_topic_of_a_pattern_goes_on_behind_its_own_number() -> None:
+def test_each_topic_of_a_pattern_continues_after_its_own_number() -> None:
     """What was overtaken in time is not left out, and a topic that was not seen yet begins at a time."""
     overtaken, seen = logged(1, "logs.a"), logged(2, "logs.b")
     earlier, later = logged(3, "logs.c"), logged(4, "logs.c")
@@ -283,14 +285,14 @@ def test_each_topic_of_a_pattern_goes_on_behind_its_own_number() -> None:
     assert page == HistoryPage((overtaken, later))
 
 
-def test_a_gap_in_one_topic_of_a_pattern_is_told() -> None:
+def test_a_gap_in_one_topic_makes_the_backfill_incomplete() -> None:
     events = [logged(1, "logs.a"), logged(5, "logs.b")]
 
     assert backfill_page(events, AfterTopicSequences(START, {"logs.a": 1, "logs.b": 4}), ME).is_complete
     assert not backfill_page(events, AfterTopicSequences(START, {"logs.a": 1, "logs.b": 3}), ME).is_complete
 
 
-def test_an_empty_log_is_complete_only_for_who_has_seen_nothing() -> None:
+def test_a_backfill_from_an_empty_log_is_complete_only_after_number_0() -> None:
     assert backfill_page([], AfterSequence(0), ME) == HistoryPage(())
     assert backfill_page([], AfterSequence(4), ME) == HistoryPage((), is_complete=False)
 
@@ -306,14 +308,14 @@ def test_an_empty_log_is_complete_only_for_who_has_seen_nothing() -> None:
     ],
     ids=str,
 )
-def test_the_past_is_for_whom_it_was(wish: BackfillStart) -> None:
+def test_a_backfill_respects_the_audience(wish: BackfillStart) -> None:
     events = [logged(1), logged(2, audience=FOR_BOB), logged(3, audience=NOT_FOR_SOURCES)]
 
     assert 2 not in numbers(backfill_page(events, wish, ME))
     assert 3 in numbers(backfill_page(events, wish, ME))
 
 
-def test_the_newest_are_counted_among_those_that_one_may_see() -> None:
+def test_last_events_are_counted_among_those_that_admit_the_session() -> None:
     assert numbers(backfill_page([logged(1), logged(2, audience=FOR_BOB)], LastEvents(1), ME)) == [1]
 
 
@@ -324,13 +326,13 @@ def kept(number: int, topic: str = "logs.a", audience: Audience = UNRESTRICTED) 
     return replace(logged(number, topic, audience=audience), is_retained=True)
 
 
-def test_the_latest_of_each_topic_is_what_was_retained_last() -> None:
+def test_each_topic_has_its_latest_retained_event() -> None:
     events = [kept(1), kept(2, "logs.b"), kept(3), logged(4)]
 
     assert latest_retained(events, ME) == [kept(2, "logs.b"), kept(3)]
 
 
-def test_the_latest_is_what_the_subscriber_would_have_got() -> None:
+def test_the_retained_event_is_the_latest_that_admits_the_subscriber() -> None:
     """Advanced profile, «Event Retention»; its own publications are not that."""
     events = [kept(1), kept(2, audience=FOR_BOB), kept(3, audience=BY_ME)]
 
@@ -353,7 +355,7 @@ def test_the_latest_is_what_the_subscriber_would_have_got() -> None:
         (Retention(count=0), [1, 2, 3, 4, 5]),
     ],
 )
-def test_what_is_too_many_or_too_old_goes(retention: Retention, gone: list[int]) -> None:
+def test_events_beyond_the_retained_count_or_age_expire(retention: Retention, gone: list[int]) -> None:
     now = START + timedelta(seconds=10)
 
     assert [event.publication for event in expired(FIVE, retention, now)] == gone
@@ -365,7 +367,7 @@ def test_retention_keeps_the_latest_retained_event_and_the_latest_unrestricted_o
     assert [event.publication for event in expired(events, Retention(count=0), START)] == [1, 3, 5]
 
 
-def test_the_longest_prefix_rules() -> None:
+def test_the_retention_rule_of_the_longest_prefix_applies() -> None:
     rules = {"": Retention(1), "logs.": Retention(2), "logs.a": Retention(3)}
 
     assert retention_of(RoutingKey("logs.abc"), rules, otherwise=Retention()) == Retention(3)
@@ -377,7 +379,7 @@ def test_the_longest_prefix_rules() -> None:
 # --- how events look
 
 
-def test_an_event_says_its_topic_where_a_pattern_does_not() -> None:
+def test_an_event_of_a_pattern_subscription_has_its_topic() -> None:
     exact = TopicPattern.parse("logs.a")
 
     assert event_for(exact, logged(3)).details == {"_at": "2026-11-21T20:00:03.000Z", "_seq": 3}
@@ -385,7 +387,7 @@ def test_an_event_says_its_topic_where_a_pattern_does_not() -> None:
     assert event_for(LOGS, replace(logged(3), sequence=None)).details.keys() == {"topic", "_at"}
 
 
-def test_an_event_says_who_published_it_only_if_that_is_disclosed() -> None:
+def test_an_event_names_its_publisher_only_if_disclosed() -> None:
     event = event_for(TopicPattern.parse("logs.a"), replace(logged(3), disclosed=ME), is_retained=True)
 
     assert event == Event(
@@ -402,7 +404,7 @@ def test_an_event_says_who_published_it_only_if_that_is_disclosed() -> None:
     )
 
 
-def test_an_answer_has_the_events_as_its_arguments_and_says_whether_there_are_more() -> None:
+def test_the_result_has_the_events_as_arguments_and_whether_there_are_more() -> None:
     page = HistoryPage((replace(logged(3), payload=Payload((1,), {"k": 2})), logged(4)), has_more=True)
 
     first, second = (event_for(LOGS, event) for event in page.events)
@@ -428,7 +430,7 @@ def test_an_answer_has_the_events_as_its_arguments_and_says_whether_there_are_mo
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=12), st.integers(3_500, 20_000))
-def test_an_answer_fits_into_a_message_and_says_what_it_leaves_out(sizes: list[int], maximum_bytes: int) -> None:
+def test_the_result_fits_into_a_message_and_reports_that_there_are_more(sizes: list[int], maximum_bytes: int) -> None:
     events = tuple(replace(logged(n), payload=Payload(("x" * size,))) for n, size in enumerate(sizes, start=1))
 
     payload = get_events_result(HistoryPage(events), LOGS, maximum_bytes=maximum_bytes)
@@ -439,7 +441,7 @@ def test_an_answer_fits_into_a_message_and_says_what_it_leaves_out(sizes: list[i
 
 
 @pytest.mark.parametrize("extra", [0, 1, 1_000_000], ids=["as large as fits", "a byte more", "as large as SQS takes"])
-def test_an_event_that_is_too_large_comes_without_its_payload_and_says_how_large_it_was(extra: int) -> None:
+def test_an_oversized_event_has_its_size_instead_of_its_payload(extra: int) -> None:
     empty = event_for(LOGS, replace(logged(3), payload=Payload(("",))))
     text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(serialize(empty)) + extra)
     event = event_for(LOGS, replace(logged(3), payload=Payload((text,))))
@@ -453,7 +455,7 @@ def test_an_event_that_is_too_large_comes_without_its_payload_and_says_how_large
         assert found == event
 
 
-def test_the_largest_event_fits_into_an_answer_and_is_in_it() -> None:
+def test_the_largest_event_fits_into_a_result() -> None:
     empty = event_for(LOGS, replace(logged(3), payload=Payload(("",))))
     text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(serialize(empty)))
 
@@ -466,5 +468,5 @@ def test_the_largest_event_fits_into_an_answer_and_is_in_it() -> None:
     assert size_bytes(serialize(Result(RequestId(2**53), {}, payload))) <= MAXIMUM_MESSAGE_BYTES
 
 
-def test_the_first_event_is_in_an_answer_even_if_that_is_small() -> None:
+def test_a_result_has_at_least_one_event() -> None:
     assert len(get_events_result(HistoryPage((logged(3), logged(4))), LOGS, maximum_bytes=0).arguments) == 1

@@ -84,7 +84,7 @@ def subscribed_connection() -> Connection:
     ],
     ids=["all is well", "SUBSCRIBED not posted", "unsubscribed since", "without the right"],
 )
-def test_an_event_is_posted_when_the_client_knows_and_the_session_wants_and_the_user_may(
+def test_an_event_is_posted_if_the_session_is_subscribed_and_the_user_has_the_right(
     outbox: OutboxState,
     is_subscribed: bool,  # noqa: FBT001
     rights: Rights,
@@ -100,11 +100,11 @@ def step_of(addressed: SubscriptionEvent, outbox: OutboxState, *, waited: timede
     return event_action(addressed, outbox, session=session, rights=JOE.rights, waited=waited)
 
 
-def test_nothing_is_posted_to_a_session_that_is_not_there() -> None:
+def test_no_event_is_posted_without_a_session() -> None:
     assert not may_post(event(), KNOWN, session=None, rights=JOE.rights)
 
 
-def test_a_reply_is_posted_once_and_a_doubtful_one_closes_the_connection() -> None:
+def test_a_reply_is_posted_once_and_an_unconfirmed_one_closes_the_connection() -> None:
     item = subscribed()
     assert reply_action(item.item_id, OutboxState(), waited=AT_ONCE) is ItemAction.POST
 
@@ -116,7 +116,7 @@ def test_a_reply_is_posted_once_and_a_doubtful_one_closes_the_connection() -> No
     assert done == OutboxState(subscribed=frozenset({ID}), done=(ItemId("1"),))
 
 
-def test_who_is_too_slow_is_closed() -> None:
+def test_the_connection_of_a_slow_client_is_closed() -> None:
     late = MAXIMUM_WAIT + timedelta(seconds=1)
 
     assert [step_of(event(), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)] == [
@@ -127,20 +127,20 @@ def test_who_is_too_slow_is_closed() -> None:
     assert steps == [ItemAction.POST, ItemAction.CLOSE]
 
 
-def test_nobody_is_closed_for_what_is_not_posted() -> None:
+def test_an_event_that_is_skipped_closes_no_connection() -> None:
     late = MAXIMUM_WAIT + timedelta(seconds=1)
 
     assert reply_action(ItemId("1"), OutboxState(done=(ItemId("1"),)), waited=late) is ItemAction.SKIP
     assert step_of(event(), OutboxState(), waited=late) is ItemAction.SKIP
 
 
-def test_unsubscribed_ends_what_the_client_knows_and_what_is_kept_of_it() -> None:
+def test_unsubscribed_removes_the_subscription_and_its_state() -> None:
     outbox = replace(KNOWN, pending_backfills={ID: {}}, watermarks={ID: Watermarks(NOW)})
 
     assert finish_reply(outbox, unsubscribed(ends=ID)) == OutboxState(done=(ItemId("2"),))
 
 
-def test_no_more_is_remembered_than_can_come_again() -> None:
+def test_only_items_that_can_be_redelivered_are_remembered() -> None:
     outbox = OutboxState()
     for number in range(KEPT_ITEMS + 5):
         outbox = finish_reply(outbox, unsubscribed(str(number)))
@@ -148,7 +148,7 @@ def test_no_more_is_remembered_than_can_come_again() -> None:
     assert outbox.done == tuple(ItemId(str(number)) for number in range(5, KEPT_ITEMS + 5))
 
 
-def test_live_events_are_left_to_the_past_while_it_is_awaited() -> None:
+def test_live_events_are_deferred_to_a_pending_backfill() -> None:
     outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
 
     assert step_of(event(3), outbox) is ItemAction.DEFER
@@ -157,7 +157,7 @@ def test_live_events_are_left_to_the_past_while_it_is_awaited() -> None:
     assert outbox.pending_backfills == {ID: {"open.a": 3, "open.b": 9}}
 
 
-def test_what_was_posted_from_the_log_does_not_come_again_and_what_is_newer_does() -> None:
+def test_live_events_up_to_the_watermark_are_skipped_and_newer_ones_posted() -> None:
     outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
     for number in (4, 3):
         outbox = mark_posted(outbox, event(number), now=NOW)
@@ -172,7 +172,7 @@ def test_what_was_posted_from_the_log_does_not_come_again_and_what_is_newer_does
     assert outbox == OutboxState(KNOWN.subscribed, done=done, watermarks=marks, caught_up_at=NOW)
 
 
-def test_what_was_read_and_not_wanted_does_not_come_either() -> None:
+def test_events_that_the_backfill_read_but_did_not_post_are_skipped() -> None:
     outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
     outbox = finish_backfill(
         mark_posted(outbox, event(4), now=NOW), ItemId("2"), ID, {TOPIC: 3, RoutingKey("open.b"): 7}, now=NOW
@@ -181,21 +181,21 @@ def test_what_was_read_and_not_wanted_does_not_come_either() -> None:
     assert outbox.watermarks == {ID: Watermarks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
 
 
-def test_marks_are_forgotten_when_nothing_can_be_on_its_way_any_more() -> None:
+def test_watermarks_are_pruned_after_five_minutes() -> None:
     outbox = mark_posted(KNOWN, event(), now=NOW)
 
     assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR).watermarks == outbox.watermarks
     assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR + timedelta(seconds=1)).watermarks == {}
 
 
-def test_a_bundle_goes_on_where_it_was() -> None:
+def test_a_redelivered_batch_continues_where_it_stopped() -> None:
     outbox = with_progress(KNOWN, ItemId("3"), 7)
 
     assert [progress_of(one, ItemId("3")) for one in (outbox, KNOWN)] == [7, 0]
     assert progress_of(outbox, ItemId("4")) == 0
 
 
-def test_who_subscribes_again_begins_again() -> None:
+def test_a_new_subscription_starts_without_watermarks() -> None:
     outbox = mark_posted(KNOWN, event(), now=NOW)
 
     assert finish_reply(outbox, subscribed()).watermarks == {}
@@ -301,7 +301,7 @@ def act(world: World, step: tuple, number: int) -> None:  # type: ignore[type-ar
 
 
 @given(st.lists(steps, max_size=60))
-def test_no_client_sees_an_event_before_subscribed_or_after_unsubscribed_or_a_second_reply(steps_: list[tuple]) -> None:  # type: ignore[type-arg]
+def test_no_event_is_posted_before_subscribed_or_after_unsubscribed_and_no_reply_twice(steps_: list[tuple]) -> None:  # type: ignore[type-arg]
     world = World()
     asked: dict[RequestId, SubscriptionId] = {}
     for number, step in enumerate(steps_, start=1):
@@ -322,7 +322,7 @@ def test_no_client_sees_an_event_before_subscribed_or_after_unsubscribed_or_a_se
 
 
 @given(st.lists(st.booleans(), max_size=30))
-def test_a_revoked_user_sees_nothing_whatever_is_in_the_outbox(publishes: list[bool]) -> None:
+def test_a_user_without_rights_receives_no_event_from_the_outbox(publishes: list[bool]) -> None:
     world = World()
     world.ask(Subscribe(RequestId(1), {}, "open.a"))
     for is_written in publishes:
@@ -339,7 +339,7 @@ def test_a_revoked_user_sees_nothing_whatever_is_in_the_outbox(publishes: list[b
     assert not [message for message in world.seen[seen:] if isinstance(message, Event)]
 
 
-def test_events_come_at_least_once_and_in_order_when_nothing_is_taken_away() -> None:
+def test_events_are_posted_at_least_once_and_in_order() -> None:
     world = World()
     world.ask(Subscribe(RequestId(1), {}, "open.a"))
     for _ in range(5):
@@ -355,7 +355,7 @@ def test_events_come_at_least_once_and_in_order_when_nothing_is_taken_away() -> 
     assert [message.publication for message in world.seen if isinstance(message, Event)] == [1, 1, 2, 3, 4, 5, 3, 4, 5]
 
 
-def test_an_old_event_does_not_come_before_the_new_subscribed() -> None:
+def test_an_event_of_an_earlier_subscription_is_not_posted_before_the_new_subscribed() -> None:
     world = World()
     world.ask(Subscribe(RequestId(1), {}, "open.a"))
     world.ask(Unsubscribe(RequestId(2), ID))

@@ -63,16 +63,16 @@ ITEMS = [
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: type(item).__name__)
-def test_an_item_is_read_as_it_was_put(item: OutboxItem) -> None:
+def test_an_item_round_trips(item: OutboxItem) -> None:
     assert parse_item(item_body(item)) == item
 
 
-def test_a_reply_tells_which_subscription_begins_and_which_ends() -> None:
+def test_a_reply_has_the_subscriptions_that_it_begins_and_ends() -> None:
     assert ITEMS[0] == Reply(ID, "[33,1,9]", SubscriptionId(9), None, expects_backfill=True)
     assert ITEMS[1] == Reply(ID, "[35,1]", None, SubscriptionId(9))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "other", "item": "1"}', '{"kind": "events", "item": "1"}'])
-def test_what_is_no_item_is_told(text: str) -> None:
+def test_an_invalid_item_is_refused(text: str) -> None:
     with pytest.raises(InvalidOutboxItem, match=f"{len(text)} characters"):
         parse_item(text)

@@ -321,7 +321,7 @@ def expected(pattern: TopicPattern, batches: Mapping[str, Sequence[int]]) -> dic
 
 
 @given(turns, patterns, topics, histories, st.integers(0, 2))
-def test_who_asks_for_everything_gets_everything_once_and_in_order(choices, pattern, batches, history, kept) -> None:
+def test_a_full_backfill_returns_each_event_once_and_in_order(choices, pattern, batches, history, kept) -> None:
     world = World(choices, kept_changes=kept)
 
     run(world, pattern, batches, history=history)
@@ -330,7 +330,7 @@ def test_who_asks_for_everything_gets_everything_once_and_in_order(choices, patt
 
 
 @given(deadly_turns, st.lists(st.booleans(), max_size=8), patterns, topics, histories)
-def test_whoever_dies_and_whatever_is_refused_nothing_is_missed(choices, refusals, pattern, batches, history) -> None:
+def test_no_event_is_missed_despite_crashes_and_failed_calls(choices, refusals, pattern, batches, history) -> None:
     world = World(choices, refusals)
 
     run(world, pattern, batches, history=history)
@@ -341,7 +341,7 @@ def test_whoever_dies_and_whatever_is_refused_nothing_is_missed(choices, refusal
 
 
 @given(many_turns, patterns, topics, histories, st.tuples(*[st.integers(0, 2)] * 2, st.integers(1, 6)))
-def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, batches, history, numbers) -> None:
+def test_no_event_is_missed_while_other_subscribers_are_added(choices, pattern, batches, history, numbers) -> None:
     kept, forgets_each, count = numbers
     world = World(choices, kept_changes=kept)
     world.table.forgets_each = forgets_each
@@ -356,7 +356,7 @@ def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, 
 
 
 @given(turns, patterns, topics, st.integers(1, 4))
-def test_what_comes_after_the_last_few_follows_them_without_a_gap(choices, pattern, batches, count) -> None:
+def test_events_after_the_last_n_follow_without_a_gap(choices, pattern, batches, count) -> None:
     world = World(choices)
 
     run(world, pattern, batches, history=LastEvents(count))
@@ -368,7 +368,7 @@ def test_what_comes_after_the_last_few_follows_them_without_a_gap(choices, patte
 
 
 @given(turns, st.integers(0, 3), sizes)
-def test_what_came_before_a_number_does_not_come_again(choices, more, batches) -> None:
+def test_events_before_the_start_number_are_not_repeated(choices, more, batches) -> None:
     world, pattern = World(choices), TopicPattern.parse("a.1")
     world.log.append(REALM, [world.event("a.1", 1), world.event("a.1", 2)], live=LiveSettings())
 
@@ -379,7 +379,7 @@ def test_what_came_before_a_number_does_not_come_again(choices, more, batches) -
 
 
 @given(turns, patterns, topics)
-def test_the_latest_state_comes_first_and_then_every_change(choices, pattern, batches) -> None:
+def test_the_retained_event_precedes_every_later_event(choices, pattern, batches) -> None:
     world = World(choices, is_retained=True)
 
     run(world, pattern, batches, get_retained=True)
@@ -390,7 +390,7 @@ def test_the_latest_state_comes_first_and_then_every_change(choices, pattern, ba
 
 
 @given(turns, patterns, topics)
-def test_who_asks_for_nothing_of_the_past_misses_nothing_from_the_first_event_on(choices, pattern, batches) -> None:
+def test_without_backfill_no_event_after_the_first_is_missed(choices, pattern, batches) -> None:
     world = World(choices)
 
     run(world, pattern, batches)
@@ -400,7 +400,7 @@ def test_who_asks_for_nothing_of_the_past_misses_nothing_from_the_first_event_on
 
 
 @pytest.mark.parametrize("kept", [0, 2], ids=["read again", "told of changes"])
-def test_the_worst_that_can_happen_to_a_subscription(kept: int) -> None:
+def test_an_event_routed_before_the_subscription_arrives_by_backfill(kept: int) -> None:
     """The router looks just before the subscription is stored, and sends its event when the past was read."""
     world = World([(0, False)] * 4 + [(1, False)] * 20, kept_changes=kept)
 

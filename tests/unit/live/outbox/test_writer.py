@@ -135,7 +135,7 @@ def published(item: str = "1") -> OutboxItem:
         (PostResult.TOO_LARGE, DeliveryOutcome.UNCONFIRMED, "1", True),
     ],
 )
-def test_a_reply_is_begun_before_it_is_posted(world: World, result, end, begun, is_closed) -> None:
+def test_a_reply_is_recorded_before_it_is_posted(world: World, result, end, begun, is_closed) -> None:
     world.connections.results = [result]
 
     delivered = world.deliver(published())
@@ -148,7 +148,7 @@ def test_a_reply_is_begun_before_it_is_posted(world: World, result, end, begun, 
     )
 
 
-def test_a_reply_of_which_nobody_knows_closes_the_connection_when_it_comes_again(world: World) -> None:
+def test_a_redelivered_unconfirmed_reply_closes_the_connection(world: World) -> None:
     world.connections.results = [PostResult.UNKNOWN]
     assert world.deliver(published(), published("2")).not_done == ("m-1", "m-2")
 
@@ -164,13 +164,13 @@ def test_a_reply_that_was_posted_is_not_posted_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("item", [published(), bundle(event(1))], ids=["a reply", "an event"])
-def test_who_takes_too_long_is_cut_off(world: World, item: OutboxItem) -> None:
+def test_a_client_that_receives_too_slowly_is_disconnected(world: World, item: OutboxItem) -> None:
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
 
     assert (delivered.outcome, world.posted(), world.connections.closed) == (DeliveryOutcome.TOO_SLOW, [], {CONNECTION})
 
 
-def test_nobody_is_cut_off_for_the_time_that_the_own_past_took(world: World) -> None:
+def test_the_duration_of_a_backfill_disconnects_no_client(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 80)))
     world.seconds_per_post = 1
     behind = reply_item(Post(Published(RequestId(1), PublicationId(1))), ItemId("1"))
@@ -189,7 +189,7 @@ def test_nobody_is_cut_off_for_the_time_that_the_own_past_took(world: World) -> 
         (PostResult.TOO_LARGE, DeliveryOutcome.DONE, ()),
     ],
 )
-def test_an_event_that_is_not_posted(world: World, result, end, not_done) -> None:
+def test_each_failed_post_has_its_outcome(world: World, result, end, not_done) -> None:
     world.connections.results = [PostResult.POSTED, result]
 
     delivered = world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
@@ -200,13 +200,13 @@ def test_an_event_that_is_not_posted(world: World, result, end, not_done) -> Non
         assert world.numbers() == [1, 2, 3, 4]
 
 
-def test_events_cost_no_write(world: World) -> None:
+def test_live_events_cost_no_write(world: World) -> None:
     world.deliver(bundle(*map(event, range(1, 9))))
 
     assert world.saved == []
 
 
-def test_what_was_posted_is_noted_when_something_else_is_or_once_a_minute(world: World) -> None:
+def test_totals_are_saved_with_other_changes_or_once_a_minute(world: World) -> None:
     world.deliver(published())
     for _ in range(2):
         world.moment += TOTALS_SAVED_EVERY / 2
@@ -217,7 +217,7 @@ def test_what_was_posted_is_noted_when_something_else_is_or_once_a_minute(world:
     assert (totals.longest_ms, totals.noted_at) == (59_999, world.moment)
 
 
-def test_who_is_far_behind_is_cut_off_but_only_looked_at_when_something_has_waited(world: World) -> None:
+def test_a_client_with_a_large_backlog_is_disconnected_and_the_check_waits_five_seconds(world: World) -> None:
     world.newest_number = MAXIMUM_BACKLOG + 2
     waited = BACKLOG_CHECKED_AFTER + timedelta(seconds=1)
 
@@ -228,7 +228,7 @@ def test_who_is_far_behind_is_cut_off_but_only_looked_at_when_something_has_wait
     assert world.deliver(bundle(event(1), item="c"), waited=waited).outcome is DeliveryOutcome.TOO_SLOW
 
 
-def test_a_past_for_which_there_is_no_time_goes_on_where_it_was(world: World) -> None:
+def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 11)))
     world.seconds_per_post = 1
     items = subscribed(), past(AfterSequence(0)), bundle(event(10), event(11))
@@ -245,7 +245,7 @@ def test_a_past_for_which_there_is_no_time_goes_on_where_it_was(world: World) ->
     assert (first.not_done, world.numbers()) == (("m-p", "m-b"), list(range(1, 12)))
 
 
-def test_a_past_is_noted_now_and_then(world: World) -> None:
+def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 2 * SAVED_EVERY + 2)))
 
     world.deliver(subscribed(), past(AfterSequence(0)))
@@ -254,7 +254,7 @@ def test_a_past_is_noted_now_and_then(world: World) -> None:
     assert marks == [SAVED_EVERY, 2 * SAVED_EVERY, 2 * SAVED_EVERY + 1]
 
 
-def test_a_past_that_comes_again_is_not_posted_again(world: World) -> None:
+def test_a_completed_backfill_is_not_repeated(world: World) -> None:
     world.log.append(REALM, event(1))
     world.deliver(subscribed(), past(LastEvents(5)))
 
@@ -263,7 +263,7 @@ def test_a_past_that_comes_again_is_not_posted_again(world: World) -> None:
     assert world.numbers() == [1]
 
 
-def test_marks_are_forgotten_when_they_are_old(world: World) -> None:
+def test_old_watermarks_are_pruned_on_save(world: World) -> None:
     world.log.append(REALM, event(1))
     world.deliver(subscribed(), past(LastEvents(5)))
     world.moment += WATERMARKS_KEPT_FOR + timedelta(seconds=1)
@@ -273,7 +273,7 @@ def test_marks_are_forgotten_when_they_are_old(world: World) -> None:
     assert world.outbox.watermarks == {}
 
 
-def test_the_latest_states_come_first_and_are_said_to_be_no_news(world: World) -> None:
+def test_retained_events_come_first_and_are_marked_as_retained(world: World) -> None:
     world.log.append(REALM, event(1, is_retained=True), event(2), event(3, "open.b", is_retained=True))
 
     world.deliver(subscribed(), past(None, get_retained=True))
@@ -282,7 +282,7 @@ def test_the_latest_states_come_first_and_are_said_to_be_no_news(world: World) -
     assert told == [("open.a", 1, True), ("open.b", 3, True)]
 
 
-def test_a_state_that_is_in_the_past_anyway_comes_once(world: World) -> None:
+def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World) -> None:
     world.log.append(REALM, event(1, is_retained=True), event(2), event(3))
 
     world.deliver(subscribed(), past(LastEvents(3), get_retained=True))
@@ -291,7 +291,7 @@ def test_a_state_that_is_in_the_past_anyway_comes_once(world: World) -> None:
     assert all("retained" not in message[3] for message in world.posted()[1:])
 
 
-def test_what_was_said_while_the_past_was_awaited_comes_though_nothing_of_the_past_is_wanted_but_states(
+def test_events_deferred_to_a_retained_only_backfill_are_posted(
     world: World,
 ) -> None:
     """Also what is for a session by its id, and so is no history; but nothing that is for others."""
@@ -305,7 +305,7 @@ def test_what_was_said_while_the_past_was_awaited_comes_though_nothing_of_the_pa
     assert world.numbers() == [1, 2, 3, 5, 6]
 
 
-def test_nobody_gets_his_own_past_who_did_not_want_his_own_events(world: World) -> None:
+def test_a_backfill_excludes_events_that_exclude_their_publisher(world: World) -> None:
     own = Audience(excluded_publisher=SESSION.session)
     world.log.append(REALM, event(1), event(2, audience=own), event(3))
 
@@ -314,7 +314,7 @@ def test_nobody_gets_his_own_past_who_did_not_want_his_own_events(world: World) 
     assert world.numbers() == [1, 3]
 
 
-def test_a_pattern_gets_the_past_in_the_order_of_publication(world: World) -> None:
+def test_a_pattern_is_backfilled_in_the_order_of_publication(world: World) -> None:
     """A topic keeps its own order, whatever its times say."""
     at = [NOW + timedelta(seconds=second) for second in range(5)]
     world.log.append(REALM, event(1, at=at[0]), event(2, at=at[3]), event(3, at=at[2]))
@@ -326,7 +326,7 @@ def test_a_pattern_gets_the_past_in_the_order_of_publication(world: World) -> No
     assert told == [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("b", 2)]
 
 
-def test_of_events_of_one_moment_the_queue_tells_which_was_first(world: World) -> None:
+def test_simultaneous_events_are_ordered_by_their_sqs_sequence(world: World) -> None:
     world.log.append(REALM, event(1, at=NOW, sqs_sequence=7), event(2, at=NOW, sqs_sequence=9))
     world.log.append(REALM, event(1, "open.b", at=NOW, sqs_sequence=8))
 
@@ -335,7 +335,7 @@ def test_of_events_of_one_moment_the_queue_tells_which_was_first(world: World) -
     assert [message[3]["topic"][-1] for message in world.posted()[1:]] == ["a", "b", "a"]
 
 
-def test_what_was_read_long_ago_needs_no_mark(world: World) -> None:
+def test_a_backfill_of_old_events_sets_no_watermark(world: World) -> None:
     world.log.append(REALM, event(1, at=NOW - timedelta(hours=1)), event(1, "open.b"))
 
     world.deliver(subscribed(), past(AfterSequence(5)))
@@ -343,7 +343,7 @@ def test_what_was_read_long_ago_needs_no_mark(world: World) -> None:
     assert world.outbox.watermarks[SUBSCRIPTION].numbers == {"open.b": 1}
 
 
-def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: World) -> None:
+def test_a_right_revoked_during_a_backfill_stops_it(world: World) -> None:
     world.log.append(REALM, event(1))
     reads = iter([ADMIN.rights, NOBODY.rights])
     world.on_read = lambda: setattr(world, "rights", next(reads))
@@ -358,7 +358,7 @@ def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: Wo
     [{"session": None}, {"session": replace(SESSION, realm=None)}, {"live": None}, {"outbox": KNOWN}],
     ids=["no session", "not joined", "no realm any more", "not awaited"],
 )
-def test_nobody_there_gets_no_past(changed: dict[str, Any]) -> None:
+def test_a_backfill_without_a_session_is_skipped(changed: dict[str, Any]) -> None:
     world = World(outbox=replace(KNOWN, pending_backfills={SUBSCRIPTION: {}}))
     for name, value in changed.items():
         setattr(world, name, value)
@@ -368,7 +368,7 @@ def test_nobody_there_gets_no_past(changed: dict[str, Any]) -> None:
     assert world.posted() == []
 
 
-def test_the_end_of_a_session_closes_the_connection_and_nothing_is_posted_behind_it(world: World) -> None:
+def test_a_close_item_closes_the_connection_and_later_items_are_not_posted(world: World) -> None:
     delivered = world.deliver(published(), close_item(Close(), ItemId("2")), bundle(event(1)))
 
     assert (delivered.outcome, len(world.posted()), world.connections.closed) == (
@@ -378,7 +378,7 @@ def test_the_end_of_a_session_closes_the_connection_and_nothing_is_posted_behind
     )
 
 
-def test_history_has_what_was_posted_and_why_something_was_not(world: World) -> None:
+def test_history_has_posted_counts_and_the_reason_of_failures(world: World) -> None:
     world.connections.results = [PostResult.POSTED, PostResult.BUSY]
     other = SubscriptionEvent(TopicPattern.parse("open.x"), event(9))
     delivered = world.deliver(replace(bundle(event(1), event(2)), events=(other, *bundle(event(1), event(2)).events)))
@@ -391,7 +391,7 @@ def test_history_has_what_was_posted_and_why_something_was_not(world: World) -> 
     assert (failed.outcome, failed.reason) == ("failed", "the connection takes nothing now")
 
 
-def test_history_has_nothing_of_replies_alone_and_nobodys_name_without_a_session(world: World) -> None:
+def test_history_has_no_event_for_replies_alone_and_no_user_without_a_session(world: World) -> None:
     assert list(delivery_events(world.deliver(published()), now=NOW)) == []
 
     world.session = None
@@ -400,7 +400,7 @@ def test_history_has_nothing_of_replies_alone_and_nobodys_name_without_a_session
     assert (dropped.outcome, dropped.source, dropped.labels, dropped.latency_ms) == ("dropped", None, {}, None)
 
 
-def test_what_is_put_aside_is_told_by_its_message_and_not_by_what_it_says() -> None:
+def test_the_event_of_a_dead_letter_has_its_message_id_and_not_its_body() -> None:
     told = dead_letter(MessageId("m-1"), holder="an outbox", at=NOW)
 
     assert (told.capability, told.kind, told.outcome, told.message_id) == ("live", "dead_letter", "dead", "m-1")
@@ -410,7 +410,9 @@ def test_what_is_put_aside_is_told_by_its_message_and_not_by_what_it_says() -> N
 @pytest.mark.parametrize(
     ("session", "user", "seconds"), [(SESSION, "root", 90), (None, None, None)], ids=["known", "gone"]
 )
-def test_a_connections_last_words_are_its_numbers(session: Session | None, user: str | None, seconds: object) -> None:
+def test_the_closing_summary_has_the_connections_totals(
+    session: Session | None, user: str | None, seconds: object
+) -> None:
     world = World(session=session)
 
     words = closing_summary(world.deliver(published()), now=NOW + timedelta(seconds=90))

@@ -103,7 +103,7 @@ def found(directory: CachedSubscriberDirectory) -> set[str]:
 
 
 @pytest.mark.parametrize("missed", [0, 1, LISTED])
-def test_what_stands_in_the_version_needs_no_other_read(
+def test_changes_listed_in_the_version_need_no_other_read(
     table: Table, directory: CachedSubscriberDirectory, missed: int
 ) -> None:
     table.come(*(f"d{number}" for number in range(missed)))
@@ -112,9 +112,7 @@ def test_what_stands_in_the_version_needs_no_other_read(
     assert (table.read, table.asked) == (1, [])
 
 
-def test_what_stands_there_no_more_is_asked_for_by_its_numbers(
-    table: Table, directory: CachedSubscriberDirectory
-) -> None:
+def test_earlier_changes_are_read_by_number(table: Table, directory: CachedSubscriberDirectory) -> None:
     table.come("d", "e")
     table.go("c1", "d")
     table.come("d")
@@ -126,7 +124,7 @@ def test_what_stands_there_no_more_is_asked_for_by_its_numbers(
 
 
 @pytest.mark.parametrize("lost", [11, 12, 13], ids=["the first", "one in between", "the last"])
-def test_where_a_change_is_missing_all_rows_are_read_again(
+def test_a_missing_change_makes_the_directory_read_all_rows(
     table: Table, directory: CachedSubscriberDirectory, lost: int
 ) -> None:
     table.go("c1", "c2", "c3")
@@ -138,7 +136,7 @@ def test_where_a_change_is_missing_all_rows_are_read_again(
 
 
 @pytest.mark.parametrize(("missed", "read"), [(10, 1), (11, 2)], ids=["as many as rows", "more than rows"])
-def test_rows_are_read_where_they_are_fewer_than_what_was_missed(
+def test_rows_are_read_if_they_are_fewer_than_the_missed_changes(
     table: Table, directory: CachedSubscriberDirectory, missed: int, read: int
 ) -> None:
     table.go(*["c1"] * missed)
@@ -147,7 +145,7 @@ def test_rows_are_read_where_they_are_fewer_than_what_was_missed(
     assert (table.read, len(table.asked)) == (read, 2 - read)
 
 
-def test_a_version_that_was_forgotten_and_begins_anew_is_not_taken_for_a_known_one(
+def test_a_restarted_version_is_not_mistaken_for_a_cached_one(
     table: Table, directory: CachedSubscriberDirectory
 ) -> None:
     table.changed.clear()
@@ -158,7 +156,7 @@ def test_a_version_that_was_forgotten_and_begins_anew_is_not_taken_for_a_known_o
 
 
 @pytest.mark.parametrize("answers", [0, 4])
-def test_who_could_not_read_all_rows_reads_them_again(table: Table, answers: int) -> None:
+def test_a_failed_read_of_rows_is_repeated(table: Table, answers: int) -> None:
     directory = CachedSubscriberDirectory(table, lambda: START)
     table.answers = answers
     with pytest.raises(Unreachable):
@@ -168,9 +166,7 @@ def test_who_could_not_read_all_rows_reads_them_again(table: Table, answers: int
     assert found(directory) == set(table.there)
 
 
-def test_who_could_not_read_what_was_missed_knows_what_it_knew(
-    table: Table, directory: CachedSubscriberDirectory
-) -> None:
+def test_a_failed_read_of_changes_keeps_the_cache(table: Table, directory: CachedSubscriberDirectory) -> None:
     table.go("c1", "c2", "c3")
     table.answers = 0
     with pytest.raises(Unreachable):
@@ -181,7 +177,7 @@ def test_who_could_not_read_what_was_missed_knows_what_it_knew(
     assert (table.read, table.asked) == (1, [range(11, 12)] * 2)
 
 
-def test_what_was_not_looked_at_for_long_is_forgotten_and_read_again(table: Table) -> None:
+def test_the_least_recently_used_partition_is_evicted_and_read_again(table: Table) -> None:
     directory = CachedSubscriberDirectory(table, lambda: START, maximum_partitions=1)
     for _ in range(2):
         found(directory)

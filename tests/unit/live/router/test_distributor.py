@@ -82,7 +82,7 @@ def published(topic: str, sequence: int, body: str = "1", *, metadata: Publicati
     return Published(Publication(message, envelope, Routes((), by_alternate=False), "joe", notes), sequence)
 
 
-def test_each_connection_gets_its_events_in_one_bundle_in_their_order(world: World) -> None:
+def test_each_connection_receives_its_events_in_one_ordered_batch(world: World) -> None:
     world.subscribe("c", ALL, A)
     world.subscribe("d", A)
     world.subscribe("e", TopicPattern.parse("other"))
@@ -96,13 +96,13 @@ def test_each_connection_gets_its_events_in_one_bundle_in_their_order(world: Wor
     assert (bundle.realm, bundle.user, bundle.item_id) == (REALM, "user-d", world.sent[1].item_id)
 
 
-def test_everything_is_logged_though_nobody_is_subscribed(world: World) -> None:
+def test_events_without_subscribers_are_logged(world: World) -> None:
     world.deliver(published("a", 1), published("b", 1))
 
     assert [(one.topic, one.sequence) for one in world.logged] == [("a", 1), ("b", 1)]
 
 
-def test_an_event_is_for_those_whom_its_publisher_wants(world: World) -> None:
+def test_an_event_reaches_only_its_audience(world: World) -> None:
     for connection, session in (("c", 1), ("d", 2), ("e", 3)):
         world.subscribe(connection, A, session=session)
     audience = Audience(exclude_authid=frozenset({"user-e"}), excluded_publisher=SessionId(1))
@@ -114,7 +114,7 @@ def test_an_event_is_for_those_whom_its_publisher_wants(world: World) -> None:
     assert bundle.events[0].event == replace(world.logged[0], audience=UNRESTRICTED)
 
 
-def test_what_is_too_much_for_one_bundle_goes_in_several_one_after_the_other(world: World) -> None:
+def test_a_large_batch_is_split_and_its_parts_are_sent_in_order(world: World) -> None:
     world.subscribe("c", A)
     world.subscribe("d", ALL)
 
@@ -125,7 +125,7 @@ def test_what_is_too_much_for_one_bundle_goes_in_several_one_after_the_other(wor
     assert world.calls == [2, 2, 2]
 
 
-def test_what_one_connection_does_not_take_comes_again_and_nothing_overtakes_it(world: World) -> None:
+def test_a_failed_batch_is_redelivered_and_not_overtaken(world: World) -> None:
     world.subscribe("c", A)
     world.subscribe("d", A, TopicPattern.parse("b"))
     world.closed = {"c"}
@@ -138,7 +138,7 @@ def test_what_one_connection_does_not_take_comes_again_and_nothing_overtakes_it(
     assert (world.got("c"), len(world.got("d"))) == ([], 5)
 
 
-def test_the_same_bundle_again_has_the_same_id_and_another_has_another(world: World) -> None:
+def test_the_id_of_a_batch_depends_on_its_content(world: World) -> None:
     world.subscribe("c", A)
     for batch in ([1, 2], [1, 2], [2]):
         world.deliver(*(published("a", number) for number in batch))
@@ -147,13 +147,13 @@ def test_the_same_bundle_again_has_the_same_id_and_another_has_another(world: Wo
     assert first == again != other
 
 
-def test_an_exchange_that_is_live_no_more_has_nobody_to_tell(world: World) -> None:
+def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) -> None:
     assert Distributor(world, world, world).deliver(replace(EXCHANGE, live=None), [published("a", 1)]) == ()
     assert world.deliver() == ()
     assert (world.logged, world.calls) == ([], [])
 
 
-def test_publishers_are_told_who_wait_for_it(world: World) -> None:
+def test_publishers_that_request_it_receive_published(world: World) -> None:
     waiting = PublicationMetadata(
         PublicationId(5), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3))
     )

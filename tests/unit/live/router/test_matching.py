@@ -37,7 +37,7 @@ def index_of(*subscribed: tuple[TopicPattern, str]) -> SubscriptionIndex[str]:
 
 
 @given(st.lists(subscriptions, max_size=12), keys)
-def test_the_index_finds_what_the_definition_finds_and_each_target_once(
+def test_the_index_agrees_with_the_definition_and_returns_each_target_once(
     subscribed: list[tuple[TopicPattern, str]], key: RoutingKey
 ) -> None:
     found = index_of(*subscribed).matching(key)
@@ -46,7 +46,7 @@ def test_the_index_finds_what_the_definition_finds_and_each_target_once(
 
 
 @given(st.lists(st.tuples(st.booleans(), subscriptions), max_size=20), keys)
-def test_whatever_comes_and_goes_what_is_left_gets_events(
+def test_the_index_agrees_with_the_definition_after_additions_and_removals(
     steps: list[tuple[bool, tuple[TopicPattern, str]]], key: RoutingKey
 ) -> None:
     index: SubscriptionIndex[str] = SubscriptionIndex()
@@ -63,9 +63,7 @@ def test_whatever_comes_and_goes_what_is_left_gets_events(
 
 
 @given(st.lists(subscriptions, max_size=12), st.randoms())
-def test_an_index_from_which_all_is_gone_holds_nothing(
-    subscribed: list[tuple[TopicPattern, str]], random: Random
-) -> None:
+def test_an_emptied_index_holds_nothing(subscribed: list[tuple[TopicPattern, str]], random: Random) -> None:
     index = index_of(*subscribed)
     random.shuffle(subscribed)
 
@@ -79,7 +77,7 @@ def test_an_index_from_which_all_is_gone_holds_nothing(
 
 
 @given(patterns, keys)
-def test_a_pattern_alone_says_the_same(pattern: TopicPattern, key: RoutingKey) -> None:
+def test_a_pattern_matches_by_the_same_definition(pattern: TopicPattern, key: RoutingKey) -> None:
     assert pattern.matches(key) == is_match(pattern, key)
 
 
@@ -111,13 +109,13 @@ def test_a_pattern_alone_says_the_same(pattern: TopicPattern, key: RoutingKey) -
         (MatchPolicy.EXACT, "a", "a.b", False),
     ],
 )
-def test_the_specifications_examples(match: MatchPolicy, uri: str, topic: str, is_wanted: bool) -> None:  # noqa: FBT001
+def test_the_specifications_examples_match(match: MatchPolicy, uri: str, topic: str, is_wanted: bool) -> None:  # noqa: FBT001
     index = index_of((TopicPattern.parse(uri, match), "s"))
 
     assert index.matching(RoutingKey(topic)) == (["s"] if is_wanted else [])
 
 
-def test_prefixes_of_one_length_are_counted_apart() -> None:
+def test_prefixes_of_one_length_are_independent() -> None:
     ab, cd = (TopicPattern.parse(uri, MatchPolicy.PREFIX) for uri in ("ab", "cd"))
     index = index_of((ab, "s"), (ab, "s"), (cd, "s"))
 
@@ -129,7 +127,7 @@ def test_prefixes_of_one_length_are_counted_apart() -> None:
     assert index.matching(RoutingKey("cde")) == ["s"]
 
 
-def test_a_subscription_has_one_id_that_nobody_needs_to_remember() -> None:
+def test_the_subscription_id_depends_only_on_the_pattern() -> None:
     exact, prefix = TopicPattern.parse("a.b"), TopicPattern.parse("a.b", MatchPolicy.PREFIX)
 
     assert exact.subscription_id == TopicPattern.parse("a.b").subscription_id
@@ -137,5 +135,5 @@ def test_a_subscription_has_one_id_that_nobody_needs_to_remember() -> None:
 
 
 @given(patterns)
-def test_subscription_ids_are_ids(pattern: TopicPattern) -> None:
+def test_subscription_ids_are_valid_wamp_ids(pattern: TopicPattern) -> None:
     assert 1 <= pattern.subscription_id <= 2**53

@@ -101,7 +101,7 @@ def play(**options: object) -> list[Any]:
     return told
 
 
-def test_who_publishes_without_excluding_itself_gets_its_own_event() -> None:
+def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
     """Advanced profile, «Publisher Exclusion»; the ids of subscription and publication are the router's to choose."""
     (publish,) = (step.parts for step in SEQUENCE if step.parts["type"] == "PUBLISH")
     subscribed, event = (elements(step.parts) for step in SEQUENCE if step.by == "router")
@@ -114,7 +114,7 @@ def test_who_publishes_without_excluding_itself_gets_its_own_event() -> None:
     assert all(name.startswith("_") for name in details)  # of its own, the specification has none here
 
 
-def test_who_does_not_say_so_does_not_get_it() -> None:
+def test_a_publisher_is_excluded_by_default() -> None:
     (subscribed,) = play()
 
     assert subscribed[0] == KINDS["SUBSCRIBED"]

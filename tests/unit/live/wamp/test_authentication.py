@@ -24,14 +24,14 @@ PETER = Identity("peter", "subscriber", AuthMethod.WAMPCRA)
 texts = st.text(st.characters(codec=None), max_size=8)
 
 
-def test_keys_are_derived_as_rfc_7914_has_it() -> None:
+def test_keys_are_derived_as_in_rfc_7914() -> None:
     """RFC 7914, 11: its first 32 bytes; WAMP has them as base64."""
     expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
 
     assert base64.b64decode(derived_key("passwd", salt="salt", iterations=1)).hex() == expected
 
 
-def test_challenges_are_signed_as_rfc_4231_has_it() -> None:
+def test_challenges_are_signed_as_in_rfc_4231() -> None:
     """RFC 4231, 4.3; WAMP has the signature as base64."""
     expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
 
@@ -45,7 +45,7 @@ CHALLENGE = (
 )
 
 
-def test_autobahn_and_we_sign_the_specifications_challenge_alike() -> None:
+def test_the_signature_of_the_specifications_challenge_equals_autobahns() -> None:
     credentials = Credentials.of("secret1", salt="salt123", with_key=True)
 
     assert credentials.accepts_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
@@ -53,7 +53,7 @@ def test_autobahn_and_we_sign_the_specifications_challenge_alike() -> None:
 
 
 @given(texts, texts)
-def test_the_ticket_is_the_secret_and_nothing_else(secret: str, other: str) -> None:
+def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
     credentials = Credentials.of(secret, salt="salt", with_key=False, iterations=1)
 
     assert credentials.accepts_ticket(secret)
@@ -62,7 +62,7 @@ def test_the_ticket_is_the_secret_and_nothing_else(secret: str, other: str) -> N
 
 
 @given(texts, texts)
-def test_only_the_key_signs(challenge: str, given_signature: str) -> None:
+def test_only_the_key_signs_a_challenge(challenge: str, given_signature: str) -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=True, iterations=1)
     key = derived_key("secret", salt="salt", iterations=1)
 
@@ -71,7 +71,7 @@ def test_only_the_key_signs(challenge: str, given_signature: str) -> None:
     assert not credentials.accepts_signature(signature(key, challenge=challenge + "x"), challenge=challenge)
 
 
-def test_a_key_is_kept_only_for_those_who_sign() -> None:
+def test_the_key_is_stored_only_for_users_of_wampcra() -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=False)
 
     assert credentials.methods == {AuthMethod.TICKET}
@@ -79,11 +79,11 @@ def test_a_key_is_kept_only_for_those_who_sign() -> None:
     assert not credentials.accepts_signature(signature("", challenge="c"), challenge="c")
 
 
-def test_neither_secret_nor_key_is_shown() -> None:
+def test_repr_shows_neither_secret_nor_key() -> None:
     assert repr(Credentials.of("secret", salt="salt", with_key=True)) == "Credentials(…)"
 
 
-def test_who_is_unknown_looks_like_anybody_and_nothing_fits() -> None:
+def test_decoy_credentials_look_real_and_match_no_secret() -> None:
     unknown = Credentials.decoy("eve", pepper="p")
 
     assert unknown == Credentials.decoy("eve", pepper="p")
@@ -110,7 +110,7 @@ def test_the_clients_first_accepted_method_is_chosen(
     assert chosen_method(offered, accepted=accepted) == chosen
 
 
-def test_a_challenge_says_all_that_the_specification_wants() -> None:
+def test_a_challenge_has_every_field_of_the_specification() -> None:
     text = challenge_text(PETER, session=SessionId(3251278072152162), nonce="n", now=NOW)
 
     assert json.loads(text) == {

@@ -49,7 +49,7 @@ lists = st.fixed_dictionaries(
 
 
 @given(lists, st.none() | st.booleans(), listeners, ids)
-def test_an_event_is_for_those_whom_the_specification_says(
+def test_allow_and_deny_lists_follow_the_specification(
     options: dict[str, list[object] | None],
     exclude_me: bool | None,  # noqa: FBT001
     listener: Listener,
@@ -73,15 +73,15 @@ def test_an_event_is_for_those_whom_the_specification_says(
     assert audience.names_sessions is ("eligible" in told or "exclude" in told)
 
 
-def test_everybody_is_everybody() -> None:
+def test_an_audience_without_lists_admits_every_session() -> None:
     assert UNRESTRICTED.admits(Listener(ME, "alice", "source"))
 
 
-def test_a_publication_is_to_others_and_unacknowledged_unless_it_says_otherwise() -> None:
+def test_by_default_a_publication_excludes_its_publisher_and_is_unacknowledged() -> None:
     assert PublishOptions.parse({}, publisher=ME) == PublishOptions(Audience(excluded_publisher=ME))
 
 
-def test_a_publication_can_say_all_of_it() -> None:
+def test_every_publish_option_is_parsed() -> None:
     options = {"acknowledge": True, "exclude_me": False, "disclose_me": True, "retain": True, "_unknown": 1}
 
     assert PublishOptions.parse(options, publisher=ME) == PublishOptions(
@@ -89,7 +89,7 @@ def test_a_publication_can_say_all_of_it() -> None:
     )
 
 
-def test_all_that_is_wrong_with_options_is_told() -> None:
+def test_all_problems_of_publish_options_are_reported() -> None:
     options = {"acknowledge": 1, "exclude": [0], "eligible": 5, "eligible_authid": [3], "exclude_me": "no"}
 
     with pytest.raises(InvalidOptions) as refused:
@@ -107,7 +107,7 @@ def test_all_that_is_wrong_with_options_is_told() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"), [({"acknowledge": True}, True), ({"acknowledge": 1}, False), ({}, False)]
 )
-def test_who_waits_for_a_reply_is_told_by_true_alone(options: Dictionary, expected: bool) -> None:  # noqa: FBT001
+def test_only_true_requests_an_acknowledgement(options: Dictionary, expected: bool) -> None:  # noqa: FBT001
     """Basic profile: integers MUST NOT be used instead of boolean values."""
     assert is_acknowledged(options) is expected
 
@@ -121,7 +121,7 @@ def test_who_waits_for_a_reply_is_told_by_true_alone(options: Dictionary, expect
         ({"match": "wildcard", "_history": {"last": 5}}, SubscribeOptions(MatchPolicy.WILDCARD, history=LastEvents(5))),
     ],
 )
-def test_a_subscription_says_which_topics_and_what_of_the_past(options: Dictionary, parsed: SubscribeOptions) -> None:
+def test_subscribe_options_have_match_policy_and_backfill(options: Dictionary, parsed: SubscribeOptions) -> None:
     assert SubscribeOptions.parse(options) == parsed
 
 
@@ -140,7 +140,7 @@ def test_a_subscription_says_which_topics_and_what_of_the_past(options: Dictiona
         ({"after_publication": 17}, AfterPublication(PublicationId(17))),
     ],
 )
-def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: BackfillStart) -> None:
+def test_each_form_of_the_history_option_is_parsed(wish: Dictionary, past: BackfillStart) -> None:
     assert SubscribeOptions.parse({"_history": wish}).history == past
     assert SubscribeOptions.parse({"_history": history_option(past)}).history == past
 
@@ -194,7 +194,7 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: BackfillStart) -
         ),
     ],
 )
-def test_what_a_subscription_cannot_be_told(options: Dictionary, problem: str) -> None:
+def test_invalid_subscribe_options_are_refused(options: Dictionary, problem: str) -> None:
     with pytest.raises(InvalidOptions) as refused:
         SubscribeOptions.parse(options)
 

@@ -45,7 +45,7 @@ def event_from(publication: Publication) -> LoggedEvent:
 
 
 @given(payloads)
-def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> None:
+def test_a_payload_survives_the_conversion_to_an_sqs_message_and_back(payload) -> None:
     body, headers = body_of(payload)
 
     assert is_xml(body)
@@ -68,22 +68,22 @@ def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> N
         ('{"args": [], "more": 1}', {"payload": "wamp"}, ({"args": [], "more": 1},), {}),
     ],
 )
-def test_what_anybody_publishes_by_sqs_is_a_payload(body, headers, arguments, keywords) -> None:
+def test_any_sqs_body_is_a_payload(body, headers, arguments, keywords) -> None:
     assert payload_from_body(body, headers) == Payload(arguments, keywords)
 
 
-def test_one_argument_alone_is_the_body_itself() -> None:
+def test_a_single_argument_is_the_body_itself() -> None:
     assert body_of(Payload(({"line": 1},))) == ('{"line":1}', {})
 
 
-def test_a_message_that_comes_again_has_the_same_publication_id() -> None:
+def test_a_redelivered_message_has_the_same_publication_id() -> None:
     first, again, other = (publication_id(MessageId(one)) for one in ("m-1", "m-1", "m-2"))
 
     assert first == again != other
     assert 1 <= first <= MAXIMUM_ID
 
 
-def test_an_event_tells_when_it_was_sent_and_its_publishers_headers_but_for_those_that_shape_it() -> None:
+def test_an_event_has_its_sending_time_and_the_publishers_headers_except_the_routers_own() -> None:
     event = event_from(published('{"args": [1]}', payload="wamp", retain="true", color="red"))
 
     assert (event.payload, event.is_retained, event.headers) == (Payload((1,)), True, {"color": "red"})
@@ -91,14 +91,14 @@ def test_an_event_tells_when_it_was_sent_and_its_publishers_headers_but_for_thos
     assert event_for(TopicPattern.parse("trial.a"), event).details["_headers"] == {"color": "red"}
 
 
-def test_a_binary_header_is_its_base64_text() -> None:
+def test_a_binary_header_becomes_its_base64_text() -> None:
     publication = published("1")
     publication.envelope.headers["picture"] = Attribute("Binary", None, "AA==")  # type: ignore[index]
 
     assert event_from(publication).headers == {"picture": "AA=="}
 
 
-def test_what_a_session_says_of_its_publication_holds() -> None:
+def test_the_metadata_of_a_session_applies_to_its_event() -> None:
     audience = Audience(exclude_authid=frozenset({"eve"}), excluded_publisher=SessionId(7))
     note = PublicationMetadata(
         PublicationId(42),
@@ -118,7 +118,7 @@ def test_what_a_session_says_of_its_publication_holds() -> None:
 @pytest.mark.parametrize(
     ("body", "headers"), [("x" * (MAXIMUM_EVENT_BYTES + 1), {}), ("x", {"note": "x" * MAXIMUM_EVENT_BYTES})]
 )
-def test_what_no_connection_takes_is_left_out_and_its_size_told(body: str, headers: dict[str, Any]) -> None:
+def test_a_payload_too_large_for_connections_is_omitted_and_its_size_kept(body: str, headers: dict[str, Any]) -> None:
     event = event_from(published(body, **headers))
 
     size = len(body) + sum(map(len, headers.values()))
@@ -127,7 +127,7 @@ def test_what_no_connection_takes_is_left_out_and_its_size_told(body: str, heade
 
 
 @given(payloads, st.booleans(), st.dictionaries(st.text(), st.text(), max_size=2))
-def test_an_event_is_read_as_it_was_written(payload, is_retained, headers) -> None:
+def test_an_event_document_round_trips(payload, is_retained, headers) -> None:
     at = datetime(2026, 11, 21, 12, 0, 0, 123_000, UTC)
     audience = Audience(eligible=frozenset(), exclude_authrole=frozenset({"source"}))
     event = LoggedEvent(

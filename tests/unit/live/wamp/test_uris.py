@@ -26,7 +26,7 @@ def is_accepted(parse: Callable[[str], object], text: str) -> bool:
 
 
 @given(uris)
-def test_topics_and_procedures_are_the_specifications_loose_uris(text: str) -> None:
+def test_topics_and_procedures_are_loose_uris(text: str) -> None:
     assert is_accepted(parse_topic, text) == bool(LOOSE.fullmatch(text))
     assert is_accepted(parse_procedure, text) == bool(LOOSE.fullmatch(text))
     assert is_accepted(TopicPattern.parse, text) == bool(LOOSE.fullmatch(text))
@@ -40,7 +40,7 @@ def test_patterns_may_have_empty_components(text: str, match: MatchPolicy) -> No
 @pytest.mark.parametrize(
     "text", ["zzzzz-4zz18-0123456789abcde", "com.myapp.topic.emergency-low", "A.B", "a.*.b", "*", "ärger.é", "com.wamp"]
 )
-def test_what_real_clients_name_their_topics_is_a_uri(text: str) -> None:
+def test_topics_of_real_clients_are_accepted(text: str) -> None:
     assert parse_topic(text) == text
 
 
@@ -56,19 +56,19 @@ def test_what_real_clients_name_their_topics_is_a_uri(text: str) -> None:
         ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot say"),
     ],
 )
-def test_what_is_wrong_with_a_topic_is_told(text: str, problem: str) -> None:
+def test_an_invalid_topic_is_refused_with_its_problem(text: str, problem: str) -> None:
     with pytest.raises(InvalidUri) as refused:
         parse_topic(text)
 
     assert str(refused.value) == problem
 
 
-def test_a_topic_is_no_longer_than_a_routing_key() -> None:
+def test_a_topic_has_the_length_limit_of_a_routing_key() -> None:
     assert parse_topic("a" * 255)
     with pytest.raises(InvalidUri, match="has 256 bytes of UTF-8; at most 255 are allowed"):
         parse_topic("a" * 256)
 
 
-def test_what_is_reserved_may_be_subscribed_to_and_called() -> None:
+def test_reserved_uris_may_be_subscribed_to_and_called() -> None:
     assert TopicPattern.parse("wamp.session.on_join").uri == "wamp.session.on_join"
     assert parse_procedure("wamp.session.count") == "wamp.session.count"
