@@ -1,4 +1,4 @@
-"""Changes of subscribers over DynamoDB: in the version and in chunks beside it, whoever dies or comes in between."""
+"""Change lists of subscribers in DynamoDB, under crashes and concurrent writers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,20 +35,20 @@ NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a")
 PREFIX = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 PARTITION = pattern_subscribers_partition(REALM)
-EARLY = 100  # more than are changed in a test: where there are fewer rows than changes, those are read
-MANY = 320  # and as many as lists have changes
+EARLY = 100  # more than any test changes: rows are read if they are fewer than the changes
+MANY = 320  # and as many as a list has changes
 LEAVER = ConnectionId("leaver")
 LISTENER = Listener(SessionId(7), "joe", "subscriber")
 WRITES = ("UpdateItem", "PutItem")
 
 
 class Killed(BaseException):
-    """The function's time is over."""
+    """Raised where a test kills the function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading(DynamoSubscribers):
-    """Subscribers of which is noted when all are read."""
+    """Subscribers that count how often all rows are read."""
 
     read: list[SubscriberPartition] = field(default_factory=list)
 
@@ -64,7 +64,7 @@ def subscribers(live_table) -> Reading:
 
 @pytest.fixture
 def directory(subscribers: Reading, request: pytest.FixtureRequest) -> CachedSubscriberDirectory:
-    """A directory that knows many subscribers of a realm."""
+    """A directory that has cached many subscribers of a realm."""
     early = getattr(request, "param", EARLY)
     put_rows(subscribers.table, *(f"early-{number}" for number in range(early)))
     attach(subscribers, "first")
@@ -75,7 +75,7 @@ def directory(subscribers: Reading, request: pytest.FixtureRequest) -> CachedSub
 
 
 def put_rows(table: Any, *connections: str, realm: ExchangeName = REALM) -> None:
-    """Write rows as those who attach do, who raise the version then."""
+    """Write rows as `attach` does before it raises the version."""
     with table.batch_writer() as rows:
         for one in connections:
             rows.put_item(Item=subscriber_key(realm, PREFIX, ConnectionId(one)) | row_item(one))
@@ -119,7 +119,7 @@ def chunks(table: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def before(table: Any, operation: str, act: Callable[[], None]) -> Iterator[list[str]]:
-    """Do something once, before the next call of an operation; tell which calls there were."""
+    """Run an action once, before the next call of an operation; yield the calls made."""
     left, calls, events = [act], [], table.meta.client.meta.events
 
     def called(model: Any, **_: Any) -> None:
@@ -231,7 +231,7 @@ def test_a_crash_while_trimming_loses_nothing_and_a_later_writer_trims(
 
 
 def test_of_two_concurrent_trims_one_succeeds(subscribers, directory, live_table) -> None:
-    """The second has seen a longer list, and is done before the first takes away what it has put aside."""
+    """The second reads a longer list, and finishes before the first removes what it has written to a chunk."""
     come = attach_many(subscribers, TRIMMED_FROM - 2)
     changes = DynamoSubscriberChanges(live_table)
     put_rows(live_table, "one", "two")
@@ -273,7 +273,7 @@ def test_an_expired_chunk_makes_routers_read_all_rows(subscribers, directory, li
 
 
 def full(table: Any) -> None:
-    """Add changes while nobody trims, until the list takes no more."""
+    """Add changes without trimming until the list is full."""
     changes = DynamoSubscriberChanges(table)
     while changes._append(PARTITION, [row_item("early-0")] * 100, at=NOW) is not None:
         pass
@@ -318,7 +318,7 @@ numbers_of_realms = count(1)
 
 @dataclass
 class Crowd:
-    """A realm whose sessions come and go and whose routers look, with something else between any two of their calls."""
+    """A realm whose sessions attach and detach and whose routers read, with any interleaving of their calls."""
 
     subscribers: DynamoSubscribers
     turns: Turns

@@ -1,4 +1,4 @@
-"""How connections stand, over DynamoDB."""
+"""Connection snapshots in DynamoDB."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -36,51 +36,51 @@ JOINED = replace(
 
 
 @pytest.fixture
-def desks(live_table, exchange_table) -> DynamoConnectionSnapshots:
+def snapshots(live_table, exchange_table) -> DynamoConnectionSnapshots:
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, NOW, live=LiveSettings()))
     DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, NOW, "AIDAJOE"))
     live_table.put_item(Item=grants_item(REALM, JOE, [GRANT], version=1))
     return DynamoConnectionSnapshots(live_table, exchange_table)
 
 
-def test_the_snapshot_of_an_unknown_connection_is_empty(desks) -> None:
-    desk = desks.read(CONNECTION, owner=None)
+def test_the_snapshot_of_an_unknown_connection_is_empty(snapshots) -> None:
+    snapshot = snapshots.read(CONNECTION, owner=None)
 
-    assert (desk.session, desk.outbox, desk.live) == (None, OutboxState(), None)
-    assert not desk.rights.are_any
+    assert (snapshot.session, snapshot.outbox, snapshot.live) == (None, OutboxState(), None)
+    assert not snapshot.rights.are_any
 
 
 @pytest.mark.parametrize("owner", [None, (REALM, JOE), (REALM, UserName("eve"))])
-def test_a_snapshot_is_complete_whatever_owner_the_caller_gives(desks, owner) -> None:
-    DynamoSessions(desks.live).open(JOINED)
+def test_a_snapshot_is_complete_whatever_owner_the_caller_gives(snapshots, owner) -> None:
+    DynamoSessions(snapshots.live).open(JOINED)
 
-    desk = desks.read(CONNECTION, owner=owner)
+    snapshot = snapshots.read(CONNECTION, owner=owner)
 
-    assert (desk.session, desk.live) == (JOINED, LiveSettings())
-    assert (desk.rights.may_receive(TOPIC), desk.rights.may_receive(RoutingKey("other"))) == (True, False)
+    assert (snapshot.session, snapshot.live) == (JOINED, LiveSettings())
+    assert (snapshot.rights.may_receive(TOPIC), snapshot.rights.may_receive(RoutingKey("other"))) == (True, False)
 
 
-def test_unjoined_sessions_and_deleted_users_have_no_rights(desks) -> None:
-    DynamoSessions(desks.live).open(OPENED)
-    assert not desks.read(CONNECTION, owner=None).rights.are_any
+def test_unjoined_sessions_and_deleted_users_have_no_rights(snapshots) -> None:
+    DynamoSessions(snapshots.live).open(OPENED)
+    assert not snapshots.read(CONNECTION, owner=None).rights.are_any
 
     eve = Identity("eve", Role.ADMIN, AuthMethod.TICKET)
-    DynamoSessions(desks.live).open(replace(JOINED, connection=ConnectionId("d="), identity=eve))
-    assert not desks.read(ConnectionId("d="), owner=None).rights.are_any
+    DynamoSessions(snapshots.live).open(replace(JOINED, connection=ConnectionId("d="), identity=eve))
+    assert not snapshots.read(ConnectionId("d="), owner=None).rights.are_any
 
 
-def test_an_exchange_that_is_being_deleted_is_not_live(desks, exchange_table) -> None:
-    DynamoSessions(desks.live).open(JOINED)
+def test_an_exchange_that_is_being_deleted_is_not_live(snapshots, exchange_table) -> None:
+    DynamoSessions(snapshots.live).open(JOINED)
     exchange_table.update_item(
         Key={"pk": f"exchange#{REALM}", "sk": "exchange"},
         UpdateExpression="SET is_leaving = :yes",
         ExpressionAttributeValues={":yes": True},
     )
 
-    assert desks.read(CONNECTION, owner=(REALM, JOE)).live is None
+    assert snapshots.read(CONNECTION, owner=(REALM, JOE)).live is None
 
 
-def test_an_outbox_state_round_trips(desks) -> None:
+def test_an_outbox_state_round_trips(snapshots) -> None:
     one = SubscriptionId(1)
     outbox = OutboxState(
         subscribed=frozenset({one, SubscriptionId(2)}),
@@ -94,12 +94,12 @@ def test_an_outbox_state_round_trips(desks) -> None:
     )
 
     for kept in (outbox, OutboxState()):
-        desks.save(CONNECTION, kept)
+        snapshots.save(CONNECTION, kept)
 
-        assert desks.read(CONNECTION, owner=None).outbox == kept
+        assert snapshots.read(CONNECTION, owner=None).outbox == kept
 
 
-def test_the_newest_number_of_a_topic_is_read_from_its_head(desks, exchange_table) -> None:
+def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_table) -> None:
     DynamoHeads(exchange_table).save(REALM, TOPIC, numbered(Head(), map(MessageId, "abc")), replacing=Head())
 
-    assert (desks.newest(REALM, TOPIC), desks.newest(REALM, RoutingKey("other"))) == (3, 0)
+    assert (snapshots.newest(REALM, TOPIC), snapshots.newest(REALM, RoutingKey("other"))) == (3, 0)

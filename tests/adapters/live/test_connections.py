@@ -1,4 +1,4 @@
-"""Connections over API Gateway's `@connections`, whose answers are given by hand."""
+"""Connections over API Gateway's `@connections`, with stubbed responses."""
 
 from typing import Any
 

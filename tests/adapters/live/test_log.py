@@ -1,4 +1,4 @@
-"""The logs of topics over DynamoDB."""
+"""Topic logs in DynamoDB."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What an export reads of the logs of topics."""
+"""The reads of topic logs for an export."""
 
 from datetime import UTC, datetime
 

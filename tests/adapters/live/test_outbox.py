@@ -1,4 +1,4 @@
-"""Outboxes over SQS."""
+"""Outboxes in SQS."""
 
 from datetime import timedelta
 from typing import Any

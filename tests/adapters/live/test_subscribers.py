@@ -1,4 +1,4 @@
-"""Subscribers over DynamoDB, and what a router knows of them."""
+"""Subscribers in DynamoDB, and the directory that caches them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

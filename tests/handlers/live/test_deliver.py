@@ -1,4 +1,4 @@
-"""The function that posts to connections: what an outbox has, in its order, to who may have it."""
+"""The function that posts outbox items to connections, in order and only with the right."""
 
 import json
 from collections.abc import Iterator
@@ -89,20 +89,20 @@ class DeliverStage:
         DynamoTopicLog(self.live).append(REALM, events, live=LiveSettings())
 
     def put_unreadable(self, body: str) -> None:
-        """Put something into the connection's outbox that Signalbox does not put there."""
+        """Send a message to the connection's outbox that is not an item."""
         self.sqs.send_message(
             QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=body[:9]
         )
 
     def received(self) -> dict[str, Any]:
-        """What Lambda hands over of outboxes."""
+        """Return the event with which Lambda invokes the function."""
         page = self.sqs.receive_message(
             QueueUrl=self.outbox_url, MaxNumberOfMessages=10, AttributeNames=["All"], WaitTimeSeconds=10
         )
         return batch(*(record_of(message, "outbox.fifo") for message in page.get("Messages", [])))
 
     def deliver(self) -> list[str]:
-        """Call the function with what is in outboxes, and do with its answer what Lambda does."""
+        """Invoke the function with the queued messages, and delete the handled ones as Lambda does."""
         event = self.received()
         response = handler(event, self.context)
         left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
@@ -162,7 +162,7 @@ def subscribed(*, expects_backfill: bool = False) -> Any:
     return reply_item(Post(message), ItemId("1"), expects_backfill=expects_backfill)
 
 
-def past(history: BackfillStart) -> BackfillRequest:
+def backfill(history: BackfillStart) -> BackfillRequest:
     return BackfillRequest(ItemId("2"), PATTERN, get_retained=False, history=history)
 
 
@@ -171,13 +171,13 @@ def event(number: int, *, topic: str = "trial.a") -> LoggedEvent:
     return LoggedEvent(PublicationId(number), RoutingKey(topic), datetime.now(UTC), payload, sequence=number)
 
 
-def bundle(*events: LoggedEvent) -> EventBatch:
+def event_batch(*events: LoggedEvent) -> EventBatch:
     item_id = ItemId(" ".join(str(one.publication) for one in events))
     return EventBatch(item_id, REALM, JOE, tuple(SubscriptionEvent(PATTERN, one) for one in events))
 
 
 def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> None:
-    stage.put(subscribed(), bundle(event(1), event(2)), bundle(event(3)))
+    stage.put(subscribed(), event_batch(event(1), event(2)), event_batch(event(3)))
 
     assert stage.deliver() == []
 
@@ -198,8 +198,8 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
 
 def test_the_backfill_comes_first_and_live_events_once(stage: DeliverStage) -> None:
     stage.log(*(event(number) for number in range(1, 5)))
-    stage.put(subscribed(expects_backfill=True), bundle(event(3)), past(LastEvents(2)))
-    stage.put(bundle(event(4)), bundle(event(5)))
+    stage.put(subscribed(expects_backfill=True), event_batch(event(3)), backfill(LastEvents(2)))
+    stage.put(event_batch(event(4)), event_batch(event(5)))
 
     stage.deliver()
 
@@ -210,7 +210,7 @@ def test_a_user_without_the_right_receives_nothing(stage: DeliverStage) -> None:
     stage.put(subscribed())
     stage.deliver()
     stage.grant()
-    stage.put(bundle(event(1)))
+    stage.put(event_batch(event(1)))
 
     assert stage.deliver() == []
 
@@ -219,7 +219,7 @@ def test_a_user_without_the_right_receives_nothing(stage: DeliverStage) -> None:
 
 def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> None:
     stage.connections.closed.add(CONNECTION)
-    stage.put(subscribed(), bundle(event(1)))
+    stage.put(subscribed(), event_batch(event(1)))
 
     assert stage.deliver() == []
 
@@ -228,7 +228,7 @@ def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> No
 
 def test_a_closed_session_is_disconnected_after_its_last_message_and_logged(stage: DeliverStage, caplog) -> None:
     caplog.set_level("INFO")
-    stage.put(subscribed(), bundle(event(5)), close_item(Close(), ItemId("2")))
+    stage.put(subscribed(), event_batch(event(5)), close_item(Close(), ItemId("2")))
 
     stage.deliver()
 
@@ -242,7 +242,7 @@ def test_a_blocked_connection_does_not_delay_others(stage: DeliverStage) -> None
     other = ConnectionId("d=")
     stage.join(other)
     stage.connections.results = [PostResult.BUSY]
-    stage.put(subscribed(), bundle(event(1)))
+    stage.put(subscribed(), event_batch(event(1)))
     stage.deliver()
     stage.put(subscribed(), connection=other)
 
@@ -255,7 +255,7 @@ def test_a_blocked_connection_does_not_delay_others(stage: DeliverStage) -> None
 
 
 def test_items_left_out_of_time_are_redelivered_at_once_and_continue(stage: DeliverStage) -> None:
-    stage.put(subscribed(), bundle(*map(event, range(1, 4))))
+    stage.put(subscribed(), event_batch(*map(event, range(1, 4))))
     stage.context.remaining = 0
 
     assert len(stage.deliver()) == 1
@@ -294,7 +294,7 @@ def test_a_redelivered_message_is_dead_lettered_once(stage: DeliverStage) -> Non
     stage.put_unreadable("{}")
     event = stage.received()
 
-    for _ in range(2):  # the first time, Lambda hears no answer
+    for _ in range(2):  # the first response does not reach Lambda
         assert handler(event, stage.context) == {"batchItemFailures": []}
 
     assert len(stage.dead_letters()) == 1
@@ -310,13 +310,13 @@ def test_a_message_that_cannot_be_dead_lettered_is_redelivered_and_blocks_nothin
     assert len(stage.posted()) == 1
     assert written(stage.s3) == []
     stage.sqs.create_queue(QueueName=NAMES[2], Attributes=FIFO)
-    assert stage.deliver() == []  # soon, and not when its visibility ends
+    assert stage.deliver() == []  # before its visibility timeout
     (letter,) = stage.dead_letters()
     assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left
 
 
 def test_items_of_an_unreadable_connection_are_redelivered(stage: DeliverStage, monkeypatch) -> None:
-    monkeypatch.setattr(deliver_wiring, "outbox_writer", lambda: None)  # which delivers nothing
+    monkeypatch.setattr(deliver_wiring, "outbox_writer", lambda: None)  # so that every delivery fails
     stage.put(subscribed())
 
     assert len(stage.deliver()) == 1

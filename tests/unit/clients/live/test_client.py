@@ -1,4 +1,4 @@
-"""What a client does as messages come, connections go and time passes."""
+"""The live client: login, reconnects, subscriptions and requests."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def event(sequence: int, topic: str = "logs.a") -> list[object]:
 
 @dataclass(slots=True)
 class Line:
-    """A connection whose other end has said all that it will; behind that it is cut."""
+    """A connection with scripted messages, which is lost after the last one."""
 
     coming: list[object]
     world: "World"
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(slots=True)
 class World:
-    """A client's surroundings: connections that are there when it asks for them, and a clock."""
+    """The scripted connections and the clock of a client."""
 
     lines: list[Line] = field(default_factory=list)
     now: float = 0.0
@@ -71,7 +71,7 @@ class World:
     _next: Iterator[Line] = field(default_factory=lambda: iter(()))
 
     def client(self, *scripts: list[object] | None, ticket: str | None = "secret") -> LiveClient:
-        """Return a client for which these are the connections; None is one that cannot be made."""
+        """Return a client with these connections; None is one that cannot be opened."""
         left = list(scripts)
 
         def connect() -> Line:
@@ -98,7 +98,7 @@ def numbers(client: LiveClient, count: int) -> list[int | None]:
     return [received.sequence for _, received in zip(range(count), client, strict=False)]
 
 
-# --- joining
+# --- login
 
 
 def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
@@ -149,7 +149,7 @@ def test_a_router_that_does_not_answer_is_a_lost_connection(world: World) -> Non
         world.client(*[[[6, {}, "ignored"], NOTHING] for _ in range(3)]).receive()
 
 
-# --- coming back
+# --- reconnecting
 
 
 def test_a_client_reconnects_and_continues_at_its_position(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What a client takes for new, and what it asks for when it comes back."""
+"""A client's position: duplicates, gaps, and the backfill requested after a reconnect."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -77,7 +77,7 @@ def test_events_missing_before_an_event_are_counted() -> None:
     assert skipped == [0, 0, 3]
 
 
-# --- the latest state
+# --- retained events
 
 
 def test_the_retained_event_precedes_the_backfill_and_is_returned_once() -> None:
@@ -90,7 +90,7 @@ def test_a_retained_event_older_than_the_position_is_ignored() -> None:
     assert given_to(Cursor(LOGS), event(5), event(3, retained=True)) == [5]
 
 
-# --- coming back
+# --- reconnecting
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,13 @@ def test_if_not_all_topics_fit_the_most_recent_are_listed_and_the_others_start_1
 
 @dataclass(slots=True)
 class Realm:
-    """A log, and a connection whose past and live events are on their way until it is cut."""
+    """A log, and a connection with backfill and live events in transit until it is lost."""
 
     log: list[LoggedEvent] = field(default_factory=list)
     on_its_way: list[LoggedEvent] | None = None
 
     def publish(self, topic: str, delay: int) -> None:
-        """Publish; the event is so many seconds older than the log's end, since others overtook it."""
+        """Publish an event that is `late` seconds older than the log's end, since others overtook it."""
         number = sum(one.topic == topic for one in self.log) + 1
         at = START + timedelta(seconds=len(self.log) - delay)
         logged = LoggedEvent(PublicationId(len(self.log) + 1), RoutingKey(topic), at, sequence=number)

@@ -1,4 +1,4 @@
-"""What is kept and sent of sessions reads as it was written."""
+"""Stored and sent documents of sessions round-trip."""
 
 import json
 from dataclasses import replace

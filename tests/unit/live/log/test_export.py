@@ -1,4 +1,4 @@
-"""What of a log is exported: everything up to where it is whole, and the message that each event was."""
+"""The export of a log: up to the first gap, with each event's original message."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

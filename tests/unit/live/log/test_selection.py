@@ -1,4 +1,4 @@
-"""Which past events a session gets."""
+"""Selection of logged events for history requests and backfills."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -55,7 +55,7 @@ seconds = st.integers(0, 6)
 moments = st.none() | seconds.map(lambda second: START + timedelta(seconds=second))
 publications = st.none() | st.integers(1, 9).map(PublicationId)
 audiences = st.sampled_from([UNRESTRICTED, UNRESTRICTED, FOR_BOB, NOT_FOR_SOURCES, BY_ME])
-# Clocks go back and stand still, so times are in no order.
+# Clocks may go back or stand still, so times are unordered.
 logs = st.lists(st.tuples(seconds, st.sampled_from(["logs.a", "logs.b"]), audiences), max_size=8).map(
     lambda found: [
         logged(number, topic, second=second, audience=audience)
@@ -80,7 +80,7 @@ queries = st.builds(
 
 
 def is_wanted(event: LoggedEvent, query: HistoryRequest, events: list[LoggedEvent]) -> bool:
-    """The definition; publications are numbered in their order here, and what is not there counts as the oldest."""
+    """The definition. Publications are numbered in order; one that is not in the log counts as the oldest."""
 
     def place(publication: PublicationId) -> int:
         return int(publication) if publication in [one.publication for one in events] else 0
@@ -177,7 +177,7 @@ def test_an_event_for_listed_session_ids_is_not_logged() -> None:
     assert all(is_logged(logged(1, audience=audience)) for audience in (UNRESTRICTED, FOR_BOB, BY_ME))
 
 
-# --- what a call says
+# --- arguments of get_events
 
 
 def test_every_bound_of_get_events_is_parsed() -> None:
@@ -245,7 +245,7 @@ def test_all_problems_of_a_call_are_reported(payload: Payload, problems: list[st
     assert str(refused.value).splitlines() == problems
 
 
-# --- what a new subscription gets
+# --- backfills
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_backfill_after_an_expired_event_is_incomplete(sequence: int, is_compl
 
 
 def test_each_topic_of_a_pattern_continues_after_its_own_number() -> None:
-    """What was overtaken in time is not left out, and a topic that was not seen yet begins at a time."""
+    """A delayed event is included, and a topic without a number starts at the given time."""
     overtaken, seen = logged(1, "logs.a"), logged(2, "logs.b")
     earlier, later = logged(3, "logs.c"), logged(4, "logs.c")
 
@@ -319,7 +319,7 @@ def test_last_events_are_counted_among_those_that_admit_the_session() -> None:
     assert numbers(backfill_page([logged(1), logged(2, audience=FOR_BOB)], LastEvents(1), ME)) == [1]
 
 
-# --- the latest of a topic
+# --- retained events
 
 
 def kept(number: int, topic: str = "logs.a", audience: Audience = UNRESTRICTED) -> LoggedEvent:
@@ -333,7 +333,7 @@ def test_each_topic_has_its_latest_retained_event() -> None:
 
 
 def test_the_retained_event_is_the_latest_that_admits_the_subscriber() -> None:
-    """Advanced profile, «Event Retention»; its own publications are not that."""
+    """Advanced profile, «Event Retention»; a session's own publications are excluded."""
     events = [kept(1), kept(2, audience=FOR_BOB), kept(3, audience=BY_ME)]
 
     assert latest_retained(events, ME) == [kept(1)]
@@ -341,7 +341,7 @@ def test_the_retained_event_is_the_latest_that_admits_the_subscriber() -> None:
     assert latest_retained([], ME) == []
 
 
-# --- how long events are kept
+# --- retention
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_the_retention_rule_of_the_longest_prefix_applies() -> None:
     assert retention_of(RoutingKey("other"), {"logs.": Retention(2)}, otherwise=Retention(9)) == Retention(9)
 
 
-# --- how events look
+# --- EVENT messages
 
 
 def test_an_event_of_a_pattern_subscription_has_its_topic() -> None:

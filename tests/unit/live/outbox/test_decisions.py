@@ -1,4 +1,4 @@
-"""What a client sees, whatever is in flight, dies, or comes again."""
+"""The writer's decisions under crashes, redelivery and late routers."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
@@ -95,7 +95,7 @@ def test_an_event_is_posted_if_the_session_is_subscribed_and_the_user_has_the_ri
     assert may_post(event(), outbox, session=session, rights=rights) is is_posted
 
 
-def step_of(addressed: SubscriptionEvent, outbox: OutboxState, *, waited: timedelta = AT_ONCE) -> ItemAction:
+def action_of(addressed: SubscriptionEvent, outbox: OutboxState, *, waited: timedelta = AT_ONCE) -> ItemAction:
     session = subscribed_connection().session
     return event_action(addressed, outbox, session=session, rights=JOE.rights, waited=waited)
 
@@ -119,7 +119,7 @@ def test_a_reply_is_posted_once_and_an_unconfirmed_one_closes_the_connection() -
 def test_the_connection_of_a_slow_client_is_closed() -> None:
     late = MAXIMUM_WAIT + timedelta(seconds=1)
 
-    assert [step_of(event(), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)] == [
+    assert [action_of(event(), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)] == [
         ItemAction.POST,
         ItemAction.CLOSE,
     ]
@@ -131,7 +131,7 @@ def test_an_event_that_is_skipped_closes_no_connection() -> None:
     late = MAXIMUM_WAIT + timedelta(seconds=1)
 
     assert reply_action(ItemId("1"), OutboxState(done=(ItemId("1"),)), waited=late) is ItemAction.SKIP
-    assert step_of(event(), OutboxState(), waited=late) is ItemAction.SKIP
+    assert action_of(event(), OutboxState(), waited=late) is ItemAction.SKIP
 
 
 def test_unsubscribed_removes_the_subscription_and_its_state() -> None:
@@ -151,7 +151,7 @@ def test_only_items_that_can_be_redelivered_are_remembered() -> None:
 def test_live_events_are_deferred_to_a_pending_backfill() -> None:
     outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
 
-    assert step_of(event(3), outbox) is ItemAction.DEFER
+    assert action_of(event(3), outbox) is ItemAction.DEFER
     for number, topic in ((3, "open.a"), (4, "open.a"), (9, "open.b")):
         outbox = defer(outbox, event(number, topic=topic))
     assert outbox.pending_backfills == {ID: {"open.a": 3, "open.b": 9}}
@@ -163,7 +163,7 @@ def test_live_events_up_to_the_watermark_are_skipped_and_newer_ones_posted() -> 
         outbox = mark_posted(outbox, event(number), now=NOW)
     outbox = finish_backfill(outbox, ItemId("2"), ID, {}, now=NOW)
 
-    assert [step_of(event(number), outbox) for number in (3, 4, 5)] == [
+    assert [action_of(event(number), outbox) for number in (3, 4, 5)] == [
         ItemAction.SKIP,
         ItemAction.SKIP,
         ItemAction.POST,
@@ -203,7 +203,7 @@ def test_a_new_subscription_starts_without_watermarks() -> None:
 
 @dataclass(slots=True)
 class World:
-    """A connection with its queue, its writer that may die, and routers that know late who is subscribed."""
+    """A connection with its queue, a writer that may crash, and routers with outdated subscribers."""
 
     connection: Connection = field(default_factory=joined)
     queue: deque[Reply | SubscriptionEvent] = field(default_factory=deque)
@@ -230,7 +230,7 @@ class World:
                 self.attached.discard(effect.pattern)
 
     def publish(self, *, stale: bool) -> None:
-        """A router that has not heard yet of what was detached sends events to it, too."""
+        """A router that has not read a detach yet sends events to the subscription."""
         for pattern in sorted(self.attached | (self.once_attached if stale else set()), key=str):
             self.put(event(self.items, pattern))
 
@@ -264,7 +264,7 @@ class World:
         return True
 
     def redeliver(self, count: int) -> None:
-        """A batch whose function died comes again, and all of it was handled."""
+        """A batch whose function crashed is redelivered although all of it was handled."""
         back = self.handled[-count:]
         del self.handled[-count:]
         self.queue.extendleft(reversed(back))

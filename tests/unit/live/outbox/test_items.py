@@ -1,4 +1,4 @@
-"""Items of outboxes as messages and back."""
+"""Serialization of outbox items."""
 
 from datetime import UTC, datetime, timedelta
 

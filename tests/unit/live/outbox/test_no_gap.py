@@ -1,7 +1,7 @@
-"""No gap and no overlap: whatever overtakes whatever, and whoever dies, a subscriber sees first the past and then all.
+"""A subscriber receives the backfill and then all later events, under any interleaving and crashes.
 
-The router's delivery, its directory and the writer are the real ones; between any two of their reads and writes others
-read and write, and the order is hypothesis' choice.
+The router's delivery, its directory and the writer are the product's. Between any two of their reads and writes,
+other actors read and write, in an order that hypothesis chooses.
 """
 
 import json
@@ -58,7 +58,7 @@ LATER = NOW + timedelta(hours=2)
 
 @dataclass
 class Log(MemoryTopicLog):
-    """A log in which other things happen between any two accesses."""
+    """A log with other actions between any two accesses."""
 
     step: Callable[[], None] = lambda: None
 
@@ -85,9 +85,9 @@ class Log(MemoryTopicLog):
 
 @dataclass
 class Table:
-    """Subscribers, as the adapter keeps them: the row first, and then the version with the newest changes.
+    """Subscribers as the adapter writes them: the row first, then the version with the newest changes.
 
-    Those before are put beside it, and only then taken out of the version. There, each so many-th is soon forgotten.
+    Earlier changes are written to chunks before they are removed from the version; some chunks expire early.
     """
 
     step: Callable[[], None]
@@ -136,7 +136,7 @@ class Table:
 
 @dataclass
 class Outboxes:
-    """One outbox, which takes nothing twice, and the connection behind it. Some calls are not taken."""
+    """One de-duplicating outbox and its connection. Some calls fail."""
 
     step: Callable[[], None]
     refusals: list[bool]
@@ -160,8 +160,8 @@ class Outboxes:
 
 
 @dataclass
-class Desks:
-    """What is kept of the connection, whose session wants all that was ever subscribed."""
+class MemorySnapshots:
+    """The snapshots of a connection whose session keeps every subscription."""
 
     step: Callable[[], None]
     session: Session
@@ -194,12 +194,12 @@ class World:
         step = self.turns.step
         self.log, self.table = Log(step=step), Table(step, self.kept_changes)
         self.outboxes = Outboxes(step, list(self.refusals))
-        self.snapshots = Desks(step, joined(ADMIN).session)
+        self.snapshots = MemorySnapshots(step, joined(ADMIN).session)
         self.connections = MemoryConnections()
         self.deliverer = OutboxWriter(self.snapshots, self.log, self.connections, lambda: NOW)
 
     def route(self, topic: str, batches: Sequence[int]) -> Callable[[], None]:
-        """Return a router that has batches of so many messages of a topic; each comes again until it is done."""
+        """Return a router of batches of these sizes; each batch is redelivered until it succeeds."""
         left, first = list(batches), [1]
         distributor = Distributor(self.log, CachedSubscriberDirectory(self.table, lambda: NOW), self.outboxes)
 
@@ -215,7 +215,7 @@ class World:
     def subscribe(
         self, pattern: TopicPattern, *, get_retained: bool, history: BackfillStart | None
     ) -> Callable[[], None]:
-        """Return the session that carries out a SUBSCRIBE, and from its beginning again when it dies."""
+        """Return the session that executes a SUBSCRIBE, from the beginning again after a crash."""
         is_past_wanted = get_retained or history is not None
 
         def act() -> None:
@@ -231,7 +231,7 @@ class World:
         return act
 
     def come(self, pattern: TopicPattern, count: int) -> Callable[[], None]:
-        """Return others who subscribe, one after the other."""
+        """Return other subscribers that attach one after the other."""
 
         def act() -> None:
             for number in range(count):
@@ -241,7 +241,7 @@ class World:
         return act
 
     def write(self, actors: int) -> Callable[[], None]:
-        """Return the writer, which has batches of ten; a batch in which it dies comes again."""
+        """Return the writer with batches of ten; a batch in which it crashes is redelivered."""
 
         def act() -> None:
             while self.finished < actors or self.outboxes.queue:
@@ -274,7 +274,7 @@ class World:
         return CONNECTION in self.connections.closed
 
     def seen(self) -> Mapping[str, list[int]]:
-        """Return the numbers that the client saw of each topic."""
+        """Return the sequence numbers by topic that the client received."""
         numbers: dict[str, list[int]] = defaultdict(list)
         for text in self.connections.posted[CONNECTION]:
             message = json.loads(text)
@@ -335,7 +335,7 @@ def test_no_event_is_missed_despite_crashes_and_failed_calls(choices, refusals, 
 
     run(world, pattern, batches, history=history)
 
-    if not world.is_cut:  # nobody knew whether SUBSCRIBED was posted: the client comes back and asks again
+    if not world.is_cut:  # SUBSCRIBED was unconfirmed: the client reconnects and subscribes again
         seen = {topic: list(dict.fromkeys(numbers)) for topic, numbers in world.seen().items()}
         assert seen == expected(pattern, batches)
 
@@ -345,7 +345,7 @@ def test_no_event_is_missed_while_other_subscribers_are_added(choices, pattern, 
     kept, forgets_each, count = numbers
     world = World(choices, kept_changes=kept)
     world.table.forgets_each = forgets_each
-    for number in range(count):  # whom routers know already: changes are read where rows are not fewer
+    for number in range(count):  # cached by the routers: changes are read only if the rows are not fewer
         world.table.attach(Subscriber(ConnectionId(f"early-{number}"), pattern, LISTENER))
 
     run(world, pattern, batches, history=history, others=[world.come(pattern, count)] * 2)
@@ -372,7 +372,7 @@ def test_events_before_the_start_number_are_not_repeated(choices, more, batches)
     world, pattern = World(choices), TopicPattern.parse("a.1")
     world.log.append(REALM, [world.event("a.1", 1), world.event("a.1", 2)], live=LiveSettings())
 
-    # The router has written them before it died, and brings them to subscribers now.
+    # The router logged them before it crashed, and sends them to subscribers now.
     run(world, pattern, {"a.1": [2, *batches], "a.2": [more]}, history=AfterSequence(2))
 
     assert world.seen().get("a.1", []) == list(range(3, 3 + sum(batches)))
@@ -401,7 +401,7 @@ def test_without_backfill_no_event_after_the_first_is_missed(choices, pattern, b
 
 @pytest.mark.parametrize("kept", [0, 2], ids=["read again", "told of changes"])
 def test_an_event_routed_before_the_subscription_arrives_by_backfill(kept: int) -> None:
-    """The router looks just before the subscription is stored, and sends its event when the past was read."""
+    """The router reads subscribers just before the subscription is stored, and sends after the backfill was read."""
     world = World([(0, False)] * 4 + [(1, False)] * 20, kept_changes=kept)
 
     run(world, TopicPattern.parse("a.", MatchPolicy.PREFIX), {"a.1": [1, 1]}, history=LastEvents(5))

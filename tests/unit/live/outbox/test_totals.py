@@ -1,4 +1,4 @@
-"""What was posted to a connection, in numbers."""
+"""Counters of what was posted to a connection."""
 
 from datetime import timedelta
 

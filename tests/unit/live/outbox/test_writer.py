@@ -1,4 +1,4 @@
-"""What the writer of a connection does when something fails, ends, or takes too long."""
+"""The outbox writer under failures, closed sessions and slow clients."""
 
 import json
 from collections.abc import Callable
@@ -53,7 +53,7 @@ KNOWN = OutboxState(subscribed=frozenset({SUBSCRIPTION}))
 
 @dataclass
 class World:
-    """A connection with its desk; posting takes `seconds_per_post`."""
+    """A connection with its snapshot; a post takes `seconds_per_post`."""
 
     outbox: OutboxState = KNOWN
     session: Session | None = SESSION
@@ -109,7 +109,7 @@ def event(number: int, topic: str = "open.a", **told: Any) -> LoggedEvent:
     return replace(LoggedEvent(PublicationId(number), RoutingKey(topic), at, sequence=number), **told)
 
 
-def bundle(*events: LoggedEvent, item: str = "b") -> EventBatch:
+def event_batch(*events: LoggedEvent, item: str = "b") -> EventBatch:
     return EventBatch(ItemId(item), REALM, UserName("root"), tuple(SubscriptionEvent(PATTERN, one) for one in events))
 
 
@@ -117,7 +117,7 @@ def subscribed(*, expects_backfill: bool = True) -> OutboxItem:
     return reply_item(Post(Subscribed(RequestId(1), SUBSCRIPTION)), ItemId("s"), expects_backfill=expects_backfill)
 
 
-def past(history: BackfillStart | None, *, get_retained: bool = False) -> BackfillRequest:
+def backfill(history: BackfillStart | None, *, get_retained: bool = False) -> BackfillRequest:
     return BackfillRequest(ItemId("p"), PATTERN, get_retained=get_retained, history=history)
 
 
@@ -163,7 +163,7 @@ def test_a_reply_that_was_posted_is_not_posted_again(world: World) -> None:
     assert len(world.posted()) == 1
 
 
-@pytest.mark.parametrize("item", [published(), bundle(event(1))], ids=["a reply", "an event"])
+@pytest.mark.parametrize("item", [published(), event_batch(event(1))], ids=["a reply", "an event"])
 def test_a_client_that_receives_too_slowly_is_disconnected(world: World, item: OutboxItem) -> None:
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
 
@@ -175,7 +175,7 @@ def test_the_duration_of_a_backfill_disconnects_no_client(world: World) -> None:
     world.seconds_per_post = 1
     behind = reply_item(Post(Published(RequestId(1), PublicationId(1))), ItemId("1"))
 
-    delivered = world.deliver(subscribed(), past(LastEvents(100)), behind, seconds=100)
+    delivered = world.deliver(subscribed(), backfill(LastEvents(100)), behind, seconds=100)
 
     assert (delivered.outcome, delivered.backfilled, world.posted()[-1][0]) == (DeliveryOutcome.DONE, 79, 17)
 
@@ -192,16 +192,16 @@ def test_the_duration_of_a_backfill_disconnects_no_client(world: World) -> None:
 def test_each_failed_post_has_its_outcome(world: World, result, end, not_done) -> None:
     world.connections.results = [PostResult.POSTED, result]
 
-    delivered = world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
+    delivered = world.deliver(event_batch(event(1), event(2), event(3)), event_batch(event(4), item="c"))
 
     assert (delivered.outcome, delivered.not_done) == (end, not_done)
     if not_done:
-        world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
+        world.deliver(event_batch(event(1), event(2), event(3)), event_batch(event(4), item="c"))
         assert world.numbers() == [1, 2, 3, 4]
 
 
 def test_live_events_cost_no_write(world: World) -> None:
-    world.deliver(bundle(*map(event, range(1, 9))))
+    world.deliver(event_batch(*map(event, range(1, 9))))
 
     assert world.saved == []
 
@@ -210,7 +210,7 @@ def test_totals_are_saved_with_other_changes_or_once_a_minute(world: World) -> N
     world.deliver(published())
     for _ in range(2):
         world.moment += TOTALS_SAVED_EVERY / 2
-        world.deliver(bundle(event(1)))
+        world.deliver(event_batch(event(1)))
 
     totals = world.outbox.totals
     assert (totals.events, totals.replies, len(world.saved)) == (1, 1, 3)
@@ -221,17 +221,17 @@ def test_a_client_with_a_large_backlog_is_disconnected_and_the_check_waits_five_
     world.newest_number = MAXIMUM_BACKLOG + 2
     waited = BACKLOG_CHECKED_AFTER + timedelta(seconds=1)
 
-    assert world.deliver(bundle(event(1)), waited=BACKLOG_CHECKED_AFTER).outcome is DeliveryOutcome.DONE
+    assert world.deliver(event_batch(event(1)), waited=BACKLOG_CHECKED_AFTER).outcome is DeliveryOutcome.DONE
     assert world.looks == 0
-    assert world.deliver(bundle(event(2), event(3)), waited=waited).outcome is DeliveryOutcome.DONE
+    assert world.deliver(event_batch(event(2), event(3)), waited=waited).outcome is DeliveryOutcome.DONE
     assert world.looks == 1
-    assert world.deliver(bundle(event(1), item="c"), waited=waited).outcome is DeliveryOutcome.TOO_SLOW
+    assert world.deliver(event_batch(event(1), item="c"), waited=waited).outcome is DeliveryOutcome.TOO_SLOW
 
 
 def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 11)))
     world.seconds_per_post = 1
-    items = subscribed(), past(AfterSequence(0)), bundle(event(10), event(11))
+    items = subscribed(), backfill(AfterSequence(0)), event_batch(event(10), event(11))
 
     first = world.deliver(*items, seconds=5)
     second = world.deliver(*items[1:], seconds=3)
@@ -248,7 +248,7 @@ def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: Worl
 def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 2 * SAVED_EVERY + 2)))
 
-    world.deliver(subscribed(), past(AfterSequence(0)))
+    world.deliver(subscribed(), backfill(AfterSequence(0)))
 
     marks = [one.watermarks[SUBSCRIPTION].numbers["open.a"] for one in world.saved if one.watermarks]
     assert marks == [SAVED_EVERY, 2 * SAVED_EVERY, 2 * SAVED_EVERY + 1]
@@ -256,16 +256,16 @@ def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> N
 
 def test_a_completed_backfill_is_not_repeated(world: World) -> None:
     world.log.append(REALM, event(1))
-    world.deliver(subscribed(), past(LastEvents(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
 
-    world.deliver(subscribed(), past(LastEvents(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
 
     assert world.numbers() == [1]
 
 
 def test_old_watermarks_are_pruned_on_save(world: World) -> None:
     world.log.append(REALM, event(1))
-    world.deliver(subscribed(), past(LastEvents(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
     world.moment += WATERMARKS_KEPT_FOR + timedelta(seconds=1)
 
     world.deliver(published())
@@ -276,7 +276,7 @@ def test_old_watermarks_are_pruned_on_save(world: World) -> None:
 def test_retained_events_come_first_and_are_marked_as_retained(world: World) -> None:
     world.log.append(REALM, event(1, is_retained=True), event(2), event(3, "open.b", is_retained=True))
 
-    world.deliver(subscribed(), past(None, get_retained=True))
+    world.deliver(subscribed(), backfill(None, get_retained=True))
 
     told = [(message[3]["topic"], message[3]["_seq"], message[3].get("retained")) for message in world.posted()[1:]]
     assert told == [("open.a", 1, True), ("open.b", 3, True)]
@@ -285,7 +285,7 @@ def test_retained_events_come_first_and_are_marked_as_retained(world: World) -> 
 def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World) -> None:
     world.log.append(REALM, event(1, is_retained=True), event(2), event(3))
 
-    world.deliver(subscribed(), past(LastEvents(3), get_retained=True))
+    world.deliver(subscribed(), backfill(LastEvents(3), get_retained=True))
 
     assert world.numbers() == [1, 2, 3]
     assert all("retained" not in message[3] for message in world.posted()[1:])
@@ -294,13 +294,13 @@ def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World
 def test_events_deferred_to_a_retained_only_backfill_are_posted(
     world: World,
 ) -> None:
-    """Also what is for a session by its id, and so is no history; but nothing that is for others."""
+    """This includes events for listed session ids, which are not history, but none for other sessions."""
     ours, others = (Audience(eligible=frozenset({session})) for session in (SESSION.session, SessionId(1)))
     events = event(1, is_retained=True), event(2), event(3, audience=ours), event(4, audience=others), event(5)
     world.log.append(REALM, *events)
-    world.deliver(subscribed(), bundle(event(2)))
+    world.deliver(subscribed(), event_batch(event(2)))
 
-    world.deliver(past(None, get_retained=True), bundle(event(3), event(5)), bundle(event(6), item="c"))
+    world.deliver(backfill(None, get_retained=True), event_batch(event(3), event(5)), event_batch(event(6), item="c"))
 
     assert world.numbers() == [1, 2, 3, 5, 6]
 
@@ -309,18 +309,18 @@ def test_a_backfill_excludes_events_that_exclude_their_publisher(world: World) -
     own = Audience(excluded_publisher=SESSION.session)
     world.log.append(REALM, event(1), event(2, audience=own), event(3))
 
-    world.deliver(subscribed(), past(LastEvents(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
 
     assert world.numbers() == [1, 3]
 
 
 def test_a_pattern_is_backfilled_in_the_order_of_publication(world: World) -> None:
-    """A topic keeps its own order, whatever its times say."""
+    """A topic keeps its own order even if its times are out of order."""
     at = [NOW + timedelta(seconds=second) for second in range(5)]
     world.log.append(REALM, event(1, at=at[0]), event(2, at=at[3]), event(3, at=at[2]))
     world.log.append(REALM, event(1, "open.b", at=at[1]), event(2, "open.b", at=at[4]))
 
-    world.deliver(subscribed(), past(LastEvents(9)))
+    world.deliver(subscribed(), backfill(LastEvents(9)))
 
     told = [(message[3]["topic"][-1], message[3]["_seq"]) for message in world.posted()[1:]]
     assert told == [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("b", 2)]
@@ -330,7 +330,7 @@ def test_simultaneous_events_are_ordered_by_their_sqs_sequence(world: World) -> 
     world.log.append(REALM, event(1, at=NOW, sqs_sequence=7), event(2, at=NOW, sqs_sequence=9))
     world.log.append(REALM, event(1, "open.b", at=NOW, sqs_sequence=8))
 
-    world.deliver(subscribed(), past(LastEvents(9)))
+    world.deliver(subscribed(), backfill(LastEvents(9)))
 
     assert [message[3]["topic"][-1] for message in world.posted()[1:]] == ["a", "b", "a"]
 
@@ -338,7 +338,7 @@ def test_simultaneous_events_are_ordered_by_their_sqs_sequence(world: World) -> 
 def test_a_backfill_of_old_events_sets_no_watermark(world: World) -> None:
     world.log.append(REALM, event(1, at=NOW - timedelta(hours=1)), event(1, "open.b"))
 
-    world.deliver(subscribed(), past(AfterSequence(5)))
+    world.deliver(subscribed(), backfill(AfterSequence(5)))
 
     assert world.outbox.watermarks[SUBSCRIPTION].numbers == {"open.b": 1}
 
@@ -348,7 +348,7 @@ def test_a_right_revoked_during_a_backfill_stops_it(world: World) -> None:
     reads = iter([ADMIN.rights, NOBODY.rights])
     world.on_read = lambda: setattr(world, "rights", next(reads))
 
-    delivered = world.deliver(subscribed(), past(LastEvents(5)))
+    delivered = world.deliver(subscribed(), backfill(LastEvents(5)))
 
     assert (delivered.backfilled, world.numbers()) == (0, [])
 
@@ -364,12 +364,12 @@ def test_a_backfill_without_a_session_is_skipped(changed: dict[str, Any]) -> Non
         setattr(world, name, value)
     world.log.append(REALM, event(1))
 
-    assert world.deliver(past(LastEvents(5))).outcome is DeliveryOutcome.DONE
+    assert world.deliver(backfill(LastEvents(5))).outcome is DeliveryOutcome.DONE
     assert world.posted() == []
 
 
 def test_a_close_item_closes_the_connection_and_later_items_are_not_posted(world: World) -> None:
-    delivered = world.deliver(published(), close_item(Close(), ItemId("2")), bundle(event(1)))
+    delivered = world.deliver(published(), close_item(Close(), ItemId("2")), event_batch(event(1)))
 
     assert (delivered.outcome, len(world.posted()), world.connections.closed) == (
         DeliveryOutcome.CLOSED,
@@ -381,7 +381,9 @@ def test_a_close_item_closes_the_connection_and_later_items_are_not_posted(world
 def test_history_has_posted_counts_and_the_reason_of_failures(world: World) -> None:
     world.connections.results = [PostResult.POSTED, PostResult.BUSY]
     other = SubscriptionEvent(TopicPattern.parse("open.x"), event(9))
-    delivered = world.deliver(replace(bundle(event(1), event(2)), events=(other, *bundle(event(1), event(2)).events)))
+    delivered = world.deliver(
+        replace(event_batch(event(1), event(2)), events=(other, *event_batch(event(1), event(2)).events))
+    )
     world.moment += timedelta(seconds=1)
 
     posted, failed = delivery_events(delivered, now=world.moment)

@@ -1,4 +1,4 @@
-"""What a router knows of subscribers: brought up to date by changes as long as those are kept, and else read again."""
+"""The subscriber directory: updated by changes while they are stored, and otherwise read again."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ JOE = Listener(SessionId(7), "joe", "subscriber")
 
 
 class Unreachable(Exception):
-    """The table did not answer."""
+    """Raised when the table does not respond."""
 
 
 @dataclass
 class Table:
-    """The prefixes of a realm. Every change ever made has its number; the newest two stand in the version."""
+    """The prefix subscribers of a realm. Changes are numbered; the version lists the newest two."""
 
     there: dict[ConnectionId, SubscriberRow] = field(default_factory=dict)
     changed: list[SubscriberChange] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Table:
     asked: list[range] = field(default_factory=list)
     read: int = 0
     answers: int = 1_000
-    """How many rows and changes are told before nothing answers any more."""
+    """The number of rows and changes that are returned before the table stops responding."""
 
     def come(self, *connections: str) -> None:
         for name in connections:
@@ -66,7 +66,7 @@ class Table:
         assert bucket == PATTERNS
         self.asked.append(numbers)
         self._answer(len(numbers))
-        # A chunk may begin before what was asked for.
+        # A chunk may begin before the requested numbers.
         earlier = range(max(1, numbers.start - 3), numbers.stop)
         return {number: self.changed[number - 1] for number in earlier if number not in self.lost}
 
@@ -92,7 +92,7 @@ def table() -> Table:
 
 @pytest.fixture
 def directory(table: Table) -> CachedSubscriberDirectory:
-    """A directory that has looked once."""
+    """A directory after one lookup."""
     directory = CachedSubscriberDirectory(table, lambda: START)
     found(directory)
     return directory

@@ -1,4 +1,4 @@
-"""Who gets what of a batch, in how many bundles, and what comes again."""
+"""Distribution of a batch: recipients, splitting, and redelivery."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ ALL, A = TopicPattern.parse("", MatchPolicy.PREFIX), TopicPattern.parse("a")
 
 @dataclass
 class World:
-    """`EventLog`, `SubscriberDirectory` and `OutboxSender`, of which some connections take nothing."""
+    """`EventLog`, `SubscriberDirectory` and `OutboxSender`; sending to some connections fails."""
 
     subscribers: list[Subscriber] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)

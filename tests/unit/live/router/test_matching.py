@@ -1,4 +1,4 @@
-"""Which subscriptions an event reaches."""
+"""The subscription index."""
 
 from random import Random
 
@@ -96,7 +96,7 @@ def test_a_pattern_matches_by_the_same_definition(pattern: TopicPattern, key: Ro
         (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.foo.userevent.bar", False),
         (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp.foo.user", False),
         (MatchPolicy.WILDCARD, "com.myapp..userevent", "com.myapp2.foo.userevent", False),
-        # Where the specification is silent.
+        # Cases that the specification does not define.
         (MatchPolicy.PREFIX, "", "anything.at.all", True),
         (MatchPolicy.PREFIX, "", "", True),
         (MatchPolicy.WILDCARD, "a.*", "a.*", True),

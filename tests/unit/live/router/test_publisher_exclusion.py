@@ -1,4 +1,4 @@
-"""The specification's sequence of messages about publisher exclusion, played from what is said to what is posted."""
+"""The specification's message sequence of publisher exclusion, from client messages to posted messages."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -64,7 +64,7 @@ class Realm:
         return 0
 
     def route(self) -> None:
-        """Bring what was published into outboxes."""
+        """Distribute the publications to outboxes."""
         exchange = self.live.exchanges.records[REALM]
         for number, sent in enumerate(published(self.live), start=1):
             message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
@@ -74,7 +74,7 @@ class Realm:
             assert Distributor(self, self, self).deliver(exchange, [Published(said, number)]) == set()
 
     def posted(self) -> list[Any]:
-        """Post what stands in the outbox, all of it at once; return all messages."""
+        """Post all items of the outbox in one batch; return all messages."""
         items = self.live.outboxes.items[FIRST]
         incoming = [ReceivedItem(MessageId(item.item_id), item, self.live.moment) for item in items]
         deliverer = OutboxWriter(self, self.live.log, self.live.connections, self.live.now)
@@ -83,12 +83,12 @@ class Realm:
 
 
 def elements(parts: Mapping[str, Any]) -> list[Any]:
-    """A message of the sequence as its array: the parts stand in their order."""
+    """Return a message of the sequence as its array."""
     return [KINDS[parts["type"]], *(value for name, value in parts.items() if name != "type")]
 
 
 def play(**options: object) -> list[Any]:
-    """What a client is told that says what the sequence has, with these options of its PUBLISH."""
+    """Return what a client receives that sends the sequence's messages, with these options of PUBLISH."""
     realm = Realm()
     realm.live.grant(USER, Right.READ, Right.WRITE, pattern="com.myapp.")
     client = Client(realm.live).open().join(USER)
@@ -111,7 +111,7 @@ def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
     subscription, (number, details) = told_subscribed[2], told_event[2:4]
     assert told_subscribed == [*subscribed[:2], subscription]
     assert told_event == [event[0], subscription, number, details, event[4]]
-    assert all(name.startswith("_") for name in details)  # of its own, the specification has none here
+    assert all(name.startswith("_") for name in details)  # the specification gives no details here
 
 
 def test_a_publisher_is_excluded_by_default() -> None:

@@ -1,4 +1,4 @@
-"""Who may join: tickets, signatures, and what is kept of secrets."""
+"""Authentication: tickets, signatures and stored credentials."""
 
 import base64
 import json
@@ -25,20 +25,20 @@ texts = st.text(st.characters(codec=None), max_size=8)
 
 
 def test_keys_are_derived_as_in_rfc_7914() -> None:
-    """RFC 7914, 11: its first 32 bytes; WAMP has them as base64."""
+    """RFC 7914, 11: the first 32 bytes, in base64 as WAMP requires."""
     expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
 
     assert base64.b64decode(derived_key("passwd", salt="salt", iterations=1)).hex() == expected
 
 
 def test_challenges_are_signed_as_in_rfc_4231() -> None:
-    """RFC 4231, 4.3; WAMP has the signature as base64."""
+    """RFC 4231, 4.3, in base64 as WAMP requires."""
     expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
 
     assert base64.b64decode(signature("Jefe", challenge="what do ya want for nothing?")).hex() == expected
 
 
-# The specification gives no secret for its example, so this is what autobahn-python 26.10.2 signs its challenge with.
+# The specification gives no secret for its example; autobahn-python 26.10.2 computed this signature.
 CHALLENGE = (
     '{ "nonce": "LHRTC9zeOIrt_9U3", "authprovider": "userdb", "authid": "peter", '
     '"timestamp": "2014-06-22T16:36:25.448Z", "authrole": "user", "authmethod": "wampcra", "session": 3251278072152162}'
@@ -57,7 +57,7 @@ def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
     credentials = Credentials.of(secret, salt="salt", with_key=False, iterations=1)
 
     assert credentials.accepts_ticket(secret)
-    # HMAC fills keys up with zeros.
+    # HMAC pads keys with zeros.
     assert credentials.accepts_ticket(other) == (secret.rstrip("\0") == other.rstrip("\0"))
 
 

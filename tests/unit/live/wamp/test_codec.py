@@ -1,4 +1,4 @@
-"""Messages in `wamp.2.json`: what is one, how it is written, and what passes through unchanged."""
+"""Parsing and serialization of messages in `wamp.2.json`."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_a_payload_has_arguments_and_keywords() -> None:
 
 @pytest.mark.parametrize("rest", ["", ",[]", ",[],{}", ",null", ",null,null"])
 def test_an_empty_payload_is_omitted(rest: str) -> None:
-    """Basic profile, «Empty Arguments and Keyword Arguments»; clients send null where they have none."""
+    """Basic profile, «Empty Arguments and Keyword Arguments»; some clients send null."""
     message = parse(f'[16,1,{{}},"a"{rest}]')
 
     assert message == messages.Publish(messages.RequestId(1), {}, "a")

@@ -1,4 +1,4 @@
-"""What SUBSCRIBE and PUBLISH can be told, and whom an event is for."""
+"""Options of SUBSCRIBE and PUBLISH, and audiences."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Payloads as bodies of messages and back, and what comes of a realm's queue as events."""
+"""Payloads as message bodies, and the decoding of a realm's messages into events."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which texts are URIs."""
+"""Validation of URIs."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure, parse_topic
 
-# Basic profile, «URIs»: the regular expressions that it gives.
+# Basic profile, «URIs»: the specification's regular expressions.
 LOOSE = re.compile(r"([^\s\.#]+\.)*([^\s\.#]+)")
 LOOSE_EMPTY = re.compile(r"(([^\s\.#]+\.)|\.)*([^\s\.#]+)?")
 

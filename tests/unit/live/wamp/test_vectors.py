@@ -1,4 +1,4 @@
-"""The specification's own test vectors: each form is read and written, each option taken or refused by its name."""
+"""The specification's test vectors: each form is parsed and serialized, each option accepted or refused."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ def test_end_to_end_encrypted_and_subscriber_acknowledged_messages_are_refused(f
 
 
 def parts(message: Message, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """A message's parts by the names that the vectors have for them."""
+    """Return a message's fields by the vectors' names."""
     payload = getattr(message, "payload", messages.EMPTY)
     own = {
         "message_type": TYPE_CODES[type(message)],
@@ -86,7 +86,7 @@ PUBLISHED: Mapping[str, Callable[[Distribute], object]] = {
 
 
 def of_clients(group: str) -> list[Option]:
-    """Options of what clients say."""
+    """Return the option vectors of client messages."""
     return [one for one in vectors.OPTIONS[group] if one.message[0] != EVENT]
 
 
@@ -95,7 +95,7 @@ def effects_of(message: object) -> tuple[Effect, ...]:
 
 
 def saying(option: Option, **others: object) -> object:
-    """The same message with other options beside its own."""
+    """Return the message with additional options."""
     kind, request, options, *rest = option.message
     return [kind, request, {**others, **options}, *rest]
 
@@ -110,7 +110,7 @@ def test_a_publication_follows_its_options(option: Option) -> None:
 
 @pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=False), **of_sample)
 def test_a_publication_with_an_option_of_another_type_is_not_distributed(option: Option) -> None:
-    """Who has not asked for a reply by a `true` gets no error either; the reason is counted."""
+    """An unacknowledged publication gets no ERROR; the reason is counted."""
     assert effects_of(option.message) == (Drop(error_uris.INVALID_ARGUMENT),)
 
 
@@ -141,7 +141,7 @@ def test_a_subscription_with_an_invalid_option_is_refused_with_its_name(option: 
 
 
 def told_by(effect: Effect) -> tuple[int, int, str, str]:
-    """Of an ERROR: to what, its reason, and what its text is about."""
+    """Return an ERROR's request type, URI and the option that its text names."""
     assert isinstance(effect, Post)
     error = effect.message
     assert isinstance(error, messages.Error)
@@ -165,7 +165,7 @@ def test_an_end_to_end_encrypted_payload_ends_the_session(option: Option) -> Non
     assert (abort.message.reason, close) == (error_uris.PROTOCOL_VIOLATION, Close())
 
 
-# --- what EVENT has in the place of options, which is for clients: ours
+# --- details of EVENT, which the client parses
 
 RECEIVED: Mapping[str, Callable[[ReceivedEvent], object]] = {
     "topic": lambda received: received.topic,
@@ -177,12 +177,12 @@ RECEIVED: Mapping[str, Callable[[ReceivedEvent], object]] = {
 
 
 def of_router(group: str) -> list[Option]:
-    """Options of what our client is told."""
+    """Return the option vectors of router messages."""
     return [one for one in vectors.OPTIONS[group] if one.message[0] == EVENT]
 
 
 def told(message: list[Any]) -> LiveClient:
-    """A client that is subscribed, and to which its router sends this."""
+    """Return a subscribed client to which the router sends a message."""
     client = World().client([WELCOME, [33, 1, message[1]], message])
     client.follow(Cursor(TopicPattern.parse("com.", MatchPolicy.PREFIX)))
     return client
