@@ -86,8 +86,8 @@ def _connecting(url: str) -> AbstractContextManager["ClientConnection"]:
 
 def _refused(url: str, refused: InvalidStatus) -> RejectedError | ConnectionLost:
     status = refused.response.status_code
-    said = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
-    text = f"{url} answers {status}: {said}"
+    reason = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
+    text = f"{url} answers {status}: {reason}"
     return (
         RejectedError(text)
         if CLIENT_ERROR <= status < SERVER_ERROR and status != TOO_MANY_REQUESTS

@@ -101,8 +101,8 @@ def outbox_of(item: Item) -> OutboxState:
         done=tuple(map(ItemId, document["done"])),
         pending_backfills={SubscriptionId(int(one)): _numbers(numbers) for one, numbers in document["awaited"].items()},
         watermarks={
-            SubscriptionId(int(one)): Watermarks(moment(at), _numbers(told))
-            for one, (at, told) in document["marks"].items()
+            SubscriptionId(int(one)): Watermarks(moment(at), _numbers(numbers))
+            for one, (at, numbers) in document["marks"].items()
         },
         caught_up_at=None if caught_up_at is None else moment(caught_up_at),
         progress=None if progress is None else (ItemId(progress[0]), progress[1]),

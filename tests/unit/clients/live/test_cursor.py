@@ -162,7 +162,7 @@ class Realm:
     on_its_way: list[LoggedEvent] | None = None
 
     def publish(self, topic: str, delay: int) -> None:
-        """Publish an event that is `late` seconds older than the log's end, since others overtook it."""
+        """Publish an event that is `delay` seconds older than the log's end, since others overtook it."""
         number = sum(one.topic == topic for one in self.log) + 1
         at = START + timedelta(seconds=len(self.log) - delay)
         logged = LoggedEvent(PublicationId(len(self.log) + 1), RoutingKey(topic), at, sequence=number)
