@@ -21,7 +21,7 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.exchange.model.naming import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
-from signalbox.live.router.directory import Directory
+from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.session.ports import SessionPorts, Store
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
@@ -44,7 +44,7 @@ def ports() -> SessionPorts:
             accounts=DynamoAccounts(table, _exchanges(), pepper()),
             subscribers=subscribers,
             subscription_lookup=CachedSubscriptionLookup(
-                Directory(subscribers, wiring.CLOCK.now), subscribers, exclusive=Lock()
+                CachedSubscriberDirectory(subscribers, wiring.CLOCK.now), subscribers, exclusive=Lock()
             ),
             log=DynamoTopicLog(table),
         ),
@@ -87,7 +87,7 @@ def _events() -> list[HistoryEvent]:
 
 @cache
 def pepper() -> str:
-    """Return the stage's secret for pretended credentials."""
+    """Return the stage's secret for decoy credentials."""
     client = boto3.client("secretsmanager")
     return client.get_secret_value(SecretId=wiring.settings().text("LIVE_PEPPER_ARN"))["SecretString"]
 

@@ -14,7 +14,7 @@ from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
 from signalbox.exchange.model.records import User
@@ -60,7 +60,7 @@ def wake(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:
     until = time.monotonic() + WAKE_SECONDS
     while time.monotonic() < until:
         # Who is not let in yet was too slow, or rather the functions were.
-        with suppress(SignalboxError), LiveClient(opening(websocket_url), login) as client:
+        with suppress(SignalboxError), LiveClient(connector(websocket_url), login) as client:
             client.follow(Cursor(TopicPattern.parse(AWAKE)))
             client.publish(AWAKE, options={"exclude_me": False})
             if client.receive(WAKE_SECONDS / 4) is not None:

@@ -155,7 +155,7 @@ def test_a_permission_that_is_taken_away_ends_the_log_visibly_and_keeps_what_was
     router.publish("trial.log", "before")
     expect(page.get_by_text("before")).to_be_visible()
 
-    router.withdraw("alice")
+    router.revoke("alice")
     router.publish("trial.log", "after")
 
     expect(page.get_by_text("Ended: the permission was taken away.")).to_be_visible()

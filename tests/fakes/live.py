@@ -23,10 +23,10 @@ from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import Account, ConnectionId, Session, Signal
-from signalbox.live.wamp.audience import EVERYBODY, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemorySender, MemoryUsers
@@ -113,7 +113,7 @@ class MemoryAccounts:
     def _account(self, realm: ExchangeName, user: User) -> Account:
         grants = self.grants[realm, user.name]
         rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
-        credentials = self.secrets.get(user.name) or Credentials.pretended(user.name, pepper=PEPPER)
+        credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 
 
@@ -183,7 +183,7 @@ class MemoryTopicLog:
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         return [event for event in self.logged[realm].get(topic, ()) if is_logged(event)]
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
         everything = self.logged[realm].get(topic, ())
@@ -197,7 +197,7 @@ class MemoryTopicLog:
         for topic in self.topics(realm, pattern):
             for event in self.logged[realm][topic]:
                 if event.is_retained:
-                    found[topic, event.audience == EVERYBODY] = event
+                    found[topic, event.audience == UNRESTRICTED] = event
         return list(found.values())
 
 
@@ -305,5 +305,5 @@ class MemoryLive:
         self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True, iterations=1)
 
     def grant(self, name: str, *rights: Right, pattern: str = "trial", match: str = "prefix") -> None:
-        grants = [Grant(right, TopicPattern.parse(pattern, Match(match))) for right in rights]
+        grants = [Grant(right, TopicPattern.parse(pattern, MatchPolicy(match))) for right in rights]
         self.accounts.grants[REALM, UserName(name)] += grants

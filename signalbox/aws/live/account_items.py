@@ -7,7 +7,7 @@ from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.records import User
 from signalbox.live.admin.grants import Grant, Rights
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
@@ -24,7 +24,7 @@ def grants_of(item: Item | None) -> tuple[Grant, ...]:
     """Return the grants of an item; an absent item has none."""
     return tuple(
         # Not parsed: a stored grant stays valid if the rules for patterns change.
-        Grant(Right(one["right"]), TopicPattern(Match(one["match"]), one["uri"]))
+        Grant(Right(one["right"]), TopicPattern(MatchPolicy(one["match"]), one["uri"]))
         for one in (item or {}).get("grants", ())
     )
 

@@ -65,7 +65,7 @@ class DynamoAccounts:
     def _account(self, realm: ExchangeName, user: User, items: dict[str, Item]) -> Account:
         rights = rights_of(realm, user, items.get("grants"))
         secret = items.get("secret")
-        credentials = credentials_of(secret) if secret else Credentials.pretended(user.name, pepper=self.pepper)
+        credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
         return Account(user.name, user.role, credentials, rights)
 
 

@@ -6,7 +6,7 @@ from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import SessionId, SubscriptionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 # Names of exchanges and users have no `#`, so partition keys are unambiguous; a topic is always the rest of a key.
@@ -60,22 +60,24 @@ def failures_key(user: UserName) -> Item:
     return {"pk": f"secret#{user}", "sk": FAILURES}
 
 
-def bucket(realm: ExchangeName, pattern: TopicPattern) -> str:
+def subscriber_partition(realm: ExchangeName, pattern: TopicPattern) -> str:
     """Return the partition of a pattern's subscribers: that of its topic, or that of all patterns of the realm."""
-    return topic_bucket(realm, RoutingKey(pattern.uri)) if pattern.match is Match.EXACT else pattern_bucket(realm)
+    if pattern.match is MatchPolicy.EXACT:
+        return topic_subscribers_partition(realm, RoutingKey(pattern.uri))
+    return pattern_subscribers_partition(realm)
 
 
-def topic_bucket(realm: ExchangeName, topic: RoutingKey) -> str:
+def topic_subscribers_partition(realm: ExchangeName, topic: RoutingKey) -> str:
     """Return the partition of the exact subscriptions of a topic."""
     return f"bucket#{realm}#={topic}"
 
 
-def pattern_bucket(realm: ExchangeName) -> str:
+def pattern_subscribers_partition(realm: ExchangeName) -> str:
     """Return the partition of the prefix and wildcard subscriptions of a realm."""
     return f"bucket#{realm}#{ALL_PATTERNS}"
 
 
-def bucket_version_key(partition: str) -> Item:
+def subscriber_version_key(partition: str) -> Item:
     """Return the key of the version of a partition of subscribers; each change raises the version."""
     return {"pk": partition, "sk": VERSION}
 
@@ -92,7 +94,7 @@ def chunks_between(numbers: range) -> tuple[str, str]:
 
 def subscriber_key(realm: ExchangeName, pattern: TopicPattern, connection: ConnectionId) -> Item:
     """Return the key of a connection's subscription."""
-    return {"pk": bucket(realm, pattern), "sk": f"{SUBSCRIBER}{connection}#{pattern_number(pattern)}"}
+    return {"pk": subscriber_partition(realm, pattern), "sk": f"{SUBSCRIBER}{connection}#{pattern_number(pattern)}"}
 
 
 def log_partition(realm: ExchangeName, topic: RoutingKey) -> str:
@@ -110,9 +112,9 @@ def topics_partition(realm: ExchangeName) -> str:
     return f"topics#{realm}"
 
 
-def retained_partition(realm: ExchangeName, *, for_everybody: bool) -> str:
+def retained_partition(realm: ExchangeName, *, unrestricted: bool) -> str:
     """Return the partition of each topic's latest retained event: of public events, or of events for some sessions."""
-    return f"retained#{realm}" if for_everybody else f"retained-for-some#{realm}"
+    return f"retained#{realm}" if unrestricted else f"retained-for-some#{realm}"
 
 
 def topic_sort_key(topic: RoutingKey) -> str:

@@ -149,7 +149,7 @@ class DynamoConnectionRate:
             ExpressionAttributeValues={":expires_at": _seconds(now + MINUTE), ":one": 1},
             ReturnValues="UPDATED_NEW",
         )
-        return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was written
+        return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was serialize
 
 
 def stored_of(item: Item) -> Stored:

@@ -12,14 +12,14 @@ from signalbox.cli.live.stage import Exchange, User, events, joining
 from signalbox.cli.shared.output import print_line
 from signalbox.cli.shared.stage import Aws, Stage
 from signalbox.errors import RejectedError
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from signalbox.clients.live.cursor import Received
+    from signalbox.clients.live.cursor import ReceivedEvent
     from signalbox.live.wamp.messages import Payload
-    from signalbox.live.wamp.options import Past
+    from signalbox.live.wamp.options import BackfillStart
 
 LINES = 10  # the default of `tail` in coreutils
 ABSENT = "-"
@@ -40,8 +40,8 @@ def tail(
     *,
     topic: Annotated[str, typer.Argument(help="Topic or topic pattern.", metavar="TOPIC")],
     match: Annotated[
-        Match, typer.Option(help="TOPIC is a topic, a prefix of topics, or a pattern with empty words for any word.")
-    ] = Match.EXACT,
+        MatchPolicy, typer.Option(help="TOPIC is a topic, a prefix, or a pattern with empty words for any word.")
+    ] = MatchPolicy.EXACT,
     last: Annotated[
         int | None, typer.Option(help=f"Number of past events; default {LINES} without --since.", min=0)
     ] = None,
@@ -103,25 +103,25 @@ def watch(
                 return
 
 
-def _past(last: int | None, since: str | None) -> "Past | None":
-    from signalbox.live.wamp.options import AfterTime, Last
+def _past(last: int | None, since: str | None) -> "BackfillStart | None":
+    from signalbox.live.wamp.options import AfterTime, LastEvents
 
     if since is None:
         count = LINES if last is None else last
-        return Last(count) if count else None
+        return LastEvents(count) if count else None
     if last is not None:
         raise RejectedError("--last and --since exclude each other: give a number of events or a time")
     return AfterTime(_moment(since))
 
 
 def _moment(text: str) -> datetime:
-    from signalbox.live.wamp.options import parse_moment
+    from signalbox.live.wamp.options import parse_timestamp
 
-    moment = parse_moment(text)
+    moment = parse_timestamp(text)
     return moment or datetime.now(UTC) - timedelta(seconds=seconds(text, "--since") or 0)
 
 
-def document(event: "Received") -> dict[str, object]:
+def document(event: "ReceivedEvent") -> dict[str, object]:
     """Return an event as a JSON document."""
     return {
         "topic": event.topic,
@@ -154,17 +154,17 @@ def changes(before: "Mapping[str, object]", after: "Mapping[str, object]") -> "I
             yield f"{name}: {_shown(before[name])} → {_shown(after[name]) if name in after else ABSENT}"
 
 
-def _line(event: "Received") -> str:
+def _line(event: "ReceivedEvent") -> str:
     return f"{_heading(event)}  {_text(event)}"
 
 
-def _heading(event: "Received") -> str:
+def _heading(event: "ReceivedEvent") -> str:
     at = event.at.astimezone().isoformat(sep=" ", timespec="milliseconds")[:23] if event.at else ABSENT
     number = "" if event.sequence is None else f" #{event.sequence}"
     return f"{at}  {event.topic}{number}"
 
 
-def _text(event: "Received") -> str:
+def _text(event: "ReceivedEvent") -> str:
     if event.omitted_bytes is not None:
         return f"({event.omitted_bytes:,} bytes, too large for a message)"
     words = [_shown(value) for value in event.payload.arguments]

@@ -8,7 +8,7 @@ import typer
 from signalbox.cli.exchange.stage import User, exchanges
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 from signalbox.sarracenia.rights.permissions import Right
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Realm = Annotated[str, typer.Argument(help="A live exchange, such as xs_alice.fi
 Pattern = Annotated[
     str, typer.Argument(help="A topic, a prefix of topics, or a wildcard with empty words: a..c.", metavar="PATTERN")
 ]
-MatchOption = Annotated[Match, typer.Option("--match", help="How PATTERN matches topics.")]
+MatchOption = Annotated[MatchPolicy, typer.Option("--match", help="How PATTERN matches topics.")]
 RightOption = Annotated[Right, typer.Option("--right", help="The right to subscribe (read) or to publish (write).")]
 
 
@@ -39,7 +39,7 @@ def add(
     name: Name,
     realm: Realm,
     pattern: Pattern,
-    match: MatchOption = Match.EXACT,
+    match: MatchOption = MatchPolicy.EXACT,
     right: RightOption = Right.READ,
     user: User = None,
     aws: Aws = False,
@@ -60,7 +60,7 @@ def remove(
     name: Name,
     realm: Realm,
     pattern: Pattern,
-    match: MatchOption = Match.EXACT,
+    match: MatchOption = MatchPolicy.EXACT,
     right: RightOption = Right.READ,
     user: User = None,
     aws: Aws = False,
@@ -125,7 +125,7 @@ def secret(
     say("the secret is not shown again; joined sessions continue")
 
 
-def _fields(name: str, realm: str, pattern: str, *, match: Match, right: Right) -> dict[str, object]:
+def _fields(name: str, realm: str, pattern: str, *, match: MatchPolicy, right: Right) -> dict[str, object]:
     return {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
 
 

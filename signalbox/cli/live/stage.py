@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.live.client import LiveClient
-    from signalbox.clients.live.cursor import Cursor, Received
+    from signalbox.clients.live.cursor import Cursor, ReceivedEvent
     from signalbox.clients.live.session import Login
 
 TICKET = "SIGNALBOX_TICKET"
@@ -43,13 +43,13 @@ def joining(*, aws: bool, stage: str, exchange: str | None, user: str | None) ->
     """Provide a client that joins a realm at its first request."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.live.client import LiveClient
-    from signalbox.clients.web_socket import opening
+    from signalbox.clients.web_socket import connector
 
     deployment = find_deployment(aws=aws, stage=stage)
     if not deployment.websocket_url:
         raise RejectedError("the stage has no live API: deploy it again to update it")
     login = login_of(deployment, exchange=exchange, user=user)
-    with LiveClient(opening(deployment.websocket_url), login) as client:
+    with LiveClient(connector(deployment.websocket_url), login) as client:
         yield client
 
 
@@ -81,10 +81,12 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def events(client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: bool = True) -> "Iterator[Received]":
+def events(
+    client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: bool = True
+) -> "Iterator[ReceivedEvent]":
     """Yield events until a signal or, without `follow`, the end of the past events; report gaps and reconnects."""
     client.follow(cursor)
-    source, connections = iter(client) if follow else client.past(), 1
+    source, connections = iter(client) if follow else client.backfill(), 1
     while not ending.is_due:
         event = None
         with ending.waiting():

@@ -7,7 +7,7 @@ from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import ITERATIONS, Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 from signalbox.sarracenia.rights.names import (
     ExchangeName,
@@ -115,16 +115,16 @@ def _user(section: Section) -> UserName:
 
 
 def _grant(section: Section) -> Grant:
-    right, match = section.text("right") or Right.READ, section.text("match") or Match.EXACT
+    right, match = section.text("right") or Right.READ, section.text("match") or MatchPolicy.EXACT
     if right not in RIGHTS:
         section.problem("right", f"expected one of {', '.join(RIGHTS)}, not {shown(right)}")
-    if match not in set(Match):
-        section.problem("match", f"expected one of {', '.join(Match)}, not {shown(match)}")
-        match = Match.EXACT
-    return Grant(Right.WRITE if right == Right.WRITE else Right.READ, _pattern(section, Match(match)))
+    if match not in set(MatchPolicy):
+        section.problem("match", f"expected one of {', '.join(MatchPolicy)}, not {shown(match)}")
+        match = MatchPolicy.EXACT
+    return Grant(Right.WRITE if right == Right.WRITE else Right.READ, _pattern(section, MatchPolicy(match)))
 
 
-def _pattern(section: Section, match: Match) -> TopicPattern:
+def _pattern(section: Section, match: MatchPolicy) -> TopicPattern:
     if section.fields.get("uri") is None:
         section.problem("uri", 'is missing; use "" with match prefix for all topics')
     text = section.text("uri") or ""
@@ -153,7 +153,7 @@ def _put_secret(section: Section) -> Command:
         key=section.text("key"),
     )
     key = credentials.key
-    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.fits_key):
+    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.key_matches_verifier):
         section.problem("key", "is not the key whose SHA-256 is the verifier")
     return PutSecret(None if section.fields.get("user") is None else _user(section), credentials)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import is_reserved
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
@@ -82,13 +82,14 @@ NO_RIGHTS = Rights(frozenset(), ())
 
 def covers(grant: TopicPattern, requested: TopicPattern) -> bool:
     """Return whether `grant` matches every topic that `requested` can match."""
-    if grant.match is Match.PREFIX:
-        return requested.beginning.startswith(grant.uri)
-    if requested.match is Match.EXACT:
+    if grant.match is MatchPolicy.PREFIX:
+        return requested.literal_prefix.startswith(grant.uri)
+    if requested.match is MatchPolicy.EXACT:
         return grant.matches(RoutingKey(requested.uri))
-    if grant.match is Match.EXACT or requested.match is Match.PREFIX:
+    if grant.match is MatchPolicy.EXACT or requested.match is MatchPolicy.PREFIX:
         # An exact or wildcard grant cannot cover a prefix; a wildcard without an empty component is a topic.
-        return grant.uri == requested.uri and requested.match is Match.WILDCARD and "" not in requested.uri.split(".")
+        is_topic = requested.match is MatchPolicy.WILDCARD and "" not in requested.uri.split(".")
+        return is_topic and grant.uri == requested.uri
     holes, components = grant.uri.split("."), requested.uri.split(".")
     return len(holes) == len(components) and all(
         not hole or hole == component for hole, component in zip(holes, components, strict=True)

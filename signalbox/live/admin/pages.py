@@ -37,7 +37,7 @@ class File:
         return None if content_type is None else cls(body, content_type, _etag(body))
 
     def is_known(self, if_none_match: str) -> bool:
-        """Return whether an `If-None-Match` header has this file's ETag (RFC 9110, 13.1.2)."""
+        """Return whether an `If-None-MatchPolicy` header has this file's ETag (RFC 9110, 13.1.2)."""
         tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
         return self.etag in tags or "*" in tags
 

@@ -9,15 +9,15 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.backfill import in_order
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.get_events import past_events
-from signalbox.live.log.history_request import InvalidQuery, Query
-from signalbox.live.log.selection import selected
+from signalbox.live.log.get_events import get_events_result
+from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
+from signalbox.live.log.selection import history_page
 from signalbox.live.session.effects import AnswerCall
 from signalbox.live.session.events import Cause
 from signalbox.live.session.ports import RealmAccess, SessionPorts
 from signalbox.live.session.state import Session
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import CODES, MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, serialize, size_bytes
 from signalbox.live.wamp.messages import Call, Error, Payload, RequestId, Result
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
@@ -43,7 +43,7 @@ class AnswerTooLarge(RejectedError):
 
 
 ERRORS: Mapping[type[SignalboxError], str] = {
-    InvalidQuery: error_uris.INVALID_ARGUMENT,
+    InvalidArgument: error_uris.INVALID_ARGUMENT,
     InvalidUri: error_uris.INVALID_URI,
     NoSuchSubscription: error_uris.NO_SUCH_SUBSCRIPTION,
     NoSuchSession: error_uris.NO_SUCH_SESSION,
@@ -79,11 +79,11 @@ def reply(request: RequestId, answer: Callable[[], Payload]) -> Result | Error:
         return _fitting(Result(request, {}, answer()))
     except tuple(ERRORS) as problem:
         error = next(uri for kind, uri in ERRORS.items() if isinstance(problem, kind))
-        return Error(CODES[Call], request, {}, error, Payload((str(problem),)))
+        return Error(TYPE_CODES[Call], request, {}, error, Payload((str(problem),)))
 
 
 def _fitting(result: Result) -> Result:
-    size = size_bytes(written(result))
+    size = size_bytes(serialize(result))
     if size > MAXIMUM_MESSAGE_BYTES:
         raise AnswerTooLarge(f"the result has {size} bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}")
     return result
@@ -91,22 +91,22 @@ def _fitting(result: Result) -> Result:
 
 def get_events(context: CallContext, payload: Payload) -> Payload:
     """Return past events of a subscription of the caller, of the topics that it may receive now."""
-    query = Query.parse(payload)
+    query = HistoryRequest.parse(payload)
     pattern = context.session.subscriptions.get(query.subscription)
     listener = context.session.listener
     if pattern is None or listener is None:
         raise NoSuchSubscription("this session has no such subscription: subscribe first")
     visible = [event for event in _logged(context, pattern, query) if context.rights.may_receive(event.topic)]
-    return past_events(selected(visible, query, listener), pattern)
+    return get_events_result(history_page(visible, query, listener), pattern)
 
 
-def _logged(context: CallContext, pattern: TopicPattern, query: Query) -> list[LoggedEvent]:
+def _logged(context: CallContext, pattern: TopicPattern, query: HistoryRequest) -> list[LoggedEvent]:
     """Return the kept events of the topics that a pattern matches, or of the topic that the query names."""
     log = context.ports.store.log
     topics = log.topics(context.realm, pattern)
     if query.topic is not None:
         topics = [topic for topic in topics if topic == query.topic]
     if len(topics) > MAXIMUM_TOPICS:
-        raise InvalidQuery(f"topic: {len(topics)} topics match, and one call reads at most {MAXIMUM_TOPICS}: name one")
+        raise InvalidArgument(f"topic: {len(topics)} match, and one call reads at most {MAXIMUM_TOPICS}: name one")
     live = context.access.live or LiveSettings()
     return in_order(log.events(context.realm, topic, live=live, now=context.cause.at) for topic in topics)

@@ -7,7 +7,7 @@ from datetime import datetime
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.procedures.overview import Topic
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 
@@ -19,7 +19,7 @@ class LoggedTopics:
 
     def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
         """Return the topics that begin with a prefix, sorted, with the time of their latest retained event."""
-        pattern = TopicPattern(Match.PREFIX, prefix)
+        pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
         retained_at: dict[RoutingKey, datetime] = {}
         for event in self.log.retained(realm, pattern):
             retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))

@@ -10,8 +10,8 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import rfc3339
-from signalbox.live.log.history_request import InvalidQuery
-from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -83,12 +83,12 @@ class OverviewContext:
 def list_topics(context: OverviewContext, payload: Payload) -> Payload:
     """Return the topics that the caller may receive and that begin with the keyword `prefix`; `more` if not all fit.
 
-    Raises `InvalidQuery`.
+    Raises `InvalidArgument`.
     """
     problems = Problems()
     section = Section.of(payload.keywords, "", problems)
     prefix = section.text("prefix") or ""
-    problems.refuse(InvalidQuery)
+    problems.refuse(InvalidArgument)
     topics = context.stage.topics.beginning_with(context.realm, prefix)
     visible = [topic for topic in topics if context.rights.may_receive(topic.name)]
     documents = [_topic_document(topic) for topic in visible[:MAXIMUM_TOPICS]]
@@ -111,7 +111,7 @@ def summarize_stage(context: OverviewContext, payload: Payload) -> Payload:
 def find_reports(context: OverviewContext, payload: Payload) -> Payload:
     """Return the picture that the first argument names, or without one the names of the newest pictures.
 
-    Raises `InvalidQuery` and `UnavailableError`.
+    Raises `InvalidArgument` and `UnavailableError`.
     """
     return _picture(context, payload.arguments[0]) if payload.arguments else _newest(context)
 
@@ -125,7 +125,7 @@ def _newest(context: OverviewContext) -> Payload:
 def _picture(context: OverviewContext, name: object) -> Payload:
     svg = context.stage.pictures.find(PictureName(name)) if isinstance(name, str) else None
     if svg is None:
-        raise InvalidQuery(f"arguments[0]: there is no picture {shown(name)}; a call without arguments lists them")
+        raise InvalidArgument(f"arguments[0]: there is no picture {shown(name)}; a call without arguments lists them")
     return _fitting(Payload((svg,)))
 
 
@@ -138,9 +138,9 @@ def _picture_document(picture: Picture) -> Mapping[str, object]:
 
 
 def _fitting(payload: Payload) -> Payload:
-    size = size_bytes(written(Result(RequestId(MAXIMUM_ID), {}, payload)))
+    size = size_bytes(serialize(Result(RequestId(MAXIMUM_ID), {}, payload)))
     if size > MAXIMUM_MESSAGE_BYTES:
-        raise InvalidQuery(
+        raise InvalidArgument(
             f"the picture takes {size} bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}: read its file"
         )
     return payload

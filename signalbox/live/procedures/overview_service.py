@@ -7,7 +7,7 @@ from typing import Protocol
 from signalbox.documents import shown
 from signalbox.errors import UnavailableError
 from signalbox.live.admin.grants import Rights
-from signalbox.live.outbox.items import reply as reply_item
+from signalbox.live.outbox.items import reply_item
 from signalbox.live.outbox.ports import Outboxes
 from signalbox.live.procedures.calls import ProcedureUnavailable, reply
 from signalbox.live.procedures.overview import OverviewContext, StageOverview

@@ -1,7 +1,7 @@
 """The `wamp.session.*` procedures (WAMP advanced profile, «Session Meta API»)."""
 
 from signalbox.documents import shown
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import CallContext, NoSuchSession
 from signalbox.live.session.ports import Member
 from signalbox.live.session.state import Killed
@@ -49,14 +49,14 @@ def _members(context: CallContext, payload: Payload) -> list[Member]:
     if roles is None:
         return list(members)
     if not isinstance(roles, list) or not all(isinstance(role, str) for role in roles):
-        raise InvalidQuery(f"arguments[0]: expected a list of roles, not {shown(roles)}")
+        raise InvalidArgument(f"arguments[0]: expected a list of roles, not {shown(roles)}")
     return [member for member in members if member.listener.authrole in roles]
 
 
 def _member(context: CallContext, payload: Payload) -> Member:
     session = payload.arguments[0] if payload.arguments else None
     if not isinstance(session, int) or isinstance(session, bool):
-        raise InvalidQuery(f"arguments[0]: expected the id of a session, not {shown(session)}")
+        raise InvalidArgument(f"arguments[0]: expected the id of a session, not {shown(session)}")
     found = context.ports.store.realm_sessions.find(context.realm, SessionId(session))
     if found is None:
         raise NoSuchSession("there is no such session")
@@ -66,5 +66,5 @@ def _member(context: CallContext, payload: Payload) -> Member:
 def _text(payload: Payload, name: str) -> str | None:
     value = payload.keywords.get(name)
     if value is not None and not isinstance(value, str):
-        raise InvalidQuery(f"{name}: expected a text, not {shown(value)}")
+        raise InvalidArgument(f"{name}: expected a text, not {shown(value)}")
     return value

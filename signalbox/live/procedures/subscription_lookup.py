@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.router.directory import Directory
+from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.session.ports import Attached, SubscriptionLookup
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -18,14 +18,14 @@ class CachedSubscriptionLookup:
     The directory is for one thread at a time: a function with several threads passes a lock as `exclusive`.
     """
 
-    directory: Directory
+    directory: CachedSubscriberDirectory
     table: SubscriptionLookup
     exclusive: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return the given meta topics that have subscribers."""
         with self.exclusive:
-            matching = self.directory.look(realm, topics)
+            matching = self.directory.lookup(realm, topics)
             return [topic for topic in topics if matching(topic)]
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:

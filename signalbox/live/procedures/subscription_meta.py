@@ -6,12 +6,12 @@ from datetime import datetime
 
 from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def _subscription(context: CallContext, pattern: TopicPattern) -> list[Subscript
 def list_ids(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
     """Return the ids of subscriptions by their matching policies."""
     del payload
-    ids: dict[str, list[int]] = {match.value: [] for match in Match}
+    ids: dict[str, list[int]] = {match.value: [] for match in MatchPolicy}
     for one in subscriptions:
         ids[one.pattern.match.value].append(one.pattern.subscription_id)
     return Payload((ids,))
@@ -97,25 +97,25 @@ def count_subscribers(payload: Payload, subscriptions: Sequence[Subscription]) -
 def _pattern(payload: Payload) -> TopicPattern:
     topic, options = _topic(payload), (payload.arguments[1:2] or (None,))[0]
     if not isinstance(options, Mapping | None):
-        raise InvalidQuery(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
+        raise InvalidArgument(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
     try:
         policy = SubscribeOptions.parse(options or {}).match
     except InvalidOptions as problem:
-        raise InvalidQuery(str(problem)) from problem
+        raise InvalidArgument(str(problem)) from problem
     return TopicPattern(policy, topic)
 
 
 def _topic(payload: Payload) -> str:
     first = payload.arguments[0] if payload.arguments else None
     if not isinstance(first, str):
-        raise InvalidQuery(f"arguments[0]: expected a topic, not {shown(first)}")
+        raise InvalidArgument(f"arguments[0]: expected a topic, not {shown(first)}")
     return first
 
 
 def _found(payload: Payload, subscriptions: Sequence[Subscription]) -> Subscription:
     given = payload.arguments[0] if payload.arguments else None
     if not isinstance(given, int) or isinstance(given, bool):
-        raise InvalidQuery(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
+        raise InvalidArgument(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
     found = next((one for one in subscriptions if one.pattern.subscription_id == given), None)
     if found is None:
         raise NoSuchSubscription("there is no such subscription")

@@ -16,7 +16,7 @@ from signalbox.live.session.state import (
     moved,
 )
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Abort, Goodbye, Message
 
 
@@ -25,12 +25,12 @@ def aborted(session: Session, reason: str, message: str) -> Outcome:
     return _ended(session, Post(Abort({"message": message}, reason)), Close())
 
 
-def violated(session: Session, received: Message | Malformed, context: DecisionContext) -> Outcome:
+def violated(session: Session, received: Message | MalformedFrame, context: DecisionContext) -> Outcome:
     """Abort a session whose client violates the protocol (basic profile, «Protocol Errors»)."""
     del context
     problem = (
         received.problem
-        if isinstance(received, Malformed)
+        if isinstance(received, MalformedFrame)
         else f"received {_name(received)} message in state {session.state}"
     )
     return aborted(session, error_uris.PROTOCOL_VIOLATION, problem)

@@ -11,14 +11,19 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.items import ItemId, OutboxItem, PastWish, closing, reply
+from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, close_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.procedures import calls, meta_events
 from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.meta_events import MetaEvent
 from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.live.procedures.table import SESSION_PROCEDURES
-from signalbox.live.router.publication_metadata import Awaited, Note, Said, message_for
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+)
 from signalbox.live.session import events
 from signalbox.live.session.effects import (
     AnswerCall,
@@ -39,7 +44,7 @@ from signalbox.live.session.state import KEPT_FOR, Session
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Identity
-from signalbox.live.wamp.codec import CODES, MAXIMUM_ID
+from signalbox.live.wamp.codec import MAXIMUM_ID, TYPE_CODES
 from signalbox.live.wamp.messages import Error, Payload, PublicationId, Publish, SessionId, Subscribed
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, InvalidUserName, UserName, parse_user_name
@@ -67,10 +72,10 @@ class EffectExecutor:
         """Execute effects, each after those before it are done."""
         for self._number, effect in enumerate(effects):
             if isinstance(effect, Post):
-                expects_past = any(isinstance(one, Attach) and _requests_past(one) for one in effects)
-                self._put(reply(effect, self._item_id(), expects_past=expects_past and _begins(effect)))
+                expects_backfill = any(isinstance(one, Attach) and _requests_past(one) for one in effects)
+                self._put(reply_item(effect, self._item_id(), expects_backfill=expects_backfill and _begins(effect)))
             elif isinstance(effect, Close):
-                self._put(closing(effect, self._item_id()))
+                self._put(close_item(effect, self._item_id()))
             else:
                 self._flush()
                 METHODS[type(effect)](self, effect)
@@ -98,7 +103,7 @@ class EffectExecutor:
         subscriber = Subscriber(self.session.connection, pattern, listener)
         self.ports.store.subscribers.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
         if _requests_past(effect):
-            self._put(PastWish(self._item_id(), pattern, effect.get_retained, effect.history))
+            self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))
         is_first = meta_events.ON_CREATE in self.watched() and not self._has_others(pattern, listener)
         self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
         self._events.append(events.subscribed(pattern, listener, self._realm, self.cause))
@@ -109,10 +114,10 @@ class EffectExecutor:
 
     def distribute(self, effect: Distribute) -> None:
         """Publish an event; if the exchange refuses it, answer the publisher's request with ERROR."""
-        awaited = None if effect.request is None else Awaited(self.session.connection, effect.request)
-        note = Note(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
+        awaited = None if effect.request is None else AcknowledgementTarget(self.session.connection, effect.request)
+        note = PublicationMetadata(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
         try:
-            self._publish(Said(effect.topic, effect.payload, note, self._listener.authid), self._item_id())
+            self._publish(RealmPublication(effect.topic, effect.payload, note, self._listener.authid), self._item_id())
         except RejectedError as error:
             self._refuse(effect, str(error))
 
@@ -124,7 +129,7 @@ class EffectExecutor:
             return
         context = CallContext(effect, self.session, self.access(), self.cause, self.ports)
         message = calls.reply(effect.request, lambda: answer(context, effect.payload))
-        self._put(reply(Post(message), self._item_id()))
+        self._put(reply_item(Post(message), self._item_id()))
 
     def drop(self, effect: Drop) -> None:
         """Record a refused publication whose publisher gets no reply."""
@@ -171,11 +176,11 @@ class EffectExecutor:
             if one.topic in watched:
                 item_id = self._item_id(f"{one.topic}:{number}:{one.payload.arguments}")
                 publication = PublicationId(_number_of(item_id))
-                said = Said(one.topic, one.payload, Note(publication), meta_events.PUBLISHER)
+                said = RealmPublication(one.topic, one.payload, PublicationMetadata(publication), meta_events.PUBLISHER)
                 with suppress(RejectedError):  # the exchange was deleted, and its subscribers with it
                     self._publish(said, item_id)
 
-    def _publish(self, said: Said, item_id: ItemId) -> None:
+    def _publish(self, said: RealmPublication, item_id: ItemId) -> None:
         live = self.access().live or LiveSettings()
         message = message_for(said, order_by=live.order_by, deduplication_id=item_id)
         self.ports.sender.send(self.ports.names.queue(self._realm), message)
@@ -184,8 +189,8 @@ class EffectExecutor:
         if effect.request is None:
             self.drop(Drop(error_uris.UNAVAILABLE))
             return
-        error = Error(CODES[Publish], effect.request, {}, error_uris.UNAVAILABLE, Payload((problem,)))
-        self._put(reply(Post(error), self._item_id()))
+        error = Error(TYPE_CODES[Publish], effect.request, {}, error_uris.UNAVAILABLE, Payload((problem,)))
+        self._put(reply_item(Post(error), self._item_id()))
 
     def _put(self, item: OutboxItem) -> None:
         self._items.append(item)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Message, Payload, PublicationId, RequestId, SubscriptionId
-from signalbox.live.wamp.options import Past
+from signalbox.live.wamp.options import BackfillStart
 from signalbox.live.wamp.patterns import TopicPattern
 
 
@@ -46,7 +46,7 @@ class Attach:
 
     pattern: TopicPattern
     get_retained: bool
-    history: Past | None
+    history: BackfillStart | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from signalbox.live.session.closing import aborted
 from signalbox.live.session.effects import CountFailure, Enter, Post
 from signalbox.live.session.state import Account, DecisionContext, Outcome, Realm, Session, State
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.authentication import Credentials, Identity, Method, challenge_text, chosen_method
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity, challenge_text, chosen_method
 from signalbox.live.wamp.features import AGENT, roles
 from signalbox.live.wamp.messages import Authenticate, Challenge, Hello, Welcome
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure
@@ -21,7 +21,7 @@ MAXIMUM_FAILURES = 20
 NO_REALM = (
     "there is no such realm: realms are the exchanges declared with 'signalbox exchange declare NAME.fifo --live'"
 )
-HOW_TO_JOIN = f"join with an authid, and by {Method.TICKET} or {Method.WAMPCRA}"
+HOW_TO_JOIN = f"join with an authid, and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +52,24 @@ def greeted(session: Session, received: Hello, context: DecisionContext) -> Outc
 def _identified(session: Session, request: _JoinRequest, realm: Realm, context: DecisionContext) -> Outcome:
     credentials = _credentials(context.account, realm, authid=request.authid)
     known = credentials.methods if request.authid else frozenset()
-    anonymous = frozenset({Method.ANONYMOUS} if realm.anonymous else ())
+    anonymous = frozenset({AuthMethod.ANONYMOUS} if realm.anonymous else ())
     method = chosen_method(request.methods, accepted=known | anonymous)
     if method is None:
-        is_anonymous = not request.authid or set(request.methods) == {Method.ANONYMOUS}
+        is_anonymous = not request.authid or set(request.methods) == {AuthMethod.ANONYMOUS}
         reason = error_uris.AUTHENTICATION_REQUIRED if is_anonymous else error_uris.NO_MATCHING_AUTH_METHOD
         return aborted(session, reason, HOW_TO_JOIN)
-    if method is Method.ANONYMOUS and realm.anonymous is not None:
+    if method is AuthMethod.ANONYMOUS and realm.anonymous is not None:
         return _joined(session, realm.anonymous, method, context)
     return _challenged(session, credentials, method, request.authid, context)
 
 
 def _challenged(
-    session: Session, credentials: Credentials, method: Method, authid: str, context: DecisionContext
+    session: Session, credentials: Credentials, method: AuthMethod, authid: str, context: DecisionContext
 ) -> Outcome:
     role = context.account.role if context.account else Role.SUBSCRIBER
     identity = Identity(authid, role, method)
     waiting = replace(session, state=State.CHALLENGED, session=context.session, identity=identity)
-    if method is Method.TICKET:
+    if method is AuthMethod.TICKET:
         return Outcome(waiting, (Post(Challenge(method.value, {})),))
     challenge = challenge_text(identity, session=context.session, nonce=context.nonce, now=context.now)
     extra = {"challenge": challenge, **credentials.challenge_extra}
@@ -91,13 +91,13 @@ def authenticated(session: Session, received: Authenticate, context: DecisionCon
     return _joined(session, context.account, session.identity.method, context)
 
 
-def _is_right(given_signature: str, credentials: Credentials, method: Method, *, challenge: str) -> bool:
-    if method is Method.TICKET:
-        return credentials.is_ticket(given_signature)
-    return credentials.is_signature(given_signature, challenge=challenge)
+def _is_right(given_signature: str, credentials: Credentials, method: AuthMethod, *, challenge: str) -> bool:
+    if method is AuthMethod.TICKET:
+        return credentials.accepts_ticket(given_signature)
+    return credentials.accepts_signature(given_signature, challenge=challenge)
 
 
-def _joined(session: Session, account: Account, method: Method, context: DecisionContext) -> Outcome:
+def _joined(session: Session, account: Account, method: AuthMethod, context: DecisionContext) -> Outcome:
     if not account.rights.are_any:
         return aborted(session, error_uris.NOT_AUTHORIZED, "this user has no rights in this realm")
     identity = Identity(account.name, account.role, method)
@@ -113,7 +113,7 @@ def _joined(session: Session, account: Account, method: Method, context: Decisio
 def _join_request(details: Mapping[str, object]) -> _JoinRequest:
     problems = Problems()
     section = Section.of(details, "details", problems)
-    methods = section.texts("authmethods") or (Method.ANONYMOUS.value,)
+    methods = section.texts("authmethods") or (AuthMethod.ANONYMOUS.value,)
     authid = section.text("authid") or ""
     return _JoinRequest(authid, methods, frozenset(_features(details)), tuple(problems.found))
 
@@ -127,4 +127,4 @@ def _features(details: Mapping[str, object]) -> list[str]:
 
 
 def _credentials(account: Account | None, realm: Realm, *, authid: str) -> Credentials:
-    return account.credentials if account else Credentials.pretended(authid, pepper=realm.pepper)
+    return account.credentials if account else Credentials.decoy(authid, pepper=realm.pepper)

@@ -8,7 +8,7 @@ from typing import Any
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
 from signalbox.live.session.state import Elapsed, Killed, Lost, Received, RightsChanged, Signal
-from signalbox.live.wamp.codec import heard, size_bytes
+from signalbox.live.wamp.codec import decode, size_bytes
 
 FRAME = "f"  # the first character of a frame's message, before its text; a signal is a JSON object
 
@@ -41,7 +41,7 @@ def parse(body: str) -> InboxMessage:
     """Return the content of a message body. Raises `InvalidInboxMessage`."""
     if body.startswith(FRAME):
         text = body.removeprefix(FRAME)
-        return InboxMessage(heard(text), size_bytes(text))
+        return InboxMessage(decode(text), size_bytes(text))
     return InboxMessage(_signal(body))
 
 

@@ -27,7 +27,7 @@ from signalbox.live.session.state import (
     Session,
     State,
 )
-from signalbox.live.wamp.authentication import Method
+from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -200,7 +200,7 @@ def _depends_on_rights(received: Received) -> bool:
 
 def _may_be_anonymous(hello: Hello) -> bool:
     methods = hello.details.get("authmethods")
-    return not isinstance(methods, list) or not methods or Method.ANONYMOUS.value in methods
+    return not isinstance(methods, list) or not methods or AuthMethod.ANONYMOUS.value in methods
 
 
 def _reason(outcome: Outcome, received: Received) -> str:

@@ -10,10 +10,10 @@ from signalbox.live.log.documents import (
     Document,
     audience_document,
     audience_of,
+    backfill_start_document,
+    backfill_start_of,
     listener_document,
     listener_of,
-    past_document,
-    past_of,
     pattern_document,
     pattern_of,
     payload_document,
@@ -34,8 +34,8 @@ from signalbox.live.session.effects import (
 )
 from signalbox.live.session.state import ConnectionId, FrameId, Session, State
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Identity, Method
-from signalbox.live.wamp.codec import parse, written
+from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.codec import parse, serialize
 from signalbox.sarracenia.rights.names import ExchangeName
 
 DO = "do"
@@ -73,7 +73,7 @@ def session_of(document: Document) -> Session:
         state=State(document["state"]),
         realm=None if realm is None else ExchangeName(realm),
         session=document["session"],
-        identity=None if identity is None else Identity(identity[0], identity[1], Method(identity[2])),
+        identity=None if identity is None else Identity(identity[0], identity[1], AuthMethod(identity[2])),
         challenge=document["challenge"],
         features=frozenset(document["features"]),
         subscriptions={pattern.subscription_id: pattern for pattern in patterns},
@@ -103,7 +103,7 @@ class _Form:
 
 
 def _post_document(post: Post) -> dict[str, object]:
-    return {"message": written(post.message), "ends": post.ends}
+    return {"message": serialize(post.message), "ends": post.ends}
 
 
 def _post_of(document: Document) -> Post:
@@ -132,12 +132,12 @@ def _listener(document: Document) -> Listener:
 
 
 def _attach_document(attach: Attach) -> dict[str, object]:
-    past = {"get_retained": attach.get_retained, "history": past_document(attach.history)}
+    past = {"get_retained": attach.get_retained, "history": backfill_start_document(attach.history)}
     return {**pattern_document(attach.pattern), **past}
 
 
 def _attach_of(document: Document) -> Attach:
-    return Attach(pattern_of(document), document["get_retained"], past_of(document["history"]))
+    return Attach(pattern_of(document), document["get_retained"], backfill_start_of(document["history"]))
 
 
 def _distribute_document(distribute: Distribute) -> dict[str, object]:

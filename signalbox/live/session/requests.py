@@ -8,7 +8,7 @@ from signalbox.live.procedures.table import PROCEDURES
 from signalbox.live.session.effects import AnswerCall, Attach, Detach, Distribute, Drop, Effect, Post
 from signalbox.live.session.state import DecisionContext, Outcome, RightsChanged, Session
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import CODES, MAXIMUM_MESSAGE_BYTES
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES
 from signalbox.live.wamp.messages import (
     Call,
     Error,
@@ -191,4 +191,4 @@ def _refusal(problem: InvalidOptions | InvalidUri) -> _Refusal:
 
 def _error(request: Request, refusal: _Refusal) -> Post:
     payload = Payload((refusal.message,))
-    return Post(Error(CODES[type(request)], request.request, {}, refusal.error, payload))
+    return Post(Error(TYPE_CODES[type(request)], request.request, {}, refusal.error, payload))

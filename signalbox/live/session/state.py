@@ -10,7 +10,7 @@ from signalbox.live.admin.grants import Rights
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials, Identity
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -136,7 +136,7 @@ class RightsChanged:
 
 
 Signal = Lost | Elapsed | Killed | RightsChanged
-Received = Message | Malformed | Signal
+Received = Message | MalformedFrame | Signal
 
 
 @dataclass(frozen=True, slots=True)

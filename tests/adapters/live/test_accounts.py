@@ -16,7 +16,7 @@ from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.session.ports import Accounts, RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
@@ -25,7 +25,7 @@ from tests.fakes.live import PEPPER, START, MemoryAccounts
 REALM, PLAIN = ExchangeName("xs_trial.fifo"), ExchangeName("xs_plain.fifo")
 ALICE, BOB, UNKNOWN = UserName("alice"), UserName("bob"), UserName("nobody")
 SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
-GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", Match.PREFIX)),)
+GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
 
 
@@ -57,7 +57,7 @@ def test_access_has_the_realms_settings_and_the_users_secret_role_and_grants(acc
 def test_a_user_without_a_secret_gets_unguessable_credentials(accounts) -> None:
     account = accounts.access(REALM, BOB, now=START).account
 
-    assert account.credentials == Credentials.pretended("bob", pepper=PEPPER)
+    assert account.credentials == Credentials.decoy("bob", pepper=PEPPER)
     assert not account.rights.are_any
 
 

@@ -8,12 +8,12 @@ from signalbox.aws.live.items import secret_key
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import live_table  # noqa: F401 - a fixture
 
 REALM, BOB = "xtrial.fifo", "bob"
-LOGS, STATES = (Grant(Right.READ, TopicPattern(Match.PREFIX, uri)) for uri in ("logs.", "states."))
+LOGS, STATES = (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, uri)) for uri in ("logs.", "states."))
 
 
 @pytest.fixture

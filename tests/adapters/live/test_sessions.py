@@ -12,8 +12,8 @@ from signalbox.live.session.ports import Member, RealmSessions, Sessions, Stored
 from signalbox.live.session.state import ConnectionId, FrameId, State, opened
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.fakes.live import START, MemoryRealmSessions, MemorySessions
 
@@ -40,7 +40,7 @@ class TestSessions:
     def test_a_session_comes_back_as_it_was_saved(self, sessions: Sessions) -> None:
         assert sessions.open(opened(C1, now=START, user_agent="x/1"))
         first = sessions.find(C1)
-        pattern = TopicPattern.parse("trial.", Match.PREFIX)
+        pattern = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
         changed = replace(
             opened(C1, now=START),
             state=State.JOINED,
@@ -51,7 +51,7 @@ class TestSessions:
             pending={
                 FrameId("f1"): (
                     Post(Subscribed(RequestId(1), pattern.subscription_id)),
-                    Attach(pattern, get_retained=False, history=Last(3)),
+                    Attach(pattern, get_retained=False, history=LastEvents(3)),
                 )
             },
         )

@@ -287,7 +287,7 @@ def test_invalid_requests_are_refused_with_the_reason(router, words, error, text
         ({"websocket_url": ""}, RejectedError, "the stage has no live API"),
         ({"realm": "", "live_users": []}, RejectedError, "--exchange and --user must be given"),
         ({"websocket_url": "ws://127.0.0.1:1/"}, ConnectionLost, "no connection to the live router"),
-        ({"websocket_url": "http://127.0.0.1:1/"}, RejectedError, "is no URL of a WebSocket"),
+        ({"websocket_url": "http://127.0.0.1:1/"}, RejectedError, "is not a WebSocket URL"),
     ],
 )
 def test_a_stage_that_cannot_be_joined_is_refused_with_the_reason(router, tmp_path, changed, error, text):

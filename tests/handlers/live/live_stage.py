@@ -18,7 +18,7 @@ from signalbox.exchange.model.naming import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import REGION
@@ -53,7 +53,7 @@ class LiveStage:
         now, user = datetime.now(UTC), UserName("source")
         DynamoExchanges(self.exchanges).create(Exchange(REALM, None, now, live=LiveSettings()))
         DynamoUsers(self.exchanges).put(User(user, Role.SOURCE, Ownership.STRICT, now, "AIDASOURCE"))
-        grants = [Grant(right, TopicPattern(Match.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
+        grants = [Grant(right, TopicPattern(MatchPolicy.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
         self.live.put_item(Item=grants_item(REALM, user, grants, version=1))
         self.live.put_item(Item=credentials_item(user, Credentials.of("a-secret", salt="salt", with_key=False)))
         self.make(NAMES.queue(REALM))

@@ -15,7 +15,7 @@ from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.session.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
 from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions
@@ -97,7 +97,7 @@ def test_a_grant_is_given_once(stage):
     assert stage.ask("grant", **LOGS) == {**told, "granted": True}
     assert stage.ask("grant", **LOGS) == {**told, "granted": False}
     assert stage.ask("grants") == [told]
-    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(Match.PREFIX, "logs.")),)
+    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.")),)
     (event,) = stage.events
     assert (event.kind, event.topic, event.source, event.destination) == ("granted", "logs.", OWN, "bob")
 

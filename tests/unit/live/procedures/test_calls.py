@@ -14,13 +14,13 @@ from signalbox.live.session.ports import Member
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.live import REALM, START, MemoryLive
 from tests.unit.live.session.conversation import Client
 
 A, B = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.b")
-ALL = TopicPattern.parse("trial.", Match.PREFIX)
+ALL = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.overview import (
     MAXIMUM_PICTURES,
     MAXIMUM_TOPICS,
@@ -24,7 +24,7 @@ from signalbox.live.procedures.overview import (
 )
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right
 
@@ -61,7 +61,7 @@ def call(procedure, *arguments: object, rights: Rights = ALL, keywords=None, top
 
 
 def test_topics_are_listed_by_prefix_if_the_caller_may_receive_them():
-    rights = Rights(frozenset(), (Grant(Right.READ, TopicPattern(Match.PREFIX, "logs.a")),))
+    rights = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.a")),))
 
     result = call(
         list_topics, rights=rights, keywords={"prefix": "logs."}, topics=("logs.a1", "logs.b", "other", "logs.a2")
@@ -90,7 +90,7 @@ def test_a_result_with_too_many_topics_says_that_there_are_more():
 
 
 def test_a_prefix_must_be_a_text():
-    with pytest.raises(InvalidQuery, match="prefix: expected a text, not 7"):
+    with pytest.raises(InvalidArgument, match="prefix: expected a text, not 7"):
         call(list_topics, keywords={"prefix": 7})
 
 
@@ -121,12 +121,11 @@ def test_a_picture_is_returned_by_its_name():
 
 @pytest.mark.parametrize("name", ["b.svg", 7, None])
 def test_an_unknown_picture_is_refused_with_a_hint_at_the_list(name):
-    with pytest.raises(InvalidQuery, match=r"there is no picture .*; a call without arguments lists them"):
+    with pytest.raises(InvalidArgument, match=r"there is no picture .*; a call without arguments lists them"):
         call(find_reports, name, pictures={"a.svg": "<svg/>"})
 
 
 def test_a_picture_that_is_too_large_for_a_message_is_refused_with_its_size():
-    with pytest.raises(
-        InvalidQuery, match=rf"takes 13....? bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}: read its file"
-    ):
+    reason = rf"takes 13....? bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}: read its file"
+    with pytest.raises(InvalidArgument, match=reason):
         call(find_reports, "a.svg", pictures={"a.svg": "x" * MAXIMUM_MESSAGE_BYTES})

@@ -15,13 +15,13 @@ from signalbox.live.procedures.overview_calls import InvalidOverviewCall, Overvi
 from signalbox.live.procedures.overview_service import OverviewService
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import Payload, RequestId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.live import REALM, START, MemoryOutboxes
 
 ALICE = UserName("alice")
-RIGHTS = Rights(frozenset(), (Grant(Right.READ, TopicPattern(Match.PREFIX, "trial")),))
+RIGHTS = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "trial")),))
 CALL = OverviewCall(
     connection=ConnectionId("c1"),
     item_id=ItemId("frame:0"),

@@ -7,12 +7,18 @@ from datetime import timedelta
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
-from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
 from signalbox.live.session.ports import Attached
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.fakes.live import REALM, START, MemorySubscribers
 
 ON_JOIN, ON_LEAVE = RoutingKey("wamp.session.on_join"), RoutingKey("wamp.session.on_leave")
@@ -20,38 +26,40 @@ ALICE = Listener(SessionId(7), "alice", "admin")
 
 
 @dataclass
-class Buckets:
-    """The subscribers of patterns and topics; `reads` counts the full reads of buckets."""
+class Partitions:
+    """The subscribers of patterns and topics; `reads` counts the full reads of partitions."""
 
-    found: dict[Bucket, list[Row]] = field(default_factory=dict)
+    found: dict[SubscriberPartition, list[SubscriberRow]] = field(default_factory=dict)
     reads: int = 0
 
     def add(self, pattern: TopicPattern) -> None:
-        topic = RoutingKey(pattern.uri) if pattern.match is Match.EXACT else None
+        topic = RoutingKey(pattern.uri) if pattern.match is MatchPolicy.EXACT else None
         subscriber = Subscriber(ConnectionId("c"), pattern, ALICE)
-        self.found.setdefault(Bucket(REALM, topic), []).append(Row(subscriber, START + timedelta(hours=2)))
+        self.found.setdefault(SubscriberPartition(REALM, topic), []).append(
+            SubscriberRow(subscriber, START + timedelta(hours=2))
+        )
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
-        return {one: Version(len(self.found[one])) for one in buckets if one in self.found}
+    def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
+        return {one: PartitionVersion(len(self.found[one])) for one in partitions if one in self.found}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+    def changes(self, partition: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         return {}
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
         self.reads += 1
-        return self.found[bucket]
+        return self.found[partition]
 
 
 def test_unchanged_subscribers_are_read_once() -> None:
-    buckets, subscribers = Buckets(), MemorySubscribers()
-    lookup = CachedSubscriptionLookup(Directory(buckets, lambda: START), subscribers)
-    buckets.add(TopicPattern.parse(ON_JOIN))
-    buckets.add(TopicPattern.parse("trial", Match.PREFIX))
+    partitions, subscribers = Partitions(), MemorySubscribers()
+    lookup = CachedSubscriptionLookup(CachedSubscriberDirectory(partitions, lambda: START), subscribers)
+    partitions.add(TopicPattern.parse(ON_JOIN))
+    partitions.add(TopicPattern.parse("trial", MatchPolicy.PREFIX))
 
     for _ in range(3):
         assert lookup.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN]
-    assert buckets.reads == 2
-    buckets.add(TopicPattern.parse("wamp.", Match.PREFIX))
+    assert partitions.reads == 2
+    partitions.add(TopicPattern.parse("wamp.", MatchPolicy.PREFIX))
 
     assert lookup.watched(REALM, [ON_JOIN, ON_LEAVE]) == [ON_JOIN, ON_LEAVE]
 
@@ -61,6 +69,7 @@ def test_attached_sessions_are_read_from_the_table() -> None:
     subscriber = Subscriber(ConnectionId("c"), pattern, ALICE)
     subscribers.attach(REALM, subscriber, at=START, expires_at=START)
 
-    found = CachedSubscriptionLookup(Directory(Buckets(), lambda: START), subscribers).attached(REALM, pattern)
+    lookup = CachedSubscriptionLookup(CachedSubscriberDirectory(Partitions(), lambda: START), subscribers)
+    found = lookup.attached(REALM, pattern)
 
     assert found == [Attached(ALICE.session, START)]

@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures import subscription_meta
 from signalbox.live.procedures.calls import NoSuchSubscription
 from signalbox.live.procedures.subscription_meta import Subscription
 from signalbox.live.wamp.messages import Payload, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 EXACT = TopicPattern.parse("logs.a")
-PREFIX = TopicPattern.parse("logs.", Match.PREFIX)
-WILDCARD = TopicPattern.parse("logs.", Match.WILDCARD)
+PREFIX = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
+WILDCARD = TopicPattern.parse("logs.", MatchPolicy.WILDCARD)
 OTHER = TopicPattern.parse("other")
 SESSIONS = frozenset({SessionId(9), SessionId(7)})
 REALM = [Subscription(pattern, CREATED, SESSIONS) for pattern in (EXACT, PREFIX, WILDCARD, OTHER)]
@@ -110,7 +110,7 @@ def test_an_unknown_subscription_is_refused(procedure: str) -> None:
     ],
 )
 def test_invalid_arguments_are_refused(procedure: str, arguments: tuple[object, ...], problem: str) -> None:
-    with pytest.raises(InvalidQuery) as refused:
+    with pytest.raises(InvalidArgument) as refused:
         ask(procedure, *arguments)
 
     assert str(refused.value) == problem

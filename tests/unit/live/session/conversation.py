@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from signalbox.exchange.messages.properties import LIVE, TOPIC
-from signalbox.live.outbox.items import Closing, PastWish, Reply
+from signalbox.live.outbox.items import BackfillRequest, CloseRequest, Reply
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
@@ -75,9 +75,9 @@ class Client:
 def shown(item: object) -> Any:
     if isinstance(item, Reply):
         return json.loads(item.message)
-    if isinstance(item, PastWish):
+    if isinstance(item, BackfillRequest):
         return "past"
-    assert isinstance(item, Closing)
+    assert isinstance(item, CloseRequest)
     return "close"
 
 

@@ -18,7 +18,7 @@ from signalbox.live.session.state import (
 )
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import Hello, Message, PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 
@@ -37,7 +37,7 @@ def account(name: str, role: Role, *grants: Grant, with_key: bool = True) -> Acc
 
 def open_to(prefix: str, *rights: Right) -> tuple[Grant, ...]:
     return tuple(
-        Grant(right, TopicPattern.parse(prefix, Match.PREFIX)) for right in rights or (Right.READ, Right.WRITE)
+        Grant(right, TopicPattern.parse(prefix, MatchPolicy.PREFIX)) for right in rights or (Right.READ, Right.WRITE)
     )
 
 

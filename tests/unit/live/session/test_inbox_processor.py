@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.outbox.items import PastWish, Reply
+from signalbox.live.outbox.items import BackfillRequest, Reply
 from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
 from signalbox.live.session.ports import Stored
@@ -158,8 +158,8 @@ def test_the_past_is_asked_for_behind_what_lets_events_reach_the_subscription(wo
 
     subscribed, past = world.outboxes.items[client.connection][-2:]
     assert isinstance(subscribed, Reply)
-    assert (subscribed.begins, subscribed.expects_past) == (A.subscription_id, True)
-    assert past == PastWish(past.item_id, A, get_retained=False, history=past.history)
+    assert (subscribed.begins, subscribed.expects_backfill) == (A.subscription_id, True)
+    assert past == BackfillRequest(past.item_id, A, get_retained=False, history=past.history)
     assert world.subscribers.of_topic(REALM, "trial.a")
 
 
@@ -167,7 +167,7 @@ def test_a_subscription_that_wants_no_past_waits_for_none(world, client) -> None
     client.join()
     client.say(32, 1, {"get_retained": False}, "trial.a")
 
-    assert not world.outboxes.items[client.connection][-1].expects_past
+    assert not world.outboxes.items[client.connection][-1].expects_backfill
 
 
 def test_who_unsubscribes_is_found_no_more(world, client) -> None:

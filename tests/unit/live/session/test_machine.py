@@ -12,7 +12,7 @@ from signalbox.live.session.machine import OTHERWISE, RULES, rule
 from signalbox.live.session.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, State
 from signalbox.live.wamp import error_uris, messages
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.codec import CODES, Malformed, parse
+from signalbox.live.wamp.codec import TYPE_CODES, MalformedFrame, parse
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -31,7 +31,7 @@ from signalbox.live.wamp.messages import (
     Unregister,
     Unsubscribe,
 )
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.unit.live.session.stage import (
     CLOSED_REALM,
     HELLO,
@@ -111,7 +111,7 @@ CLIENTS_AS_ANONYMOUS = Listener(SESSION, "joe", "subscriber")
 
 @pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED, State.JOINED])
 def test_what_is_no_message_is_a_protocol_violation(state: State) -> None:
-    assert list(in_state(state).receive(Malformed("expected JSON")).effects)[-2:] == violation("expected JSON")
+    assert list(in_state(state).receive(MalformedFrame("expected JSON")).effects)[-2:] == violation("expected JSON")
 
 
 # --- ends
@@ -241,7 +241,8 @@ subscribe_options = st.fixed_dictionaries(
     {}, optional={"match": st.sampled_from(["exact", "prefix", "wildcard", "?"]), "get_retained": booleans}
 )
 publish_options = st.fixed_dictionaries({}, optional={"acknowledge": booleans, "exclude": st.just("x")})
-subscriptions = st.builds(lambda uri, match: TopicPattern(match, uri).subscription_id, topics, st.sampled_from(Match))
+policies = st.sampled_from(MatchPolicy)
+subscriptions = st.builds(lambda uri, match: TopicPattern(match, uri).subscription_id, topics, policies)
 procedures = st.sampled_from(["wamp.subscription.get_events", "wamp.session.kill", "my.own", "", "a b"])
 hellos = st.builds(
     lambda methods: Hello(REALM, {"authid": "joe", "authmethods": methods}),
@@ -260,7 +261,7 @@ others = st.sampled_from(
     [
         *(parse(form.texts[-1]) for form in READ),
         Authenticate(SECRET, {}),
-        Malformed("expected JSON"),
+        MalformedFrame("expected JSON"),
         Elapsed(),
         Lost(),
         KILLED,
@@ -284,7 +285,7 @@ def replies_to(request: Message, effects: tuple[Effect, ...]) -> int:
         elif isinstance(effect, Post) and isinstance(effect.message, REPLIES):
             is_for_it = effect.message.request == getattr(request, "request", None)
             if isinstance(effect.message, messages.Error):
-                is_for_it = is_for_it and effect.message.request_type == CODES[type(request)]
+                is_for_it = is_for_it and effect.message.request_type == TYPE_CODES[type(request)]
             number += is_for_it
     return number
 

@@ -9,7 +9,7 @@ from signalbox.live.session.effects import AnswerCall, Attach, Detach, Distribut
 from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS
 from signalbox.live.session.state import RightsChanged
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
     Call,
     Cancel,
@@ -26,8 +26,8 @@ from signalbox.live.wamp.messages import (
     Unsubscribe,
     Unsubscribed,
 )
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Role
 from tests.unit.live.session.stage import (
     ADMIN,
@@ -75,10 +75,10 @@ def test_a_subscription_is_told_before_events_can_reach_it() -> None:
 
 
 def test_what_is_wanted_of_the_past_is_passed_on() -> None:
-    pattern = TopicPattern.parse("open.", Match.PREFIX)
+    pattern = TopicPattern.parse("open.", MatchPolicy.PREFIX)
     effects = joined().receive(subscribe("open.", match="prefix", get_retained=True, _history={"last": 3})).effects
 
-    assert effects[-1] == Attach(pattern, get_retained=True, history=Last(3))
+    assert effects[-1] == Attach(pattern, get_retained=True, history=LastEvents(3))
 
 
 def test_the_same_topic_again_is_the_same_subscription() -> None:
@@ -117,7 +117,7 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         ),
         (
             publish("wamp.a", acknowledge=True),
-            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP's own"),
+            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
         ),
         (
             publish(acknowledge=True, exclude="me"),
@@ -189,7 +189,7 @@ def test_a_publication_may_want_all_that_there_is() -> None:
             PUBLICATION,
             RoutingKey("open.a"),
             Payload(("Hello, world!",)),
-            EVERYBODY,
+            UNRESTRICTED,
             disclosed=Listener(SESSION, "joe", "subscriber"),
             is_retained=True,
             request=ONE,
