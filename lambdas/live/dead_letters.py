@@ -6,7 +6,7 @@ from lambdas.live import wiring
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox import events
+from signalbox.live.session import events
 from signalbox.messages import Message
 
 logger = logging.getLogger(__name__)

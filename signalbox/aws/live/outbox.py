@@ -11,8 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import look
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
-from signalbox.live.outbox.items import OutboxItem, item_body
-from signalbox.live.router.distributor import OutboxMessage
+from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MAXIMUM_BYTES, Message

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import SideBySide
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.selection import backfill_page, is_logged, latest_retained
+from signalbox.live.log.selection import backfill_page, in_order, is_logged, latest_retained
 from signalbox.live.outbox.decisions import WATERMARKS_KEPT_FOR, SequenceNumbers
 from signalbox.live.outbox.items import BackfillRequest
 from signalbox.live.outbox.ports import TopicLog
@@ -76,26 +75,6 @@ class BackfillReader:
 
     def _log(self, topic: RoutingKey, deferred: SequenceNumbers) -> Sequence[LoggedEvent]:
         return self.log.events_since(self.realm, topic, deferred.get(topic), live=self.live, now=self.now)
-
-
-def in_order(logs: Iterable[Sequence[LoggedEvent]]) -> list[LoggedEvent]:
-    """Merge the logs of several topics in the order of publication, without reordering any topic's events.
-
-    The order is that of SQS sequence numbers if all events have one, and otherwise that of publication times.
-    """
-    nonempty = [log for log in logs if log]
-    are_numbered = all(event.sqs_sequence is not None for log in nonempty for event in log)
-    position = _sqs_sequence if are_numbered else _published_at
-    positioned = (one for log in nonempty for one in zip(accumulate(map(position, log), max), log, strict=True))
-    return [event for _, event in sorted(positioned, key=lambda one: (one[0], one[1].topic, one[1].sequence or 0))]
-
-
-def _sqs_sequence(event: LoggedEvent) -> float:
-    return event.sqs_sequence or 0
-
-
-def _published_at(event: LoggedEvent) -> float:
-    return event.at.timestamp()
 
 
 def _selected(

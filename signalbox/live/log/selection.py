@@ -132,3 +132,23 @@ def latest_retained(events: Iterable[LoggedEvent], listener: Listener) -> list[L
             latest.pop(event.topic, None)  # a dict keeps the position of a replaced key
             latest[event.topic] = event
     return list(latest.values())
+
+
+def in_order(logs: Iterable[Sequence[LoggedEvent]]) -> list[LoggedEvent]:
+    """Merge the logs of several topics in the order of publication, without reordering any topic's events.
+
+    The order is that of SQS sequence numbers if all events have one, and otherwise that of publication times.
+    """
+    nonempty = [log for log in logs if log]
+    are_numbered = all(event.sqs_sequence is not None for log in nonempty for event in log)
+    position = _sqs_sequence if are_numbered else _published_at
+    positioned = (one for log in nonempty for one in zip(accumulate(map(position, log), max), log, strict=True))
+    return [event for _, event in sorted(positioned, key=lambda one: (one[0], one[1].topic, one[1].sequence or 0))]
+
+
+def _sqs_sequence(event: LoggedEvent) -> float:
+    return event.sqs_sequence or 0
+
+
+def _published_at(event: LoggedEvent) -> float:
+    return event.at.timestamp()

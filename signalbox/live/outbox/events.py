@@ -7,7 +7,6 @@ from statistics import median
 from signalbox.history.event import HistoryEvent
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.events import CAPABILITY
-from signalbox.messages import MessageId
 
 OUTCOMES = {
     DeliveryOutcome.BLOCKED: "failed",
@@ -29,22 +28,6 @@ def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[His
         yield _event(delivered, "posted", now=now)
     if delivered.outcome in OUTCOMES:
         yield _event(delivered, OUTCOMES[delivered.outcome], now=now, reason=REASONS[delivered.outcome])
-
-
-def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
-    """Return the event of a dead-lettered message, which is not a valid item of its `holder`, such as an outbox.
-
-    The message in the dead-letter queue has the connection and the full reason.
-    """
-    return HistoryEvent(
-        event_id=f"dead_letter:{message_id}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="dead_letter",
-        outcome="dead",
-        reason=f"nothing that {holder} has",
-        message_id=message_id,
-    )
 
 
 def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str, object]:

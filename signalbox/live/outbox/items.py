@@ -16,6 +16,7 @@ from signalbox.live.log.documents import (
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Subscribed, SubscriptionId
 from signalbox.live.wamp.options import BackfillStart
@@ -79,6 +80,15 @@ class EventBatch:
 
 
 OutboxItem = Reply | CloseRequest | BackfillRequest | EventBatch
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxMessage:
+    """A serialized item for a connection's outbox. `item_id` de-duplicates it there."""
+
+    connection: ConnectionId
+    item_id: ItemId
+    text: str
 
 
 def reply_item(effect: Post, item_id: ItemId, *, expects_backfill: bool = False) -> Reply:

@@ -7,11 +7,10 @@ from typing import cast
 from signalbox.errors import RejectedError, SignalboxError, UnavailableError
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.admin.grants import Rights
-from signalbox.live.log.backfill import in_order
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
-from signalbox.live.log.selection import history_page
+from signalbox.live.log.selection import history_page, in_order
 from signalbox.live.session.effects import AnswerCall
 from signalbox.live.session.events import Cause
 from signalbox.live.session.ports import RealmAccess, SessionPorts

@@ -11,7 +11,15 @@ from signalbox.exchange.model.routing_ports import Published as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import EventBatch, ItemId, Reply, SubscriptionEvent, event_batch_body, item_body
+from signalbox.live.outbox.items import (
+    EventBatch,
+    ItemId,
+    OutboxMessage,
+    Reply,
+    SubscriptionEvent,
+    event_batch_body,
+    item_body,
+)
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.directory import SubscriberLookup
@@ -40,15 +48,6 @@ class SubscriberDirectory(Protocol):
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of current subscribers by topic."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxMessage:
-    """A serialized item for a connection's outbox. `item_id` de-duplicates it there."""
-
-    connection: ConnectionId
-    item_id: ItemId
-    text: str
 
 
 class OutboxSender(Protocol):

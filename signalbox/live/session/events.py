@@ -1,4 +1,4 @@
-"""The history events of sessions and subscriptions; they never hold a secret or an address."""
+"""The history events of sessions, subscriptions and dead letters; they never hold a secret or an address."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +7,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.session.state import FrameId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 CAPABILITY = "live"
@@ -70,6 +71,22 @@ def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
         reason=error,
         source=session.realm,
         labels=_labels(listener) if listener else {},
+    )
+
+
+def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
+    """Return the event of a dead-lettered message, which is not a valid item of its `holder`, such as an outbox.
+
+    The message in the dead-letter queue has the connection and the full reason.
+    """
+    return HistoryEvent(
+        event_id=f"dead_letter:{message_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason=f"nothing that {holder} has",
+        message_id=message_id,
     )
 
 

@@ -13,7 +13,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, WATERMARKS_KEPT_FOR, OutboxState
-from signalbox.live.outbox.events import closing_summary, dead_letter, delivery_events
+from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import (
     BackfillRequest,
     EventBatch,
@@ -34,6 +34,7 @@ from signalbox.live.outbox.writer import (
     ReceivedItem,
 )
 from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.events import dead_letter
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import PublicationId, Published, RequestId, SessionId, Subscribed
