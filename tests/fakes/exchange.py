@@ -1,6 +1,6 @@
 """The ports of `signalbox.exchange.model.ports` in memory, with the conditions of each write.
 
-The suites in tests/adapters/exchange/test_exchanges.py and test_exchange_bindings.py hold those of the store and the AWS
+The suites in tests/adapters/exchange/ (test_exchanges.py, test_bindings.py) hold those of the store and the AWS
 adapters to the same behaviour.
 """
 

@@ -226,7 +226,7 @@ class Router:
 
     def _reject(self, rejection: Rejection, work: _Work) -> None:
         queue = self.names.queue(work.exchange)
-        if self.carrier.bury(rejection.message, beside=queue, reason=rejection.reason):
+        if self.carrier.dead_letter(rejection.message, next_to=queue, reason=rejection.reason):
             work.account.reject(rejection, work.exchange)
         else:
             work.rounds.fail(rejection.message.message_id)

@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered, Envelope, InvalidDelivery, InvalidPublication, buried
+from signalbox.exchange.messages.properties import (
+    Delivered,
+    Envelope,
+    InvalidDelivery,
+    InvalidPublication,
+    dead_letter_message,
+)
 from signalbox.exchange.messages.replayed_messages import (
     Original,
     original_of_letter,
@@ -84,7 +90,9 @@ def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
     published = Message(
         MessageId("m-2"), "body", {"topic": Attribute("String", "a"), "color": Attribute("String", "red")}, {}, {}
     )
-    letter = replace(buried(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"})
+    letter = replace(
+        dead_letter_message(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"}
+    )
 
     found = original_of_letter(letter, exchange=ExchangeName("xs"))
 
