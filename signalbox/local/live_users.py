@@ -14,7 +14,7 @@ from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
 from signalbox.exchange.model.records import User
@@ -63,7 +63,7 @@ def start_functions(websocket_url: str, users: Sequence[Mapping[str, str]]) -> b
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         # A client that cannot join was too slow, because the functions were still starting.
-        with suppress(SignalboxError), LiveClient(opening(websocket_url), login) as client:
+        with suppress(SignalboxError), LiveClient(connector(websocket_url), login) as client:
             client.follow(Cursor(TopicPattern.parse(START_TOPIC)))
             client.publish(START_TOPIC, options={"exclude_me": False})
             if client.receive(START_SECONDS / 4) is not None:

@@ -12,12 +12,12 @@ from urllib.request import urlopen
 
 from signalbox.aws.shared.clock import SystemClock
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.live_users import administrator
 from signalbox.local.progress import step
 
@@ -56,13 +56,13 @@ def live_rows(deployment: "Deployment") -> Iterator[Row]:
     yield "sign in", f"as {READER}, with its ticket in local.json"
 
 
-def _followed(deployment: "Deployment", beginning: str) -> tuple[list[Received], list[float]]:
+def _followed(deployment: "Deployment", beginning: str) -> tuple[list[ReceivedEvent], list[float]]:
     """Return all events of a log, old and new ones, and the delays of the new ones in seconds."""
     login = Login(deployment.realm, READER, deployment.tickets[READER])
-    cursor = Cursor(TopicPattern(Match.PREFIX, beginning), Last(1000))
-    seen: list[Received] = []
+    cursor = Cursor(TopicPattern(MatchPolicy.PREFIX, beginning), LastEvents(1000))
+    seen: list[ReceivedEvent] = []
     lags: list[float] = []
-    with LiveClient(opening(deployment.websocket_url), login) as client:
+    with LiveClient(connector(deployment.websocket_url), login) as client:
         client.follow(cursor)
         opened_at = SystemClock().now()
         while len(lags) < AFTER:
