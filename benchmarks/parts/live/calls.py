@@ -1,6 +1,6 @@
-"""What a publication asks of AWS while others hold many subscriptions that do not match: the deployed function's calls.
+"""The AWS calls of the function `route` for a publication, with many subscriptions that do not match.
 
-The function `route` runs as it is deployed, in a process of its own, with moto in the place of AWS.
+The function runs as it is deployed, in a process of its own, with moto in the place of AWS.
 """
 
 import os
@@ -46,7 +46,8 @@ SIZES = (10, 100, 1_000, 10_000)
 CONNECTIONS = 10
 PUBLICATIONS = 5
 MANY_CHANGES = 40
-"""More than stand in the version of a realm's patterns: whoever missed so many reads those before from beside it."""
+"""More changes than the version item of a realm's patterns holds: a function that missed them reads the earlier ones
+from separate items."""
 REGION, ROLE = "us-east-1", "AROASESSION"
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.other.log")
 NAMES = StageNames("signalbox", "stage-")
@@ -56,7 +57,7 @@ KEY = {"pk": "HASH", "sk": "RANGE"}
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What an acknowledged publication, alone in its batch, took: calls of AWS, and bytes that they answered."""
+    """The AWS calls for an acknowledged publication, alone in its batch, and the bytes of their responses."""
 
     calls: float
     answered_bytes: float
@@ -64,21 +65,21 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What it took with so many subscriptions, half of them prefixes and half wildcards, beside one that matches."""
+    """The calls with this number of subscriptions, half prefixes and half wildcards, and one more that matches."""
 
     subscriptions: int
     warm: Spent
-    """A function that knows who is subscribed; in the median."""
+    """The median of a function that has read the subscriptions before."""
     cold: Spent
-    """The first publication of a function."""
+    """The first publication of a function instance."""
     behind: Spent
-    """The next publication of one that has missed the going of a connection with many patterns."""
+    """The first publication after a connection with many patterns was closed."""
 
 
 def measure(say: Callable[[str], None]) -> list[Calls]:
-    """Count with each number of subscriptions."""
+    """Count the calls with each number of subscriptions."""
     say(f"up to {SIZES[-1]:,} subscriptions in the tables")
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # whose settings and AWS are nobody else's
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # separate environment variables and moto
         return process.submit(_counted).result()
 
 
@@ -97,8 +98,8 @@ class _Realm:
 
     subscribers: DynamoSubscribers = field(init=False)
     answers: list[int] = field(default_factory=list)
-    """The bytes of each answer of AWS."""
-    _there: int = 0
+    """The bytes of each response of AWS."""
+    _stored: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
@@ -113,11 +114,11 @@ class _Realm:
         self._attach(TopicPattern.parse(TOPIC), ConnectionId("reader"))
 
     def counted(self, size: int) -> Calls:
-        """Count with so many subscriptions; there are fewer as yet."""
-        self._fill(range(self._there, size - MANY_CHANGES))
-        for number in range(size - MANY_CHANGES, size):  # a few come again: that many changes at each size
+        """Count the calls with `size` subscriptions, at least as many as before."""
+        self._fill(range(self._stored, size - MANY_CHANGES))
+        for number in range(size - MANY_CHANGES, size):  # some are attached again: the same number of changes each time
             self._attach(_pattern(number % size), _connection(number % size))
-        self._there = size
+        self._stored = size
         clear_caches(wiring, route_wiring)
         cold = self._publish()
         warm = [self._publish() for _ in range(PUBLICATIONS)]
@@ -125,7 +126,7 @@ class _Realm:
         return Calls(size, _median(warm), cold, self._publish())
 
     def _fill(self, numbers: Iterable[int]) -> None:
-        """Write rows as `attach` does, all but the newest changes: moto takes long over each of those."""
+        """Write the rows of `attach` without its changes, each of which takes moto long."""
         now = datetime.now(UTC)
         with self.subscribers.table.batch_writer() as rows:
             for number in numbers:

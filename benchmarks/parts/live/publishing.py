@@ -1,4 +1,4 @@
-"""What an acknowledged publication costs while others hold many subscriptions that do not match; beside crossbar."""
+"""The time of an acknowledged publication with many subscriptions that do not match, next to crossbar."""
 
 import statistics
 import time
@@ -19,8 +19,8 @@ from tests.fakes import live_router
 
 SIZES = (10, 100, 1_000, 10_000)
 MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
-SESSIONS = 10  # one of ours may hold 1,000 subscriptions
-PUBLICATIONS = 50  # one after another, in a round: turns are short, so that noise hits all alike
+SESSIONS = 10  # a session of Signalbox may hold 1,000 subscriptions
+PUBLICATIONS = 50  # in a round, one after another: rounds are short, so that noise affects all routers alike
 ROUNDS = 30
 OURS, CROSSBAR = "Signalbox's rules in one process", "crossbar"
 UNSEEN = "trial.other.log.of.nobody"
@@ -30,7 +30,7 @@ REPLY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """Microseconds from PUBLISH to PUBLISHED by how many subscriptions there are, in the median of all rounds."""
+    """Microseconds from PUBLISH to PUBLISHED by number of subscriptions, as medians of all rounds."""
 
     router: str
     match: str
@@ -38,13 +38,13 @@ class Publishing:
 
     @property
     def growth(self) -> float:
-        """Return how many times as long it takes with the most subscriptions as with the fewest."""
+        """Return the time with the most subscriptions as a multiple of the time with the fewest."""
         return self.microseconds[SIZES[-1]] / self.microseconds[SIZES[0]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A realm with so many subscriptions, and somebody who publishes there."""
+    """A realm with `size` subscriptions, and a session that publishes to it."""
 
     router: str
     size: int
@@ -52,7 +52,7 @@ class _Place:
 
 
 def measure(say: Callable[[str], None]) -> list[Publishing]:
-    """Measure both routers in turn, each with a realm of its own for each number of subscriptions."""
+    """Measure both routers alternately, each with a separate realm for each number of subscriptions."""
     with ExitStack() as stack:
         logins = {OURS: _ours(stack)}
         try:
@@ -63,7 +63,7 @@ def measure(say: Callable[[str], None]) -> list[Publishing]:
         return [one for match in MATCHES for one in _measured(match, logins, say)]
 
 
-_Logins = Mapping[int, tuple[str, Login]]  # by how many subscriptions
+_Logins = Mapping[int, tuple[str, Login]]  # by number of subscriptions
 
 
 def _ours(stack: ExitStack) -> _Logins:
@@ -90,14 +90,14 @@ def _measured(match: MatchPolicy, logins: Mapping[str, _Logins], say: Callable[[
             say(f"{match}, round {number} of {ROUNDS}")
             for place in places[:: 1 if number % 2 else -1]:
                 taken = _round(place.publisher)
-                times[place.router, place.size] += [taken] if number else []  # the first one is to get warm
+                times[place.router, place.size] += [taken] if number else []  # the first one is the warm-up
     for router, by_size in logins.items():
         yield Publishing(router, match, {size: statistics.median(times[router, size]) * 1e6 for size in by_size})
 
 
 @contextmanager
 def _held(url: str, login: Login, match: MatchPolicy, size: int) -> Iterator[ClientSession]:
-    """Give who publishes while ten sessions hold subscriptions; the last of them hears what is for it."""
+    """Yield a publishing session while ten other sessions hold subscriptions, one of which has received an event."""
     with ExitStack() as stack:
         publisher, *holders = (join(stack.enter_context(closing(connector(url)())), login) for _ in range(SESSIONS + 1))
         for place, holder in enumerate(holders):
@@ -125,8 +125,8 @@ def _subscribe(holder: ClientSession, patterns: Sequence[TopicPattern]) -> None:
 
 
 def _heard(publisher: ClientSession, follower: ClientSession, topic: str) -> None:
-    """Make sure that a realm has the subscriptions that it is said to have: an event comes to the last one."""
-    for _ in range(2):  # SUBSCRIBED, and the reply to the call behind it
+    """Check that all subscriptions of a realm exist: the last one receives an event."""
+    for _ in range(2):  # SUBSCRIBED, and the reply to the call that follows it
         follower.read(REPLY_SECONDS)
     _publish(publisher, topic)
     event = follower.read(REPLY_SECONDS)
@@ -135,7 +135,7 @@ def _heard(publisher: ClientSession, follower: ClientSession, topic: str) -> Non
 
 
 def _round(publisher: ClientSession) -> float:
-    """Return the seconds of the publication in the middle: a neighbour who takes the processor hits some of them."""
+    """Return the median seconds of a publication, which excludes those that other processes have delayed."""
     return statistics.median(_seconds(publisher) for _ in range(PUBLICATIONS))
 
 
