@@ -105,17 +105,21 @@ def bars(
     if not rows:
         _nothing(canvas)
     for row in rows:
-        x, y = MARGIN + labels, canvas.y + 5
-        canvas.text(MARGIN, y + 14, row.label, room=labels - 10)
-        for one, value in zip(series, row.values, strict=True):
-            width = value / longest * (WIDTH - 2 * MARGIN - labels - VALUES)
-            if value > 0:
-                hint = f"{row.label}: {one.name} {shown(value)}"
-                canvas.box(x, y + 3, one.colour, width=max(width, 1), height=14, hint=hint)
-            x += width
-        told = row.told or " + ".join(shown(value) for value in row.values if value) or "0"
-        canvas.text(x + 8, y + 14, told, "soft", room=WIDTH - MARGIN / 2 - x - 8)
+        canvas.text(MARGIN, canvas.y + 19, row.label, room=labels - 10)
+        _bar(canvas, row, series, longest=longest, shown=shown, labels=labels)
         canvas.y += ROW
+
+
+def _bar(canvas: Canvas, row: Bar, series: Sequence[Series], *, longest: float, shown: Format, labels: float) -> None:
+    x, y = MARGIN + labels, canvas.y + 5
+    for one, value in zip(series, row.values, strict=True):
+        width = value / longest * (WIDTH - 2 * MARGIN - labels - VALUES)
+        if value > 0:
+            hint = f"{row.label}: {one.name} {shown(value)}"
+            canvas.box(x, y + 3, one.colour, width=max(width, 1), height=14, hint=hint)
+        x += width
+    told = row.told or " + ".join(shown(value) for value in row.values if value) or "0"
+    canvas.text(x + 8, y + 14, told, "soft", room=WIDTH - MARGIN / 2 - x - 8)
 
 
 def hours(

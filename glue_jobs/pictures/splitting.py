@@ -1,5 +1,6 @@
 """The picture of what splitting did in a day."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 
@@ -36,16 +37,13 @@ def split_picture(day: date, report: Sequence[Record]) -> str:
 
 
 def _rows(report: Sequence[Record], metric: str, labels: Sequence[str], *, by: str) -> list[Bar]:
-    own = [row for row in report if row["metric"] == metric]
-    sums = {
-        name: tuple(
-            sum(row["value"] for row in own if (row[by] or "deployed") == name and row["label"] == label)
-            for label in labels
-        )
-        for name in {row[by] or "deployed" for row in own}
-    }
-    entries = sorted(sums.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
-    return [Bar(name, values) for name, values in entries[:TOP]]
+    sums: Counter[tuple[str, str]] = Counter()
+    for row in report:
+        if row["metric"] == metric:
+            sums[row[by] or "deployed", row["label"]] += row["value"]
+    values = {name: tuple(sums[name, label] for label in labels) for name, _ in sums}
+    most_first = sorted(values.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
+    return [Bar(name, numbers) for name, numbers in most_first[:TOP]]
 
 
 def _times(report: Sequence[Record], metric: str) -> list[tuple[str, tuple[float, ...]]]:
