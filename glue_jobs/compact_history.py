@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 from glue_jobs.shared.arguments import DAY, WINDOW, Window, resolved
 from glue_jobs.shared.lake import COPIES_APART, Lake, read_raw, session
 from glue_jobs.shared.maintenance import forget, maintain
-from glue_jobs.transforms.history import without_copies
+from glue_jobs.transforms.events import without_copies
 from glue_jobs.transforms.tables import EVENTS
 
 REQUIRED = ("history_path", "database")

@@ -1,6 +1,6 @@
 """Glue job: what each capability used of what AWS bills, priced from a table; into the table `cost_daily`.
 
-The arguments and files are those of all reports: see glue_jobs/shared/reporting.py. The prices and how much of what
+The arguments and files are those of all reports: see glue_jobs/shared/report_run.py. The prices and how much of what
 each event uses are in glue_jobs/transforms/prices.py.
 """
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.costs import cost_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import Run, of_day, records
 from glue_jobs.texts.cost_text import cost_text
 from glue_jobs.transforms.costs import cost_counts, cost_daily
 from glue_jobs.transforms.tables import COST_DAILY

@@ -1,13 +1,13 @@
 """Glue job: how messages reached their queues, how fast, and why some did not; into the table `delivery_hourly`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them.
+The arguments and files are those of all reports: glue_jobs/shared/report_run.py tells of them.
 """
 
 import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.deliveries import delivery_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import Run, of_day, records
 from glue_jobs.texts.delivery_text import delivery_text
 from glue_jobs.transforms.deliveries import delivery_facts, delivery_hourly, delivery_summary
 from glue_jobs.transforms.tables import DELIVERY_HOURLY

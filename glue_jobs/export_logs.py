@@ -28,7 +28,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from glue_jobs.shared.arguments import resolved
 from glue_jobs.shared.lake import Lake, session
 from glue_jobs.shared.log_files import write_days
-from glue_jobs.shared.log_reading import Place, read
+from glue_jobs.shared.log_reader import Place, read
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 
 REQUIRED = ("database", "log_path", "live_table", "exchange_table", "region")

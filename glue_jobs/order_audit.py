@@ -1,6 +1,6 @@
 """Glue job: whether each queue got the numbered messages of a topic, all, once, in order; into `order_audit`.
 
-The arguments and files are those of all reports: see glue_jobs/shared/reporting.py. Where each queue stood before
+The arguments and files are those of all reports: see glue_jobs/shared/report_run.py. Where each queue stood before
 the days is in the table, from earlier audits; days that were left out since the last audit are audited too, so that
 what came in them is not taken for missing. After a correction of an older day, audit it and all days after it.
 """
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from glue_jobs.pictures.order import order_picture
 from glue_jobs.shared.arguments import Window
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import Run, of_day, records
 from glue_jobs.texts.order_text import order_text
 from glue_jobs.transforms.order import AUDITED, FINDINGS, heads, order_audit, order_facts, together
 from glue_jobs.transforms.tables import ORDER_AUDIT

@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from glue_jobs.shared.arguments import resolved
 from glue_jobs.shared.lake import CATALOG, session
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 
 RAW = "events_raw"
 RAW_SCHEMA = StructType([*SCHEMA, StructField("dt", StringType()), StructField("hour", StringType())])

@@ -1,6 +1,6 @@
 """Glue job: the 24-hour rendezvous statistics of upstream's broker, for any days; into the table `rendezvous_daily`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them. The text is the block of
+The arguments and files are those of all reports: glue_jobs/shared/report_run.py tells of them. The text is the block of
 upstream's metrics log.
 """
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.rendezvous import rendezvous_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import Run, of_day, records
 from glue_jobs.texts.log_block import log_block
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
 from glue_jobs.transforms.tables import RENDEZVOUS_DAILY

@@ -27,8 +27,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 
-from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
 from glue_jobs.shared.arguments import resolved
+from glue_jobs.shared.log_source import Counted, LogSource, Wanted, counted, newest_snapshot
 from glue_jobs.shared.replay_destination import Place, Target
 from signalbox.aws.history.dead_letter_source import DeadLetters
 from signalbox.exchange.matching.trie import BindingTrie

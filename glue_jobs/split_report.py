@@ -1,13 +1,13 @@
 """Glue job: what splitting did in a day, for any days; into the table `split_daily`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them.
+The arguments and files are those of all reports: glue_jobs/shared/report_run.py tells of them.
 """
 
 import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.splitting import split_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import Run, of_day, records
 from glue_jobs.texts.split_text import Line, split_text
 from glue_jobs.transforms.splitting import splitting_facts, splitting_report
 from glue_jobs.transforms.tables import SPLIT_DAILY

@@ -1,13 +1,13 @@
 """Glue job: what was published under which topic, by whom, and to how many; into the table `topic_hourly`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them.
+The arguments and files are those of all reports: glue_jobs/shared/report_run.py tells of them.
 """
 
 import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.topics import topic_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import Run, of_day, records
 from glue_jobs.texts.topic_text import topic_text
 from glue_jobs.transforms.tables import TOPIC_HOURLY
 from glue_jobs.transforms.topics import topic_facts, topic_hourly, topic_summary

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 WIDTH = 760
 MARGIN = 24
-CHARACTER = 6.6  # width of one at 12 px, in the widest of the fonts
+CHARACTER_WIDTH = 6.6  # width of one at 12 px, in the widest of the fonts
 # What tells series apart also for those who see few colours; red is for what was lost.
 COLOURS = ("blue", "orange", "green", "purple", "red", "grey")
 STYLE = """
@@ -38,7 +38,7 @@ class Canvas:
 
     def text(self, x: float, y: float, words: str, style: str = "", *, room: float | None = None) -> None:
         """Write words; in the middle of those that are too long for the room, characters are left out."""
-        shown = words if room is None else shortened(words, int(room / CHARACTER))
+        shown = words if room is None else shortened(words, int(room / CHARACTER_WIDTH))
         element = SubElement(self._body, "text", {"x": _number(x), "y": _number(y)})
         if style:
             element.set("class", style)

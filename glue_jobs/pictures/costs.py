@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import Bar, Series, bars, figures, sheet, words
+from glue_jobs.pictures.panels import Bar, Series, draw_bars, draw_figures, draw_text, new_picture
 from glue_jobs.texts.cost_text import PROVISO
 from glue_jobs.texts.report_text import Record
 
@@ -14,21 +14,27 @@ RANGE = (Series("when calls are full", "blue"), Series("up to: when messages com
 def cost_picture(day: date, costs: Sequence[Record]) -> str:
     """Return the picture of one UTC day from its rows of `cost_daily`."""
     least, most = _sums(costs)
-    found = f"Between {in_usd(least)} and {in_usd(most)}, at list prices as we know them."
-    canvas = sheet(f"Costs of {day}", "what was used, counted from history; UTC, from midnight to midnight", found)
-    figures(
+    found = f"Between {format_usd(least)} and {format_usd(most)}, at list prices as we know them."
+    canvas = new_picture(
+        f"Costs of {day}", "what was used, counted from history; UTC, from midnight to midnight", found
+    )
+    draw_figures(
         canvas,
-        [(in_usd(least), "at least"), (in_usd(most), "at most"), (in_usd(most * 30), "at most, in 30 such days")],
+        [
+            (format_usd(least), "at least"),
+            (format_usd(most), "at most"),
+            (format_usd(most * 30), "at most, in 30 such days"),
+        ],
     )
     for heading, name in (("By capability, in USD", "capability"), ("By what AWS bills, in USD", "item")):
         keys = sorted({row[name] for row in costs})
         rows = [_bar(key, [row for row in costs if row[name] == key]) for key in keys]
-        bars(canvas, heading, RANGE, rows=rows, shown=in_usd)
-    words(canvas, "What these numbers are", [f"{line}." for line in PROVISO])
+        draw_bars(canvas, heading, RANGE, rows=rows, format_value=format_usd)
+    draw_text(canvas, "What these numbers are", [f"{line}." for line in PROVISO])
     return canvas.svg()
 
 
-def in_usd(value: float) -> str:
+def format_usd(value: float) -> str:
     """Return so many dollars, with enough digits to be more than nothing."""
     if value == 0:
         return "0 USD"
@@ -38,7 +44,7 @@ def in_usd(value: float) -> str:
 
 def _bar(label: str, costs: Sequence[Record]) -> Bar:
     least, most = _sums(costs)
-    told = " to ".join(dict.fromkeys(in_usd(value).removesuffix(" USD") for value in (least, most)))
+    told = " to ".join(dict.fromkeys(format_usd(value).removesuffix(" USD") for value in (least, most)))
     return Bar(label, (least, most - least), told)
 
 

@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import LONG_LABELS, Bar, Series, bars, figures, hours, in_bytes, sheet, times, whole
+from glue_jobs.pictures.panels import (
+    LONG_LABELS,
+    Bar,
+    Series,
+    draw_bars,
+    draw_figures,
+    draw_hours,
+    draw_percentiles,
+    format_bytes,
+    format_number,
+    new_picture,
+)
 from glue_jobs.texts.delivery_text import way
 from glue_jobs.texts.report_text import Record, hour_of, of_section
 from glue_jobs.transforms.deliveries import COUNTS
@@ -16,22 +27,22 @@ def delivery_picture(day: date, summary: Sequence[Record]) -> str:
     """Return the picture of one UTC day from its `delivery_summary`."""
     capabilities = of_section(summary, "capability")
     total = {name: sum(row[name] for row in capabilities) for name in COUNTS}
-    found = f"{whole(total['delivered'])} were delivered, {whole(total['dead'])} are dead letters."
-    canvas = sheet(f"Deliveries on {day}", "UTC, from midnight to midnight; all capabilities", found)
-    entries = [(whole(total["delivered"]), "delivered"), (whole(total["again"]), "at a later try")]
-    entries += [(whole(total["retried"]), "put off"), (whole(total["dead"]), "dead letters")]
-    figures(canvas, [*entries, (in_bytes(total["bytes"]), "delivered")])
+    found = f"{format_number(total['delivered'])} were delivered, {format_number(total['dead'])} are dead letters."
+    canvas = new_picture(f"Deliveries on {day}", "UTC, from midnight to midnight; all capabilities", found)
+    entries = [(format_number(total["delivered"]), "delivered"), (format_number(total["again"]), "at a later try")]
+    entries += [(format_number(total["retried"]), "put off"), (format_number(total["dead"]), "dead letters")]
+    draw_figures(canvas, [*entries, (format_bytes(total["bytes"]), "delivered")])
     values = {hour_of(row): (row["delivered"], row["retried"], row["dead"]) for row in of_section(summary, "hour")}
-    hours(canvas, "By the hour", BY_HOUR, values=values)
-    times(
+    draw_hours(canvas, "By the hour", BY_HOUR, values=values)
+    draw_percentiles(
         canvas,
         "Time until it was there, by capability",
         rows=[(row["capability"], _times(row)) for row in timed(capabilities)],
     )
     ways = of_section(summary, "way")
-    times(canvas, "On the busiest ways", rows=[(way(row), _times(row)) for row in timed(ways)])
+    draw_percentiles(canvas, "On the busiest ways", rows=[(way(row), _times(row)) for row in timed(ways)])
     reasons = [Bar(row["reason"] or "no reason", (row["dead"],)) for row in of_section(summary, "reason")]
-    bars(canvas, "Dead letters by reason", [Series("dead", "red")], rows=reasons, labels=LONG_LABELS)
+    draw_bars(canvas, "Dead letters by reason", [Series("dead", "red")], rows=reasons, labels=LONG_LABELS)
     return canvas.svg()
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import LONG_LABELS, Bar, Series, bars, figures, sheet, whole, words
+from glue_jobs.pictures.panels import (
+    LONG_LABELS,
+    Bar,
+    Series,
+    draw_bars,
+    draw_figures,
+    draw_text,
+    format_number,
+    new_picture,
+)
 from glue_jobs.texts.order_text import EMPTY, by_topic, looked_at
 from glue_jobs.texts.report_text import Record
 from glue_jobs.transforms.order import CAUSES, FINDINGS
@@ -23,20 +32,20 @@ def order_picture(day: date, audit: Sequence[Record], *, counts: Sequence[Record
     by_finding = {row["finding"]: row for row in counts}
     found = {finding: by_finding[finding]["rows"] if finding in by_finding else 0 for finding in FINDINGS}
     summary = ", ".join(f"{finding}: {number}" for finding, number in found.items())
-    canvas = sheet(f"Order on {day}", "UTC, from midnight to midnight; ordered exchanges", f"{summary}.")
-    figures(canvas, _figures(found, audited=by_finding.get("audited")))
+    canvas = new_picture(f"Order on {day}", "UTC, from midnight to midnight; ordered exchanges", f"{summary}.")
+    draw_figures(canvas, _figures(found, audited=by_finding.get("audited")))
     if not any(found.values()):
-        words(canvas, "Nothing was found", [f"{looked_at(by_finding)}:", f"{EMPTY}."])
+        draw_text(canvas, "Nothing was found", [f"{looked_at(by_finding)}:", f"{EMPTY}."])
         return canvas.svg()
-    bars(canvas, "Where, by topic", KINDS, rows=_topics(audit), labels=LONG_LABELS)
-    bars(canvas, "What is known of missing numbers", MISSING, rows=_gaps(audit), labels=LONG_LABELS)
+    draw_bars(canvas, "Where, by topic", KINDS, rows=_topics(audit), labels=LONG_LABELS)
+    draw_bars(canvas, "What is known of missing numbers", MISSING, rows=_gaps(audit), labels=LONG_LABELS)
     return canvas.svg()
 
 
 def _figures(found: Mapping[str, int], *, audited: Record | None) -> list[tuple[str, str]]:
     copies = audited["number"] if audited else 0
-    numbers = [(whole(found[finding]), kind.name) for finding, kind in zip(FINDINGS, KINDS, strict=True)]
-    return [(whole(copies), "numbered copies looked at"), *numbers]
+    numbers = [(format_number(found[finding]), kind.name) for finding, kind in zip(FINDINGS, KINDS, strict=True)]
+    return [(format_number(copies), "numbered copies looked at"), *numbers]
 
 
 def _topics(audit: Sequence[Record]) -> list[Bar]:

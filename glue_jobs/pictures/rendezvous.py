@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import Bar, Series, bars, figures, in_time, sheet, times, whole
+from glue_jobs.pictures.panels import (
+    Bar,
+    Series,
+    draw_bars,
+    draw_figures,
+    draw_percentiles,
+    format_duration,
+    format_number,
+    new_picture,
+)
 from glue_jobs.texts.report_text import Record
 from glue_jobs.transforms.rendezvous import PERCENTILES
 
@@ -25,25 +34,25 @@ def rendezvous_picture(day: date, report: Sequence[Record]) -> str:
     """Return the SVG of one UTC day from its rows of `rendezvous_daily`, with `exact` numbers and not `shown` ones."""
     exact = {(row["metric"], row["label"]): row["exact"] for row in report}
     ends = tuple(exact.get((metric, None), 0) for metric in ENDS)
-    found = ", ".join(f"{name}: {whole(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True))
-    canvas = sheet(f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}.")
-    figures(canvas, _figures(exact, ends))
+    found = ", ".join(f"{name}: {format_number(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True))
+    canvas = new_picture(f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}.")
+    draw_figures(canvas, _figures(exact, ends))
     series = [Series(name, colour) for name, colour in ENDS.values()]
-    bars(canvas, "How clients' offers ended", series, rows=[Bar("all", ends)] if any(ends) else [])
+    draw_bars(canvas, "How clients' offers ended", series, rows=[Bar("all", ends)] if any(ends) else [])
     for group, name in NAMES.items():
-        times(canvas, f"Time to the answer by {name}", rows=_times(exact, group))
+        draw_percentiles(canvas, f"Time to the answer by {name}", rows=_times(exact, group))
     for heading, numbers in _numbers(exact).items():
-        bars(canvas, heading, [Series("number", "blue")], rows=_bars(numbers))
+        draw_bars(canvas, heading, [Series("number", "blue")], rows=_bars(numbers))
     return canvas.svg()
 
 
 def _figures(exact: Exact, ends: Sequence[int]) -> list[tuple[str, str]]:
     median = exact.get(("time-to-answer-ms-p50", None))
     return [
-        (whole(sum(ends)), "clients' offers"),
-        (whole(ends[0]), "answered"),
-        (in_time(median) if median is not None else "never", "until half were answered"),
-        (whole(exact.get(("snowflake-ips-total", None), 0)), "proxies"),
+        (format_number(sum(ends)), "clients' offers"),
+        (format_number(ends[0]), "answered"),
+        (format_duration(median) if median is not None else "never", "until half were answered"),
+        (format_number(exact.get(("snowflake-ips-total", None), 0)), "proxies"),
     ]
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import Bar, Series, bars, figures, sheet, times, whole
+from glue_jobs.pictures.panels import Bar, Series, draw_bars, draw_figures, draw_percentiles, format_number, new_picture
 from glue_jobs.texts.report_text import Record
 from glue_jobs.texts.split_text import PERCENTILES, TIMES
 
@@ -21,18 +21,22 @@ def split_picture(day: date, report: Sequence[Record]) -> str:
     routed = [totals.get(("routed-total", outcome), 0) for outcome in OUTCOMES]
     back = sum(totals.get(("returned-total", outcome), 0) for outcome in BACK)
     dead = totals.get(("dead_letter-total", "dead"), 0)
-    found = f"{whole(routed[0])} messages went to sessions, {whole(routed[1])} to deployed consumers."
-    canvas = sheet(f"Splitting on {day}", "UTC, from midnight to midnight; all split queues", found)
-    entries = [(whole(routed[0]), "to sessions"), (whole(routed[1]), "to the deployed"), (whole(routed[2]), "copied")]
-    figures(canvas, [*entries, (whole(back), "returned"), (whole(dead), "dead letters")])
-    bars(canvas, "Who got messages, by queue", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="queue"))
-    bars(canvas, "Who got messages, by session", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="session"))
-    bars(canvas, "What was returned, by queue", RETURNED, rows=_rows(report, "returned", BACK, by="queue"))
-    times(canvas, "Time until a message was forwarded", rows=_times(report, TIMES[0]))
-    times(canvas, "Time until a session was ready", rows=_times(report, TIMES[1]))
+    found = f"{format_number(routed[0])} messages went to sessions, {format_number(routed[1])} to deployed consumers."
+    canvas = new_picture(f"Splitting on {day}", "UTC, from midnight to midnight; all split queues", found)
+    entries = [
+        (format_number(routed[0]), "to sessions"),
+        (format_number(routed[1]), "to the deployed"),
+        (format_number(routed[2]), "copied"),
+    ]
+    draw_figures(canvas, [*entries, (format_number(back), "returned"), (format_number(dead), "dead letters")])
+    draw_bars(canvas, "Who got messages, by queue", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="queue"))
+    draw_bars(canvas, "Who got messages, by session", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="session"))
+    draw_bars(canvas, "What was returned, by queue", RETURNED, rows=_rows(report, "returned", BACK, by="queue"))
+    draw_percentiles(canvas, "Time until a message was forwarded", rows=_times(report, TIMES[0]))
+    draw_percentiles(canvas, "Time until a session was ready", rows=_times(report, TIMES[1]))
     reasons = [row for row in report if row["metric"] == "dead_letter"]
     died = [Bar(f"{row['queue']}: {row['label'] or 'no reason'}", (row["value"],)) for row in reasons]
-    bars(canvas, "Dead letters", [Series("dead", "red")], rows=died[:TOP])
+    draw_bars(canvas, "Dead letters", [Series("dead", "red")], rows=died[:TOP])
     return canvas.svg()
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import DateType
 
 from glue_jobs.shared.arguments import Window
 from glue_jobs.shared.files import existing
-from glue_jobs.transforms.history import SCHEMA, copy_order
+from glue_jobs.transforms.events import SCHEMA, copy_order
 from glue_jobs.transforms.tables import EVENTS, TABLES, Table
 
 CATALOG = "glue_catalog"

@@ -5,7 +5,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days
+from glue_jobs.transforms.events import within_days
 from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USES
 
 NOT_PRICED = "not priced"

@@ -5,7 +5,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import rounded, within_days
+from glue_jobs.transforms.events import rounded, within_days
 
 TOP = 10
 PERCENTILES = (0.5, 0.95, 0.99)

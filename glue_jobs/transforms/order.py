@@ -9,7 +9,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days
+from glue_jobs.transforms.events import within_days
 
 TOPIC = ("exchange", "topic")
 SUBSCRIBER = (*TOPIC, "queue")

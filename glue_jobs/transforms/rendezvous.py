@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.texts.log_block import COUNT_LINES
-from glue_jobs.transforms.history import rounded, within_days
+from glue_jobs.transforms.events import rounded, within_days
 
 PROXY_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")  # upstream prints no line for others
 GROUPS = {"nat": "nat", "country": "country", "proxy-type": "proxy_type"}

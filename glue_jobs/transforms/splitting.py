@@ -5,7 +5,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import rounded, within_days
+from glue_jobs.transforms.events import rounded, within_days
 
 # The numbers of which each day has one, also when it is 0.
 TOTALS = (

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 
 # Athena reads version 2, not version 3. Old metadata goes with each commit, so that small commits do not pile it up.
 COMMON = {

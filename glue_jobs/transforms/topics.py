@@ -5,7 +5,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days
+from glue_jobs.transforms.events import within_days
 
 TOP = 10
 # What is summed up, in this order.

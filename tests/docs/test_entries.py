@@ -11,7 +11,7 @@ from typer.main import get_command
 
 import signalbox
 from glue_jobs.shared.arguments import WINDOW
-from glue_jobs.shared.reporting import REQUIRED
+from glue_jobs.shared.report_run import REQUIRED
 from signalbox.aws.shared.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.shared.lake import CATALOG, Lake
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 from signalbox.local.job_runner import look_up_once
 from signalbox.local.spark import FOR_FEW_ROWS, ICEBERG_SETTINGS
 from signalbox.local.spark_jars import jars

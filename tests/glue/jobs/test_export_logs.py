@@ -9,7 +9,7 @@ from pyspark.sql import Row
 from glue_jobs.export_logs import ROWS, keep
 from glue_jobs.shared.lake import Lake
 from glue_jobs.shared.log_files import line, write_days
-from glue_jobs.shared.log_reading import row
+from glue_jobs.shared.log_reader import row
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent

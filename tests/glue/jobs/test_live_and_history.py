@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from glue_jobs.texts import log_block as from_history
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting.counters import distinct_keys, event_counters

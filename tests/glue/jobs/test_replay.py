@@ -8,9 +8,9 @@ import pytest
 
 from glue_jobs import replay
 from glue_jobs.export_logs import ROWS, keep
-from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
 from glue_jobs.shared.lake import Lake
-from glue_jobs.shared.log_reading import row
+from glue_jobs.shared.log_reader import row
+from glue_jobs.shared.log_source import Counted, LogSource, Wanted, counted, newest_snapshot
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.exchange.model.bindings import DeclaredName

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from glue_jobs.shared.lake import Lake
 from glue_jobs.split_report import main
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict

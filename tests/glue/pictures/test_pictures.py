@@ -7,10 +7,20 @@ from xml.etree import ElementTree
 import pytest
 
 from glue_jobs.pictures.canvas import COLOURS, Canvas, shortened
-from glue_jobs.pictures.costs import cost_picture, in_usd
+from glue_jobs.pictures.costs import cost_picture, format_usd
 from glue_jobs.pictures.deliveries import delivery_picture
 from glue_jobs.pictures.order import order_picture
-from glue_jobs.pictures.panels import NOTHING, Bar, Series, bars, hours, in_bytes, in_time, sheet, times
+from glue_jobs.pictures.panels import (
+    NO_DATA,
+    Bar,
+    Series,
+    draw_bars,
+    draw_hours,
+    draw_percentiles,
+    format_bytes,
+    format_duration,
+    new_picture,
+)
 from glue_jobs.pictures.rendezvous import rendezvous_picture
 from glue_jobs.pictures.splitting import split_picture
 from glue_jobs.pictures.topics import topic_picture
@@ -57,9 +67,9 @@ def test_every_colour_has_a_light_and_a_dark_one():
 
 def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_room():
     name = "<b>&\x00\ud800" + "x" * 100
-    canvas = sheet("title", "subtitle", "description")
+    canvas = new_picture("title", "subtitle", "description")
 
-    bars(canvas, "heading", [Series("one", "blue")], rows=[Bar(name, (1,))])
+    draw_bars(canvas, "heading", [Series("one", "blue")], rows=[Bar(name, (1,))])
 
     root = read(canvas.svg())
     (label,) = [element for element in root.iter(f"{SVG}text") if (element.text or "").startswith("<b>&")]
@@ -70,10 +80,10 @@ def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_ro
 
 
 def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
-    canvas = sheet("title", "subtitle", "description")
+    canvas = new_picture("title", "subtitle", "description")
     rows = [Bar("long", (300, 100)), Bar("short", (0, 100)), Bar("none", (0, 0))]
 
-    bars(canvas, "heading", [Series("one", "blue"), Series("two", "red")], rows=rows)
+    draw_bars(canvas, "heading", [Series("one", "blue"), Series("two", "red")], rows=rows)
 
     boxes = [box for box in read(canvas.svg()).iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
     widths = [(box.get("class"), float(box.get("width") or 0)) for box in boxes]
@@ -87,9 +97,9 @@ def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
 
 
 def test_each_hour_has_its_place():
-    canvas = sheet("title", "subtitle", "description")
+    canvas = new_picture("title", "subtitle", "description")
 
-    hours(canvas, "heading", [Series("one", "blue")], values={0: (10,), 12: (0,), 23: (5,)})
+    draw_hours(canvas, "heading", [Series("one", "blue")], values={0: (10,), 12: (0,), 23: (5,)})
 
     boxes = [box for box in read(canvas.svg()).iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
     first, last = sorted(float(box.get("x") or 0) for box in boxes)
@@ -98,9 +108,9 @@ def test_each_hour_has_its_place():
 
 
 def test_times_stand_on_a_scale_of_tens_and_a_millisecond_is_its_start():
-    canvas = sheet("title", "subtitle", "description")
+    canvas = new_picture("title", "subtitle", "description")
 
-    times(canvas, "heading", rows=[("way", (0, 10, 1000))])
+    draw_percentiles(canvas, "heading", rows=[("way", (0, 10, 1000))])
 
     places = {dot.get("class"): float(dot.get("cx") or 0) for dot in read(canvas.svg()).iter(f"{SVG}circle")}
     assert places["orange"] - places["blue"] == pytest.approx((places["purple"] - places["blue"]) / 3, abs=0.1)
@@ -108,12 +118,12 @@ def test_times_stand_on_a_scale_of_tens_and_a_millisecond_is_its_start():
 
 
 def test_a_panel_without_rows_says_so():
-    canvas = sheet("title", "subtitle", "description")
+    canvas = new_picture("title", "subtitle", "description")
 
-    bars(canvas, "heading", [Series("one", "blue")], rows=[])
-    times(canvas, "heading", rows=[])
+    draw_bars(canvas, "heading", [Series("one", "blue")], rows=[])
+    draw_percentiles(canvas, "heading", rows=[])
 
-    assert shown(canvas.svg()).count(NOTHING) == 2
+    assert shown(canvas.svg()).count(NO_DATA) == 2
 
 
 def test_an_empty_audit_says_what_was_looked_at():
@@ -128,16 +138,16 @@ def test_an_empty_audit_says_what_was_looked_at():
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (in_time(999), "999 ms"),
-        (in_time(1500), "1.5 s"),
-        (in_time(90_000), "1.5 min"),
-        (in_time(5_400_000), "1.5 h"),
-        (in_bytes(999), "999 bytes"),
-        (in_bytes(43_400_000), "43.4 MB"),
-        (in_bytes(2e15), "2,000.0 TB"),
-        (in_usd(0), "0 USD"),
-        (in_usd(0.00001234), "0.000012 USD"),
-        (in_usd(1234.5), "1,234.50 USD"),
+        (format_duration(999), "999 ms"),
+        (format_duration(1500), "1.5 s"),
+        (format_duration(90_000), "1.5 min"),
+        (format_duration(5_400_000), "1.5 h"),
+        (format_bytes(999), "999 bytes"),
+        (format_bytes(43_400_000), "43.4 MB"),
+        (format_bytes(2e15), "2,000.0 TB"),
+        (format_usd(0), "0 USD"),
+        (format_usd(0.00001234), "0.000012 USD"),
+        (format_usd(1234.5), "1,234.50 USD"),
         (shortened("abcdefgh", 5), "ab…gh"),
         (shortened("abc", 3), "abc"),
     ],

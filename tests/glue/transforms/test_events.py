@@ -8,7 +8,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
-from glue_jobs.transforms.history import SCHEMA, rounded, within_days, without_copies
+from glue_jobs.transforms.events import SCHEMA, rounded, within_days, without_copies
 from signalbox.history.event import HistoryEvent
 from tests.glue.frames import frame
 
