@@ -1,4 +1,4 @@
-"""The picture of a day's rendezvous."""
+"""The picture of the rendezvous report."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -13,13 +13,13 @@ from glue_jobs.pictures.panels import (
     format_number,
     new_picture,
 )
-from glue_jobs.texts.report_text import Record
+from glue_jobs.texts.report_text import ReportRow
 from glue_jobs.transforms.rendezvous import PERCENTILES
 
 ENDS = {
     "client-snowflake-match-count": ("answered", "green"),
     "client-denied-count": ("denied", "orange"),
-    "client-snowflake-timeout-count": ("in vain", "red"),
+    "client-snowflake-timeout-count": ("timed out", "red"),
 }
 METHODS = {"SQS": "client-sqs-count", "HTTP": "client-http-count", "AMP cache": "client-ampcache-count"}
 TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")
@@ -30,17 +30,17 @@ Exact = Mapping[tuple[str, str | None], int]
 """The exact numbers of a day by metric and label."""
 
 
-def rendezvous_picture(day: date, report: Sequence[Record]) -> str:
-    """Return the SVG of one UTC day from its rows of `rendezvous_daily`, with `exact` numbers and not `shown` ones."""
+def rendezvous_picture(day: date, report: Sequence[ReportRow]) -> str:
+    """Return the SVG of a UTC day from its rows of `rendezvous_daily`, with `exact` numbers and not `shown` ones."""
     exact = {(row["metric"], row["label"]): row["exact"] for row in report}
     ends = tuple(exact.get((metric, None), 0) for metric in ENDS)
     found = ", ".join(f"{name}: {format_number(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True))
     canvas = new_picture(f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}.")
     draw_figures(canvas, _figures(exact, ends))
     series = [Series(name, colour) for name, colour in ENDS.values()]
-    draw_bars(canvas, "How clients' offers ended", series, rows=[Bar("all", ends)] if any(ends) else [])
+    draw_bars(canvas, "Clients' offers by outcome", series, rows=[Bar("all", ends)] if any(ends) else [])
     for group, name in NAMES.items():
-        draw_percentiles(canvas, f"Time to the answer by {name}", rows=_times(exact, group))
+        draw_percentiles(canvas, f"Time to answer by {name}", rows=_times(exact, group))
     for heading, numbers in _numbers(exact).items():
         draw_bars(canvas, heading, [Series("number", "blue")], rows=_bars(numbers))
     return canvas.svg()
@@ -51,7 +51,7 @@ def _figures(exact: Exact, ends: Sequence[int]) -> list[tuple[str, str]]:
     return [
         (format_number(sum(ends)), "clients' offers"),
         (format_number(ends[0]), "answered"),
-        (format_duration(median) if median is not None else "never", "until half were answered"),
+        (format_duration(median) if median is not None else "none", "median time to answer"),
         (format_number(exact.get(("snowflake-ips-total", None), 0)), "proxies"),
     ]
 
@@ -60,7 +60,7 @@ def _numbers(exact: Exact) -> dict[str, dict[str, int]]:
     """Return the numbers of each panel of bars by its heading."""
     countries = {label or "": number for (metric, label), number in exact.items() if metric == "snowflake-ips"}
     return {
-        "How clients came": {name: exact.get((metric, None), 0) for name, metric in METHODS.items()},
+        "Clients by method": {name: exact.get((metric, None), 0) for name, metric in METHODS.items()},
         "Proxies by type": {name: exact.get((f"snowflake-ips-{name}", None), 0) for name in TYPES},
         "Proxies by NAT": {name: exact.get((f"snowflake-ips-nat-{name}", None), 0) for name in NATS},
         "Proxies by country": dict(sorted(countries.items(), key=_most_first)[:COUNTRIES]),

@@ -1,11 +1,11 @@
-"""The picture of what splitting did in a day."""
+"""The picture of the splitting report."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 
 from glue_jobs.pictures.panels import Bar, Series, draw_bars, draw_figures, draw_percentiles, format_number, new_picture
-from glue_jobs.texts.report_text import Record
+from glue_jobs.texts.report_text import ReportRow
 from glue_jobs.texts.split_text import PERCENTILES, TIMES
 
 TOP = 12
@@ -15,8 +15,8 @@ RETURNED = (Series("to a session", "blue"), Series("to the deployed", "green"), 
 BACK = ("session", "deployed", "original")
 
 
-def split_picture(day: date, report: Sequence[Record]) -> str:
-    """Return the picture of one UTC day from its rows of `split_daily`."""
+def split_picture(day: date, report: Sequence[ReportRow]) -> str:
+    """Return the SVG of a UTC day from its rows of `split_daily`."""
     totals = {(row["metric"], row["label"]): row["value"] for row in report if row["queue"] is None}
     routed = [totals.get(("routed-total", outcome), 0) for outcome in OUTCOMES]
     back = sum(totals.get(("returned-total", outcome), 0) for outcome in BACK)
@@ -29,18 +29,18 @@ def split_picture(day: date, report: Sequence[Record]) -> str:
         (format_number(routed[2]), "copied"),
     ]
     draw_figures(canvas, [*entries, (format_number(back), "returned"), (format_number(dead), "dead letters")])
-    draw_bars(canvas, "Who got messages, by queue", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="queue"))
-    draw_bars(canvas, "Who got messages, by session", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="session"))
-    draw_bars(canvas, "What was returned, by queue", RETURNED, rows=_rows(report, "returned", BACK, by="queue"))
-    draw_percentiles(canvas, "Time until a message was forwarded", rows=_times(report, TIMES[0]))
-    draw_percentiles(canvas, "Time until a session was ready", rows=_times(report, TIMES[1]))
+    draw_bars(canvas, "Messages by queue", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="queue"))
+    draw_bars(canvas, "Messages by session", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="session"))
+    draw_bars(canvas, "Returned messages by queue", RETURNED, rows=_rows(report, "returned", BACK, by="queue"))
+    draw_percentiles(canvas, "Time to forward a message", rows=_times(report, TIMES[0]))
+    draw_percentiles(canvas, "Time until a session is ready", rows=_times(report, TIMES[1]))
     reasons = [row for row in report if row["metric"] == "dead_letter"]
     died = [Bar(f"{row['queue']}: {row['label'] or 'no reason'}", (row["value"],)) for row in reasons]
     draw_bars(canvas, "Dead letters", [Series("dead", "red")], rows=died[:TOP])
     return canvas.svg()
 
 
-def _rows(report: Sequence[Record], metric: str, labels: Sequence[str], *, by: str) -> list[Bar]:
+def _rows(report: Sequence[ReportRow], metric: str, labels: Sequence[str], *, by: str) -> list[Bar]:
     sums: Counter[tuple[str, str]] = Counter()
     for row in report:
         if row["metric"] == metric:
@@ -50,7 +50,7 @@ def _rows(report: Sequence[Record], metric: str, labels: Sequence[str], *, by: s
     return [Bar(name, numbers) for name, numbers in most_first[:TOP]]
 
 
-def _times(report: Sequence[Record], metric: str) -> list[tuple[str, tuple[float, ...]]]:
+def _times(report: Sequence[ReportRow], metric: str) -> list[tuple[str, tuple[float, ...]]]:
     values = {(row["queue"], row["label"]): row["value"] for row in report if row["metric"] == metric}
     queues = sorted({queue for queue, _ in values}, key=lambda queue: (queue is not None, queue or ""))
     return [(queue or "all", tuple(values[queue, name] for name in PERCENTILES)) for queue in queues[:TOP]]

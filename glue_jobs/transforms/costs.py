@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.events import within_days
-from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USES
+from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USAGES
 
 NOT_PRICED = "not priced"
 COUNTS = ("number", "bytes", "pieces")
@@ -115,7 +115,8 @@ def _whole(units: Column) -> Column:
 
 def _uses_of(capability: Column, what: Column) -> Column:
     known = [
-        F.when((capability == use.capability) & (what == use.what), _use(use.item, use.least, use.most)) for use in USES
+        F.when((capability == use.capability) & (what == use.what), _use(use.item, use.least, use.most))
+        for use in USAGES
     ]
     not_priced = F.when(what == NOT_PRICED, _use(NOT_PRICED, 0.0, 0.0))
     return F.array_compact(F.array(*known, not_priced))

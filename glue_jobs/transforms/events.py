@@ -37,7 +37,7 @@ SCHEMA = StructType(
 )
 
 
-def without_copies(events: DataFrame) -> DataFrame:
+def deduplicated(events: DataFrame) -> DataFrame:
     """Keep one row of each `event_id`: the earliest, and among equally early ones always the same.
 
     A row without an `event_id` gets one that is made of all it says.
@@ -45,13 +45,13 @@ def without_copies(events: DataFrame) -> DataFrame:
     own_id = F.sha2(F.to_json(F.struct(*map(F.expr, _fields()))), 256)
     named = events.withColumn("event_id", F.coalesce("event_id", own_id))
     # dropDuplicates would keep whichever row arrives first, so two runs could differ.
-    copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in copy_order()))
+    copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in duplicate_order()))
     # Not row_number: Spark would look for first rows before the shuffle, too, and sort for it; there are few copies.
     ahead = named.withColumn("ahead", F.lag("event_id").over(copies))
     return ahead.where(F.col("ahead").isNull()).select(*events.columns)
 
 
-def copy_order(row: str | None = None) -> tuple[str, str]:
+def duplicate_order(row: str | None = None) -> tuple[str, str]:
     """Return what copies of an event are sorted by, in SQL: when it happened, then something of all that it says."""
     prefix = f"{row}." if row else ""
     # A hash passes over nulls, so each field stands behind its number.

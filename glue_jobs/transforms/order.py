@@ -45,7 +45,7 @@ def order_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
     )
 
 
-def heads(audit: DataFrame) -> DataFrame:
+def last_positions(audit: DataFrame) -> DataFrame:
     """Return where each subscriber stood after the days of an audit: its highest number, as one of `order_facts`."""
     last = F.max_by(F.struct("day", "after_at", "after_event_id"), "last_sequence")
     seen = audit.where(F.col("finding") == SEEN).groupBy(*SUBSCRIBER)
@@ -62,16 +62,16 @@ def heads(audit: DataFrame) -> DataFrame:
     )
 
 
-def together(facts: DataFrame, heads: DataFrame) -> DataFrame:
+def facts_by_topic(facts: DataFrame, last_positions: DataFrame) -> DataFrame:
     """Return the facts of a topic in one place, with where its subscribers stood before: what an audit looks at.
 
     That is the one shuffle of an audit, which looks at it several times.
     """
     columns = ("day", *SUBSCRIBER, "sequence", "state", "occurred_at", "event_id", "message_id", "is_head")
-    return facts.unionByName(heads).repartition(*TOPIC).select(*columns)
+    return facts.unionByName(last_positions).repartition(*TOPIC).select(*columns)
 
 
-def order_audit(looked_at: DataFrame, days: DataFrame) -> DataFrame:
+def order_audit(facts_with_positions: DataFrame, days: DataFrame) -> DataFrame:
     """Return the audit of `days`: one row for each finding, each subscriber that was `seen`, and each day `audited`.
 
     - `gap`: the numbers from `first_sequence` to `last_sequence` did not reach the queue, though those around them did.
@@ -84,26 +84,26 @@ def order_audit(looked_at: DataFrame, days: DataFrame) -> DataFrame:
     `before` is the event that came first, or of the lower number; `after` the other. A day's `audited` row says how
     many copies were looked at: with no finding beside it, nothing is wrong.
     """
-    facts = looked_at.where(~F.col("is_head"))
-    found = looked_at.transform(_findings).unionByName(looked_at.transform(_messages_twice))
+    facts = facts_with_positions.where(~F.col("is_head"))
+    found = facts_with_positions.transform(_findings).unionByName(facts_with_positions.transform(_messages_twice))
     audit = found.unionByName(facts.transform(_seen)).unionByName(_audited(facts, days))
     return audit.select(*COLUMNS)
 
 
-def _findings(looked_at: DataFrame) -> DataFrame:
-    numbers = looked_at.transform(_numbers)
+def _findings(facts_with_positions: DataFrame) -> DataFrame:
+    numbers = facts_with_positions.transform(_numbers)
     findings = F.explode(F.array(_gap(), _reordered(), _number_twice()))
     return (
         numbers.select(*SUBSCRIBER, findings.alias("found")).where("found IS NOT NULL").select(*SUBSCRIBER, "found.*")
     )
 
 
-def _numbers(looked_at: DataFrame) -> DataFrame:
+def _numbers(facts_with_positions: DataFrame) -> DataFrame:
     """Return each number that a queue got: its first and last delivery, its place in the topic, and what is above."""
     is_delivered = F.col("state") == "delivered"
     delivery = F.when(is_delivered, F.struct("occurred_at", "event_id", "day"))
     # The number before the queue: in that order the rows come out, and no window over a topic has to sort them again.
-    numbers = looked_at.groupBy(*TOPIC, "sequence", "queue").agg(
+    numbers = facts_with_positions.groupBy(*TOPIC, "sequence", "queue").agg(
         F.min(delivery).alias("first"),
         F.max(delivery).alias("again"),
         F.count(delivery).alias("copies"),
@@ -114,12 +114,12 @@ def _numbers(looked_at: DataFrame) -> DataFrame:
     # How many numbers of the topic are known up to this one.
     place = F.dense_rank().over(Window.partitionBy(*TOPIC).orderBy("sequence"))
     of_queues = numbers.withColumn("place", place).where(F.col("queue").isNotNull())
-    return of_queues.transform(_beside_the_next).select(
+    return of_queues.transform(_with_next_delivery).select(
         *SUBSCRIBER, "sequence", "first", "again", "copies", "is_head", "place", "dead", "waiting", "next", "overtook"
     )
 
 
-def _beside_the_next(numbers: DataFrame) -> DataFrame:
+def _with_next_delivery(numbers: DataFrame) -> DataFrame:
     """Add the `next` number that the queue got, and of all higher ones the one that came first."""
     is_lost = F.col("first").isNull()
     downwards = Window.partitionBy(*SUBSCRIBER).orderBy(F.col("sequence").desc())
@@ -164,8 +164,8 @@ def _number_twice() -> Column:
     return F.when(is_twice, F.struct(*found))
 
 
-def _messages_twice(looked_at: DataFrame) -> DataFrame:
-    came = looked_at.where((F.col("state") == "delivered") & F.col("message_id").isNotNull())
+def _messages_twice(facts_with_positions: DataFrame) -> DataFrame:
+    came = facts_with_positions.where((F.col("state") == "delivered") & F.col("message_id").isNotNull())
     # Numbers first, since they are quick to compare; the events only of the few that came twice.
     numbers = came.groupBy(*SUBSCRIBER, "message_id").agg(
         F.min("sequence").alias("lowest"), F.max("sequence").alias("highest")

@@ -7,7 +7,7 @@ tiers. Nobody looks them up for you; change them here when they change.
 from datetime import date
 from typing import NamedTuple
 
-KNOWN_ON = date(2026, 11, 21)
+PRICES_DATE = date(2026, 11, 21)
 REGION = "us-east-1"
 # In USD for a million units.
 PRICES = {
@@ -26,7 +26,7 @@ REQUEST_MESSAGES = 10
 SQS = "SQS request"  # standard or FIFO, as the queue is
 
 
-class Use(NamedTuple):
+class Usage(NamedTuple):
     """How many units of an item one `what` of a capability uses, at least and at most.
 
     The least is when all calls are full, of ten messages; the most is when each message comes alone.
@@ -39,15 +39,15 @@ class Use(NamedTuple):
     most: float
 
 
-def _batched(capability: str, what: str, **units: float) -> list[Use]:
+def _batched(capability: str, what: str, **units: float) -> list[Usage]:
     items = {"requests": SQS, "runs": "Lambda request", "gb_ms": "Lambda GB-millisecond"}
     items |= {"reads": "DynamoDB read unit", "writes": "DynamoDB write unit"}
-    return [Use(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
+    return [Usage(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
 
 
 # Counted from the code. Consumers' own calls on their queues are among them; what a stage costs while nobody comes is
 # not: docs/operations.md has that.
-USES = (
+USAGES = (
     # send, receive, delete; a run of 40 ms with 1 GB, a look at the bindings and two counters for a batch
     *_batched("exchange", "publication", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
     # send, and its consumer's receive and delete
@@ -60,22 +60,22 @@ USES = (
     *_batched("splitting", "copy", requests=3),
     *_batched("splitting", "dead letter", requests=1),
     # The broker's calls and the client's own; docs/rendezvous.md counts them.
-    Use("rendezvous", "answer", "DynamoDB write unit", 25, 25),
-    Use("rendezvous", "answer", "HTTP API request", 2, 2),
-    Use("rendezvous", "answer", "Lambda request", 3, 3),
-    Use("rendezvous", "answer", "Lambda GB-millisecond", 105, 105),
-    Use("rendezvous", "refusal", "DynamoDB write unit", 2, 10),
-    Use("rendezvous", "refusal", "Lambda request", 1, 2),
-    Use("rendezvous", "refusal", "Lambda GB-millisecond", 35, 70),
-    Use("rendezvous", "client by SQS", SQS, 7.1, 8),
-    Use("rendezvous", "client by HTTP", "HTTP API request", 1, 1),
-    Use("rendezvous", "poll", "HTTP API request", 1, 1),
-    Use("rendezvous", "poll", "Lambda request", 1, 1),
-    Use("rendezvous", "poll", "Lambda GB-millisecond", 25, 25),
-    Use("rendezvous", "poll", "DynamoDB write unit", 2, 3),
+    Usage("rendezvous", "answer", "DynamoDB write unit", 25, 25),
+    Usage("rendezvous", "answer", "HTTP API request", 2, 2),
+    Usage("rendezvous", "answer", "Lambda request", 3, 3),
+    Usage("rendezvous", "answer", "Lambda GB-millisecond", 105, 105),
+    Usage("rendezvous", "refusal", "DynamoDB write unit", 2, 10),
+    Usage("rendezvous", "refusal", "Lambda request", 1, 2),
+    Usage("rendezvous", "refusal", "Lambda GB-millisecond", 35, 70),
+    Usage("rendezvous", "client by SQS", SQS, 7.1, 8),
+    Usage("rendezvous", "client by HTTP", "HTTP API request", 1, 1),
+    Usage("rendezvous", "poll", "HTTP API request", 1, 1),
+    Usage("rendezvous", "poll", "Lambda request", 1, 1),
+    Usage("rendezvous", "poll", "Lambda GB-millisecond", 25, 25),
+    Usage("rendezvous", "poll", "DynamoDB write unit", 2, 3),
     # A slot of 10 s with 256 MB, and a look each few hundred milliseconds; less when a client comes.
-    Use("rendezvous", "held poll", "Lambda GB-millisecond", 0, 2_500),
-    Use("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
+    Usage("rendezvous", "held poll", "Lambda GB-millisecond", 0, 2_500),
+    Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
     # Each record is billed as 5 KB at least; an event is about half of one.
-    Use("history", "event", "Firehose kilobyte", 0.5, 5),
+    Usage("history", "event", "Firehose kilobyte", 0.5, 5),
 )

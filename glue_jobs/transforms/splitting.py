@@ -77,8 +77,8 @@ def _times(facts: DataFrame) -> DataFrame:
 def _percentiles(latencies: DataFrame, *, metric: str) -> DataFrame:
     """Take exact percentiles, not approximate ones: two runs agree, and there are few different milliseconds."""
     percentiles = F.percentile("latency_ms", list(PERCENTILES.values())).alias("percentiles")
-    timed = latencies.where(F.col("latency_ms").isNotNull()).groupBy("day", "queue").agg(percentiles)
-    rows = timed.select("day", "queue", F.posexplode("percentiles").alias("position", "exact"))
+    rows_with_times = latencies.where(F.col("latency_ms").isNotNull()).groupBy("day", "queue").agg(percentiles)
+    rows = rows_with_times.select("day", "queue", F.posexplode("percentiles").alias("position", "exact"))
     names = F.array(*map(F.lit, PERCENTILES))
     value = rounded(F.col("exact")).alias("value")
     label = F.get(names, F.col("position")).alias("label")

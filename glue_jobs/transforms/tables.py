@@ -42,7 +42,7 @@ def schema(**types: str) -> StructType:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class IcebergTable:
     """One Iceberg table. `time` is the column that a window is about: a date, or a timestamp."""
 
     name: str
@@ -52,7 +52,7 @@ class Table:
     order: tuple[str, ...]
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
-    def creation(self, identifier: str) -> str:
+    def create_statement(self, identifier: str) -> str:
         """Return the statement that makes the table where it is not there yet."""
         columns = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in self.schema)
         properties = ", ".join(f"'{name}'='{value}'" for name, value in (COMMON | dict(self.properties)).items())
@@ -61,16 +61,16 @@ class Table:
             f" PARTITIONED BY ({', '.join(self.partitions)}) TBLPROPERTIES ({properties})"
         )
 
-    def ordering(self, identifier: str) -> str:
+    def ordering_statement(self, identifier: str) -> str:
         """Return the statement that tells writers to sort within a task."""
         return f"ALTER TABLE {identifier} WRITE LOCALLY ORDERED BY {', '.join(self.order)}"
 
-    def missing(self, present: StructType) -> dict[str, DataType]:
+    def missing_columns(self, present: StructType) -> dict[str, DataType]:
         """Return the columns that a table made by an older version does not have yet."""
         return {column.name: column.dataType for column in self.schema if column.name not in present.names}
 
 
-EVENTS = Table(
+EVENTS = IcebergTable(
     "events",
     SCHEMA,
     time="occurred_at",
@@ -86,21 +86,21 @@ EVENTS = Table(
         }
     ),
 )
-RENDEZVOUS_DAILY = Table(
+RENDEZVOUS_DAILY = IcebergTable(
     "rendezvous_daily",
     schema(day="date", metric="string", label="string", exact="bigint", shown="bigint"),
     time="day",
     partitions=("day",),
     order=("metric", "label"),
 )
-SPLIT_DAILY = Table(
+SPLIT_DAILY = IcebergTable(
     "split_daily",
     schema(day="date", metric="string", queue="string", session="string", label="string", value="bigint"),
     time="day",
     partitions=("day",),
     order=("metric", "queue", "session", "label"),
 )
-TOPIC_HOURLY = Table(
+TOPIC_HOURLY = IcebergTable(
     "topic_hourly",
     schema(
         day="date",
@@ -122,7 +122,7 @@ TOPIC_HOURLY = Table(
     partitions=("day",),
     order=("exchange", "topic", "hour"),
 )
-DELIVERY_HOURLY = Table(
+DELIVERY_HOURLY = IcebergTable(
     "delivery_hourly",
     schema(
         day="date",
@@ -145,7 +145,7 @@ DELIVERY_HOURLY = Table(
     partitions=("day",),
     order=("capability", "source", "destination", "hour"),
 )
-ORDER_AUDIT = Table(
+ORDER_AUDIT = IcebergTable(
     "order_audit",
     schema(
         day="date",
@@ -169,7 +169,7 @@ ORDER_AUDIT = Table(
     partitions=("day",),
     order=("finding", "exchange", "topic", "queue"),
 )
-COST_DAILY = Table(
+COST_DAILY = IcebergTable(
     "cost_daily",
     schema(
         day="date",
@@ -187,7 +187,7 @@ COST_DAILY = Table(
     partitions=("day",),
     order=("capability", "what", "item"),
 )
-LOGS = Table(
+LOGS = IcebergTable(
     "logs",
     StructType(
         [
@@ -201,7 +201,7 @@ LOGS = Table(
     partitions=("exchange", "days(occurred_at)"),
     order=("topic", "sequence"),
 )
-LOG_TOPICS = Table(
+LOG_TOPICS = IcebergTable(
     "log_topics",
     schema(
         exchange="string",

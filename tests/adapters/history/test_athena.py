@@ -70,7 +70,7 @@ def test_a_query_that_fails_says_why(status, text):
 def test_a_query_is_not_waited_for_for_ever():
     athena = replace(athena_of(Client([{"State": "RUNNING"}])), timeout=timedelta(seconds=20))
 
-    with pytest.raises(QueryTooSlow, match="'1' in 0:00:20"):
+    with pytest.raises(QueryTooSlow, match="'1' within 0:00:20"):
         athena.rows("SELECT 1")
     assert athena.clock() == 20
 

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.aws.history.dead_letter_source import DeadLetters
+from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.replayed_messages import original_of_letter
-from signalbox.history.replay_state import Progress, ReplayId, Sent
+from signalbox.history.replay_state import ReplayId, ReplayProgress, SendResult
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-PLANNED = Progress(ReplayId("again"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
+PLANNED = ReplayProgress(ReplayId("again"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def put(sqs, url: str, key: str | None) -> str:
     return sqs.send_message(QueueUrl=url, MessageBody="body", MessageAttributes=attributes)["MessageId"]
 
 
-def letters(sqs, url: str) -> DeadLetters:
-    return DeadLetters(
+def letters(sqs, url: str) -> DeadLetterSource:
+    return DeadLetterSource(
         sqs,
         url,
         read=lambda letter: original_of_letter(letter, exchange=ExchangeName("xs")),
-        is_wanted=lambda original: original.envelope.key.startswith("a"),
+        is_selected=lambda original: original.envelope.key.startswith("a"),
     )
 
 
@@ -57,8 +57,8 @@ def test_letters_that_are_wanted_are_taken_and_the_others_are_seen_by_others_aft
     found = [*source.take(11, PLANNED), *source.take(100, PLANNED)]
 
     assert sorted(one.origin for one in found) == sorted(wanted)
-    assert (source.passed_over, source.unreadable, source.in_flight()) == (1, 1, 14)
-    source.forget(wanted)
+    assert (source.not_selected, source.unreadable, source.in_flight()) == (1, 1, 14)
+    source.discard(wanted)
     source.release()
     assert (left(sqs, url), source.in_flight()) == (2, 0)
     assert not source.is_repeatable
@@ -67,7 +67,7 @@ def test_letters_that_are_wanted_are_taken_and_the_others_are_seen_by_others_aft
 @pytest.mark.usefixtures("quick")
 def test_what_a_killed_run_sent_is_deleted_and_what_is_in_doubt_stays(sqs, url):
     sent, doubtful, fresh = (put(sqs, url, "a") for _ in range(3))
-    killed = PLANNED.claimed([sent], at=NOON).settled(Sent(taken=[sent])).claimed([doubtful], at=NOON)
+    killed = PLANNED.claimed([sent], at=NOON).settled(SendResult(taken=[sent])).claimed([doubtful], at=NOON)
     source = letters(sqs, url)
 
     found = source.take(10, killed.resumed(now=NOON, is_fifo=False))
@@ -108,7 +108,7 @@ def test_a_letter_that_comes_again_is_not_taken_again_and_is_deleted_by_its_newe
     source = letters(sqs, "https://sqs/1/xs-dlq")
 
     found = source.take(10, PLANNED)
-    source.forget(["1"])
+    source.discard(["1"])
 
     assert ([one.origin for one in found], sqs.deleted) == (["1", "2"], ["1/1"])
 
@@ -117,7 +117,7 @@ def test_a_letter_that_comes_although_it_was_deleted_is_deleted_again():
     sqs = Repeating(["1"], ["1"], [])
     source = letters(sqs, "https://sqs/1/xs-dlq")
     source.take(1, PLANNED)
-    source.forget(["1"])
+    source.discard(["1"])
 
     assert source.take(1, PLANNED) == []
     assert sqs.deleted == ["1/2", "1/1"]

@@ -105,7 +105,7 @@ def test_events_that_nobody_takes_are_logged_and_stop_nothing(caplog: pytest.Log
     with caplog.at_level(logging.ERROR):
         history(Stream(refuses=9), Queue(fails=True)).write(EVENTS)
 
-    assert "taken by neither" in caplog.text
+    assert "refused by Firehose and by the overflow queue" in caplog.text
     assert '"m0"' in caplog.text
 
 

@@ -6,13 +6,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.history.replay_records import ReplayBusy, S3Records
+from signalbox.aws.history.replay_records import ReplayBusy, S3ReplayRecords
 from signalbox.errors import EffectFailed
-from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId
+from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AGAIN = ReplayId("again")
-PLANNED = Progress(AGAIN, {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
+PLANNED = ReplayProgress(AGAIN, {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def s3(aws):
     return client
 
 
-def records(s3, bucket="history") -> S3Records:
-    return S3Records(s3, bucket, "replays/")
+def records(s3, bucket="history") -> S3ReplayRecords:
+    return S3ReplayRecords(s3, bucket, "replays/")
 
 
 def test_a_record_is_found_as_it_was_kept(s3):

@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.aws.history.report_files import fetched
 from signalbox.errors import EffectFailed
-from signalbox.history.jobs import FILES, REPORTS
+from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
 
 DAY = date(2026, 11, 20)
 
@@ -20,7 +20,7 @@ def s3(aws):
 
 
 def test_a_day_s_text_picture_and_json_are_fetched(s3, tmp_path):
-    for kind in FILES:
+    for kind in FILE_EXTENSIONS:
         s3.put_object(Bucket="history", Key=REPORTS["topics"].key(kind, "2026-11-20"), Body=kind.encode())
 
     found = list(fetched(s3, "history", REPORTS["topics"], [DAY], tmp_path / "topics"))

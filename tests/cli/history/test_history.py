@@ -9,12 +9,12 @@ import pytest
 import requests
 from typer.testing import CliRunner, Result
 
-from signalbox.aws.history.replay_records import S3Records
+from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.model.patterns import InvalidPattern
-from signalbox.history.jobs import FILES, REPORTS
-from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId, Sent
+from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
+from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress, SendResult
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws
 
@@ -80,7 +80,7 @@ def test_a_query_is_answered_as_a_table():
     [
         (["DROP TABLE events"], "SELECT, WITH"),
         ([" "], "SELECT, WITH"),
-        (["SELECT 1", "--csv", "--json"], "one of the two"),
+        (["SELECT 1", "--csv", "--json"], "not both"),
     ],
 )
 def test_what_is_no_query_is_refused_before_anybody_is_asked(arguments, problem):
@@ -89,7 +89,7 @@ def test_what_is_no_query_is_refused_before_anybody_is_asked(arguments, problem)
 
 
 def put_report(name: str, day: str) -> None:
-    for kind in FILES:
+    for kind in FILE_EXTENSIONS:
         body = json.dumps({"day": day}) if kind == "json" else f"{kind} of {day}"
         boto3.client("s3").put_object(Bucket="lake", Key=REPORTS[name].key(kind, day), Body=body)
 
@@ -122,7 +122,7 @@ def test_in_aws_schedules_have_put_events_into_tables_already(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["weather"], "there is: rendezvous, splitting"),
+        (["weather"], "expected one of rendezvous, splitting"),
         (["topics", "--from", "2026-11-20", "--to", "2026-11-19"], "--to 2026-11-19 is before"),
     ],
 )
@@ -131,10 +131,10 @@ def test_a_report_that_cannot_be_is_refused(arguments, problem):
         signalbox("report", *arguments)
 
 
-def put_replay(name: str, *, topics: dict[str, int]) -> Progress:
+def put_replay(name: str, *, topics: dict[str, int]) -> ReplayProgress:
     """Keep what the job would have kept."""
-    planned = Progress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)
-    S3Records(boto3.client("s3"), "lake", "replays/").save(planned)
+    planned = ReplayProgress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)
+    S3ReplayRecords(boto3.client("s3"), "lake", "replays/").save(planned)
     plan = {"messages": 2, "size_bytes": 20, "rate": 1, "seconds": 2, "topics": topics, "left_out": {"large": 1}}
     boto3.client("s3").put_object(Bucket="lake", Key=f"replays/{name}.plan.json", Body=json.dumps(plan))
     return planned
@@ -148,9 +148,9 @@ def test_a_replay_that_nobody_confirms_is_counted_and_not_sent():
 
     assert started("export_logs") == [{"--exchange": "x.fifo", "--topics": "a.*"}]
     assert [run["--dry_run"] for run in started("replay")] == ["yes"]
-    assert "2 messages, 20 bytes, at 1 a second: 2 s at least" in told.stderr
+    assert "2 messages, 20 bytes, at 1 a second: at least 2 s" in told.stderr
     assert "2  a.b" in told.stderr
-    assert "1  left out: large" in told.stderr
+    assert "1  excluded: large" in told.stderr
     assert "--resume r" in told.stderr
     assert "planned" in told.stdout
 
@@ -168,16 +168,16 @@ def test_dead_letters_are_sent_at_once_if_that_is_said():
 @pytest.mark.usefixtures("stage")
 def test_a_replay_goes_on_by_its_id_alone_and_tells_what_was_not_sent():
     planned = put_replay("r", topics={})
-    records = S3Records(boto3.client("s3"), "lake", "replays/")
+    records = S3ReplayRecords(boto3.client("s3"), "lake", "replays/")
     records.load(ReplayId("r"))
-    sent = Sent(refused={"1": "too long"}, doubtful=["2"])
+    sent = SendResult(refused={"1": "too long"}, doubtful=["2"])
     records.save(planned.claimed(["1", "2"], at=NOON).settled(sent).finished())
 
     told = signalbox("replay", "--resume", "r")
 
     assert started("replay") == [{"--replay_id": "r", "--rate": "100"}]
     assert "refused: 1: too long" in told.stderr
-    assert "in doubt, perhaps sent: 2" in told.stderr
+    assert "in doubt, possibly sent: 2" in told.stderr
 
 
 @pytest.mark.usefixtures("stage")
@@ -191,7 +191,7 @@ def test_programs_get_the_record_of_a_replay():
 
 @pytest.mark.usefixtures("stage")
 def test_a_replay_that_was_never_asked_for_is_told():
-    with pytest.raises(RejectedError, match="no replay 'r'"):
+    with pytest.raises(RejectedError, match="replay 'r' does not exist"):
         signalbox("replay", "--resume", "r")
 
 

@@ -108,7 +108,7 @@ def test_raw_files_of_json_lines_are_read_when_told_so(lake, tmp_path):
 def test_maintenance_puts_small_files_together_and_leaves_the_rows_as_they_were(lake, raw, history, at):
     for number in range(5):
         row = {"event_id": f"e{number}", "occurred_at": at(f"{SECOND} 05:00:00"), "topic": "t", "sequence": number}
-        lake.merge_late(history(row))
+        lake.merge_events(history(row))
     before = events(lake).collect()
 
     main(["", "--history_path", f"{raw}/none", "--database", lake.database, "--to", THIRD, "--hours", "1"])

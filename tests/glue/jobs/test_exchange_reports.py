@@ -29,7 +29,7 @@ topics by publications (2)
 publishers by publications (1)
   alice publications=3 bytes_in=300
 
-topics that nobody wanted (1)
+unrouted topics (1)
   x.fifo "" dropped=1 alternate=0
 """
 DELIVERIES = """\
@@ -37,7 +37,7 @@ delivery-report-end 2026-11-22 00:00:00 (86400 s)
 exchange delivered=4 again=0 retried=1 dead=1 bytes=400
 exchange p50_ms=25 p95_ms=39 p99_ms=40 max_ms=40
 
-busiest ways (2)
+busiest paths (2)
   exchange x.fifo → q_a delivered=3 retried=0 dead=0 p50_ms=20 p95_ms=29 p99_ms=30 max_ms=30
   exchange x.fifo → q_b delivered=1 retried=1 dead=1 p50_ms=40 p95_ms=40 p99_ms=40 max_ms=40
 
@@ -46,7 +46,7 @@ dead letters by reason (1)
 """
 ORDER = """\
 order-audit-end 2026-11-22 00:00:00 (86400 s)
-looked at 4 copies of numbered messages, in 2 queues' views of their topics
+looked at 4 copies of numbered messages, in 2 pairs of queue and topic
 gap=0 duplicate=0 reordered=1
 
 reordered (1)
@@ -133,8 +133,8 @@ def test_a_day_of_nothing_has_a_report_too(lake, run, name):
 
     assert (report / "picture" / f"day={DAY}.svg").exists()
     text = (report / "text" / f"day={DAY}.txt").read_text()
-    nothing = {"topic_report": "nothing was published", "delivery_report": "nothing was delivered, and nothing died"}
-    nothing |= {"order_audit": "nothing is missing, nothing came twice, and nothing came out of order"}
+    nothing = {"topic_report": "no publications", "delivery_report": "no deliveries and no dead letters"}
+    nothing |= {"order_audit": "nothing is missing, duplicated or out of order"}
     assert nothing.get(name, "total 0.000000 to 0.000000 USD") in text
 
 

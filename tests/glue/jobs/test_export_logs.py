@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.export_logs import ROWS, keep
+from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
 from glue_jobs.shared.lake import Lake
-from glue_jobs.shared.log_files import line, write_days
+from glue_jobs.shared.log_files import log_line, write_log_files
 from glue_jobs.shared.log_reader import row
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.exchange.model.topics import RoutingKey
@@ -30,7 +30,7 @@ def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line")
 def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, frame(lake.spark, list(rows), ROWS))
+    merge_rows(lake, frame(lake.spark, list(rows), ROW_SCHEMA))
     logs = lake.spark.table(lake.name("logs")).orderBy("topic", "sequence")
     topics = lake.spark.table(lake.name("log_topics")).orderBy("topic")
     columns = ("topic", "complete_to", "events", "missing")
@@ -81,11 +81,11 @@ def as_row(**values: object) -> Row:
     ],
 )
 def test_each_event_has_one_line_of_text(body, text):
-    assert line(as_row(body=body)) == f"2026-11-20T12:00:00.000Z\t7\t{text}"
+    assert log_line(as_row(body=body)) == f"2026-11-20T12:00:00.000Z\t7\t{text}"
 
 
 def test_an_event_that_was_too_large_for_the_log_says_so():
-    assert line(as_row(body=None, omitted_bytes=5)).endswith("(5 bytes, too large for the log)")
+    assert log_line(as_row(body=None, omitted_bytes=5)).endswith("(5 bytes, too large for the log)")
 
 
 def test_a_topic_has_a_file_for_each_day_under_a_name_that_no_other_topic_has():
@@ -93,7 +93,7 @@ def test_a_topic_has_a_file_for_each_day_under_a_name_that_no_other_topic_has():
     s3 = SimpleNamespace(upload_fileobj=lambda file, bucket, key: written.update({f"{bucket}/{key}": file.read()}))
     days = [("a/b", "2026-11-20"), ("a/b", "2026-11-21"), ("", "2026-11-21")]
 
-    write_days([as_row(exchange="x.fifo", topic=topic, day=day) for topic, day in days], "s3://bucket/logs", s3=s3)
+    write_log_files([as_row(exchange="x.fifo", topic=topic, day=day) for topic, day in days], "s3://bucket/logs", s3=s3)
 
     text = b"2026-11-20T12:00:00.000Z\t7\tx\n"
     assert written == {

@@ -23,7 +23,7 @@ def ask(lake, tmp_path, sql: str) -> dict[str, list]:
 
 def test_values_are_text_as_athena_gives_them_and_columns_may_share_a_name(lake, history, tmp_path):
     lake.ensure(EVENTS.name)
-    lake.merge_late(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 7}))
+    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 7}))
 
     found = ask(lake, tmp_path, "SELECT kind, sequence, reason, kind FROM events")
 

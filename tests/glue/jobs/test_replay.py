@@ -7,17 +7,17 @@ import boto3
 import pytest
 
 from glue_jobs import replay
-from glue_jobs.export_logs import ROWS, keep
+from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
 from glue_jobs.shared.lake import Lake
 from glue_jobs.shared.log_reader import row
-from glue_jobs.shared.log_source import Counted, LogSource, Wanted, counted, newest_snapshot
+from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, newest_snapshot, replay_volume
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId
+from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.export import Exported
 from signalbox.live.wamp.audience import Audience
@@ -29,13 +29,13 @@ from tests.glue.frames import frame
 __all__ = ["aws", "exchange_table"]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LOG = ExchangeName("xlog.fifo")
-NOTHING = Progress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
+NOTHING = ReplayProgress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
 
 
 def logged(lake: Lake, *events: LoggedEvent) -> None:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, frame(lake.spark, [row(LOG, Exported(one)) for one in events], ROWS))
+    merge_rows(lake, frame(lake.spark, [row(LOG, Exported(one)) for one in events], ROW_SCHEMA))
 
 
 def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent:
@@ -44,8 +44,8 @@ def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent
     return LoggedEvent(PublicationId(sequence), RoutingKey(topic), at, payload, sequence, **more)
 
 
-def wanted(pattern: str, **more) -> Wanted:
-    return Wanted(LOG, Pattern.parse(pattern), **more)
+def wanted(pattern: str, **more) -> LogSelection:
+    return LogSelection(LOG, Pattern.parse(pattern), **more)
 
 
 def origins(source: LogSource, count: int = 100) -> list[str]:
@@ -58,9 +58,9 @@ def test_a_log_is_replayed_in_the_order_of_time_and_the_same_from_any_position_o
     snapshot = newest_snapshot(lake)
     logged(lake, event("a.x", 3, seconds=3))
 
-    found = counted(lake, snapshot, wanted("a.*"))
+    found = replay_volume(lake, snapshot, wanted("a.*"))
 
-    assert found == Counted(3, 3 * len('{"n":1}'), {"a.x": 2, "a.y": 1}, {})
+    assert found == ReplayVolume(3, 3 * len('{"n":1}'), {"a.x": 2, "a.y": 1}, {})
     assert origins(LogSource(lake, snapshot, wanted("a.*"), 0)) == ["a.x 1", "a.y 1", "a.x 2"]
     later = LogSource(lake, snapshot, wanted("a.*"), 1)
     assert (origins(later, 1), origins(later), origins(later)) == (["a.y 1"], ["a.x 2"], [])
@@ -82,7 +82,7 @@ def test_an_exchange_does_not_get_what_was_for_some_and_nobody_gets_what_has_no_
     snapshot = newest_snapshot(lake)
 
     for everybody, sent, left_out in ((True, 1, {"for some sessions only": 1}), (False, 2, {})):
-        found = counted(lake, snapshot, wanted("#", for_everybody=everybody))
+        found = replay_volume(lake, snapshot, wanted("#", for_all_sessions=everybody))
         assert (found.messages, found.left_out) == (sent, {"too large for the log": 1} | left_out)
 
 
@@ -102,7 +102,7 @@ def test_a_message_of_a_log_has_the_time_body_and_headers_that_it_had(lake):
 def test_of_an_empty_log_nothing_is_replayed(lake):
     snapshot = newest_snapshot(lake)
 
-    assert (snapshot, counted(lake, snapshot, wanted("#"))) == ("", Counted(0, 0, {}, {}))
+    assert (snapshot, replay_volume(lake, snapshot, wanted("#"))) == ("", ReplayVolume(0, 0, {}, {}))
     assert origins(LogSource(lake, snapshot, wanted("#"), 0)) == []
 
 
@@ -111,7 +111,7 @@ def test_a_version_of_the_log_that_is_gone_is_told(lake):
     logged(lake, event("a", 1))
 
     with pytest.raises(InvalidReplay, match="version 7 of the logs is not there"):
-        counted(lake, "7", wanted("#"))
+        replay_volume(lake, "7", wanted("#"))
 
 
 @pytest.fixture

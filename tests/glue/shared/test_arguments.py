@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from glue_jobs.shared import arguments
-from glue_jobs.shared.arguments import Window
+from glue_jobs.shared.arguments import TimeWindow
 
 SCHEDULED = "2026-11-21T10:03:27Z"
 
@@ -28,15 +28,15 @@ def at(text: str) -> datetime:
     ids=str,
 )
 def test_a_window_is_told_by_days_or_by_two_of_start_end_and_hours(given, start, end):
-    assert Window.parse(given) == Window(at(start), at(end))
+    assert TimeWindow.parse(given) == TimeWindow(at(start), at(end))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "the window is told by nothing; give --day"),
-        ({"day": "2026-11-20", "to": "2026-11-21"}, "the window is told by --day, --to; give"),
-        ({"days": "2"}, "the window is told by --days; give"),
+        ({}, "the arguments of the window are missing; give --day"),
+        ({"day": "2026-11-20", "to": "2026-11-21"}, "the arguments of the window are --day, --to; give"),
+        ({"days": "2"}, "the arguments of the window are --days; give"),
         ({"day": "2026-11-20", "days": "0"}, "--days is 0; it must be at least 1"),
         ({"from": "2026-11-21", "to": "2026-11-21"}, "is empty; it must end after it starts"),
     ],
@@ -44,15 +44,15 @@ def test_a_window_is_told_by_days_or_by_two_of_start_end_and_hours(given, start,
 )
 def test_what_tells_no_window_is_refused_with_the_remedy(given, message):
     with pytest.raises(ValueError, match=message):
-        Window.parse(given)
+        TimeWindow.parse(given)
 
 
 def test_a_window_touches_the_days_from_its_start_to_before_its_end():
-    window = Window(at("2026-11-20 22:00"), at("2026-11-22"))
+    window = TimeWindow(at("2026-11-20 22:00"), at("2026-11-22"))
 
     assert window.days == (date(2026, 11, 20), date(2026, 11, 21))
     assert not window.is_whole_days
-    assert window.whole_days() == Window(at("2026-11-20"), at("2026-11-22"))
+    assert window.whole_days() == TimeWindow(at("2026-11-20"), at("2026-11-22"))
     assert window.whole_days().is_whole_days
     assert window.widened(before=timedelta(hours=22), after=timedelta(0)) == window.whole_days()
 
@@ -69,6 +69,6 @@ def command_line(request, monkeypatch):
 def test_arguments_are_read_among_those_of_glue_itself(command_line):
     argv = ["job.py", "--JOB_NAME", "j", "--database", "d", "--days=2", "--other", "x"]
 
-    given = arguments.resolved(argv, ["database"], optional=["day", "days"])
+    given = arguments.parse_arguments(argv, ["database"], optional=["day", "days"])
 
     assert given == {"database": "d", "days": "2"}

@@ -6,14 +6,14 @@ from datetime import date
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.shared.arguments import Window
+from glue_jobs.shared.arguments import TimeWindow
 from glue_jobs.shared.lake import read_raw
 from glue_jobs.transforms import tables
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
-DAY = Window.parse({"day": "2026-11-21"})
+DAY = TimeWindow.parse({"day": "2026-11-21"})
 
 
 def ids(frame) -> list[str]:
@@ -24,7 +24,7 @@ def test_raw_events_are_read_by_the_hour_of_their_arrival(spark, history, tmp_pa
     for folder in ("dt=2026-11-20/hour=23", "dt=2026-11-21/hour=00", "dt=2026-11-21/hour=01", "dt=2026-11-21/hour=02"):
         history({"event_id": folder}).write.parquet(str(tmp_path / folder))
 
-    read = read_raw(spark, f"{tmp_path}/", Window.parse({"to": "2026-11-21T02:07", "hours": "2"}))
+    read = read_raw(spark, f"{tmp_path}/", TimeWindow.parse({"to": "2026-11-21T02:07", "hours": "2"}))
 
     assert ids(read) == ["dt=2026-11-21/hour=00", "dt=2026-11-21/hour=01"]
 
@@ -35,7 +35,7 @@ def test_hours_without_a_file_are_read_as_no_events(spark, tmp_path):
 
 def test_a_day_is_replaced_and_the_days_beside_it_stay(lake, history, at):
     other = {"event_id": "other", "occurred_at": at("2026-11-22 00:00:00")}
-    lake.replace("events", history(other), Window.parse({"day": "2026-11-22"}))
+    lake.replace("events", history(other), TimeWindow.parse({"day": "2026-11-22"}))
     lake.replace("events", history({"event_id": "old", "occurred_at": at("2026-11-21 10:00:00")}), DAY)
     new = history({"event_id": "new", "occurred_at": at("2026-11-21 23:59:59.999")}, other | {"event_id": "no"})
 
@@ -67,7 +67,7 @@ def test_a_table_of_days_is_replaced_by_days(lake, spark):
 
 def test_a_part_of_a_day_is_not_replaced(lake, history):
     with pytest.raises(ValueError, match="events is replaced by whole days, not from 2026-11-21 08:00"):
-        lake.replace("events", history(), Window.parse({"to": "2026-11-21T10:00", "hours": "2"}))
+        lake.replace("events", history(), TimeWindow.parse({"to": "2026-11-21T10:00", "hours": "2"}))
 
 
 def test_late_events_are_added_once_to_the_days_of_their_own(lake, history, at):
@@ -76,7 +76,7 @@ def test_late_events_are_added_once_to_the_days_of_their_own(lake, history, at):
     late = history({"event_id": "late", "occurred_at": at("2026-11-19 10:00:00"), "labels": {}}, known)
 
     for _ in range(2):
-        lake.merge_late(late)
+        lake.merge_events(late)
 
     assert ids(lake.spark.table(lake.name("events"))) == ["known", "late"]
 
@@ -89,14 +89,14 @@ def test_the_earlier_of_two_copies_stays_whichever_came_first(lake, history, at,
     ]
 
     for copy in reversed(copies) if turned else copies:
-        lake.merge_late(history(copy))
+        lake.merge_events(history(copy))
 
     kept = lake.spark.table(lake.name("events")).collect()
     assert [row.outcome for row in kept] == ["first"]
 
 
 def test_no_late_events_leave_no_commit(lake, history):
-    lake.merge_late(history())
+    lake.merge_events(history())
 
     assert lake.spark.table(f"{lake.name('events')}.snapshots").count() == 0
 

@@ -7,7 +7,7 @@ import pytest
 from glue_jobs.pictures.order import order_picture
 from glue_jobs.texts.delivery_text import delivery_text
 from glue_jobs.texts.order_text import order_text
-from glue_jobs.texts.report_text import listed
+from glue_jobs.texts.report_text import titled_list
 from glue_jobs.transforms.deliveries import COUNTS, TIMES
 
 pytestmark = pytest.mark.spark  # not for its sake: what covers the transformations is counted together
@@ -53,5 +53,5 @@ def test_a_capability_in_which_all_died_has_no_times():
 
 
 def test_a_list_that_is_cut_says_so_and_one_of_nothing_is_left_out():
-    assert listed("topics", ["a", "b"], of=12) == ["", "topics (2 of 12)", "  a", "  b"]
-    assert listed("topics", [], of=0) == []
+    assert titled_list("topics", ["a", "b"], of=12) == ["", "topics (2 of 12)", "  a", "  b"]
+    assert titled_list("topics", [], of=0) == []

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, Row
 
 from glue_jobs.transforms.costs import COLUMNS, NOT_PRICED, cost_counts, cost_daily
-from glue_jobs.transforms.prices import PRICES, SQS, USES
+from glue_jobs.transforms.prices import PRICES, SQS, USAGES
 
 pytestmark = pytest.mark.spark
 
@@ -128,5 +128,5 @@ def test_other_days_cost_nothing_today(costs, event, at):
 
 
 def test_each_item_that_is_used_has_a_price():
-    assert {use.item for use in USES} - {SQS} <= set(PRICES)
-    assert all(0 <= use.least <= use.most for use in USES)
+    assert {use.item for use in USAGES} - {SQS} <= set(PRICES)
+    assert all(0 <= use.least <= use.most for use in USAGES)

@@ -8,7 +8,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
-from glue_jobs.transforms.events import SCHEMA, rounded, within_days, without_copies
+from glue_jobs.transforms.events import SCHEMA, deduplicated, rounded, within_days
 from signalbox.history.event import HistoryEvent
 from tests.glue.frames import frame
 
@@ -55,7 +55,7 @@ def test_copies_of_an_event_are_dropped_and_the_earliest_stays(spark, history, a
         {"event_id": "b", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "other"},
     )
 
-    kept = events.transform(without_copies)
+    kept = events.transform(deduplicated)
 
     expected = history(
         {"event_id": "a", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "first"},
@@ -69,7 +69,7 @@ def test_equally_early_copies_that_differ_leave_the_same_row_whatever_their_orde
     same = {"event_id": "a", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "idle"}
     rows = [same | {"labels": {"nat": "unknown"}}, same | {"labels": {"nat": "restricted", "held": "true"}}]
 
-    kept = history(*(reversed(rows) if turned else rows)).transform(without_copies)
+    kept = history(*(reversed(rows) if turned else rows)).transform(deduplicated)
 
     assert_df_equality(kept, history(same | {"labels": {"nat": "restricted", "held": "true"}}))
 
@@ -77,7 +77,7 @@ def test_equally_early_copies_that_differ_leave_the_same_row_whatever_their_orde
 def test_rows_without_an_event_id_are_told_from_another_by_all_that_they_say(history, at):
     row = {"event_id": None, "occurred_at": at("2026-11-21 10:00:00"), "outcome": "idle"}
 
-    kept = history(row, row, row | {"outcome": "matched"}).transform(without_copies)
+    kept = history(row, row, row | {"outcome": "matched"}).transform(deduplicated)
 
     assert sorted(row.outcome for row in kept.collect()) == ["idle", "matched"]
     assert kept.where("event_id is null").count() == 0

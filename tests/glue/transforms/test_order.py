@@ -8,7 +8,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.order import COLUMNS, heads, order_audit, order_facts, together
+from glue_jobs.transforms.order import COLUMNS, facts_by_topic, last_positions, order_audit, order_facts
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
@@ -22,8 +22,8 @@ CAUSES = "dead bigint, waiting bigint, elsewhere bigint, nowhere bigint"
 def audit(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,), before: DataFrame | None = None) -> DataFrame:
         facts = history(*rows).transform(order_facts, days[0], last=days[-1])
-        known = heads(before) if before else facts.limit(0)
-        return order_audit(together(facts, known), frame(spark, [(day,) for day in days], "day date"))
+        known = last_positions(before) if before else facts.limit(0)
+        return order_audit(facts_by_topic(facts, known), frame(spark, [(day,) for day in days], "day date"))
 
     return of
 

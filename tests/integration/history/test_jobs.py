@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.history.replay_records import S3Records
+from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import Post
-from signalbox.history.jobs import REPLAYS
-from signalbox.history.replay_state import Progress, ReplayId, State
+from signalbox.history.jobs import REPLAY_PREFIX
+from signalbox.history.replay_state import ReplayId, ReplayProgress, State
 from signalbox.local.demo_history import settled_files
 from signalbox.local.history_jobs import Job, run_here
 from tests.integration.rendezvous.peers import wait_for
@@ -162,9 +162,9 @@ def test_a_replay_that_is_killed_goes_on_and_no_message_comes_twice(told, deploy
     assert len(doubtful) <= 20
 
 
-def record(deployment: Deployment) -> Progress:
+def record(deployment: Deployment) -> ReplayProgress:
     s3 = deployment.session().client("s3")
-    found = S3Records(s3, deployment.outputs["HistoryBucket"], REPLAYS).load(ReplayId("killed"))
+    found = S3ReplayRecords(s3, deployment.outputs["HistoryBucket"], REPLAY_PREFIX).load(ReplayId("killed"))
     assert found is not None
     return found
 

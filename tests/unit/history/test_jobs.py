@@ -2,7 +2,7 @@
 
 import pytest
 
-from signalbox.history.jobs import REPLAYS, REPORTS, job_arguments
+from signalbox.history.jobs import REPLAY_PREFIX, REPORTS, job_arguments
 
 OUTPUTS = {
     "HistoryBucket": "bucket",
@@ -45,7 +45,7 @@ def test_logs_come_from_the_tables_of_the_stage():
 def test_a_replay_knows_its_stage_and_where_its_record_is():
     found = told("replay")
 
-    assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAYS)
+    assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAY_PREFIX)
 
 
 def test_a_query_may_ask_raw_events_too():

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.history.replay_run import Ready, ReplayStopped, Run
-from signalbox.history.replay_state import Pace, Progress, ReplayId, Sent, State
+from signalbox.history.replay_run import ReplayRun, ReplayStopped, SourceMessage
+from signalbox.history.replay_state import RateLimit, ReplayId, ReplayProgress, ReplayState, SendResult
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MESSAGES = [str(number) for number in range(25)]
-PLANNED = Progress(ReplayId("again"), {}, "snapshot 7", messages=len(MESSAGES), size_bytes=250, planned_at=NOON)
+PLANNED = ReplayProgress(ReplayId("again"), {}, "snapshot 7", messages=len(MESSAGES), size_bytes=250, planned_at=NOON)
 
 
 class Killed(Exception):
@@ -27,73 +27,73 @@ class World:
     steps: int = 0
     waiting: list[str] = field(default_factory=lambda: list(MESSAGES))
     sent: list[str] = field(default_factory=list)
-    record: Progress = PLANNED
+    record: ReplayProgress = PLANNED
     now: datetime = NOON
     seconds: float = 0.0
     slept: list[float] = field(default_factory=list)
     at: int = 0
     taken: set[str] = field(default_factory=set)
-    trouble: Sent | None = None
+    trouble: SendResult | None = None
 
     def step(self) -> None:
         self.steps += 1
         if self.steps > self.last_step:
             raise Killed
 
-    def take(self, count: int, progress: Progress) -> Sequence[Ready[str]]:
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[str]]:
         self.step()
         if self.is_repeatable:
             found = self.waiting[self.at : self.at + count]
             self.at += count
         else:
-            self.forget([one for one in self.waiting if one in progress.kept])
-            found = [one for one in self.waiting if one not in {*progress.left_alone, *self.taken}][:count]
+            self.discard([one for one in self.waiting if one in progress.kept])
+            found = [one for one in self.waiting if one not in {*progress.retained, *self.taken}][:count]
             self.taken |= set(found)
-        return [Ready(one, one) for one in found]
+        return [SourceMessage(one, one) for one in found]
 
-    def forget(self, origins: Collection[str]) -> None:
+    def discard(self, origins: Collection[str]) -> None:
         if not self.is_repeatable:
             self.step()
             self.waiting = [one for one in self.waiting if one not in origins]
 
-    def save(self, progress: Progress) -> None:
+    def save(self, progress: ReplayProgress) -> None:
         self.step()
         self.record = progress
 
-    def send(self, ready: Sequence[Ready[str]]) -> Sent:
+    def send(self, ready: Sequence[SourceMessage[str]]) -> SendResult:
         for one in ready:
             self.step()
             self.sent.append(one.origin)
-        return self.trouble or Sent(taken=[one.origin for one in ready])
+        return self.trouble or SendResult(taken=[one.origin for one in ready])
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.seconds += seconds
 
-    def run(self, *, rate: int = 10, is_fifo: bool = False, told: list[Progress] | None = None) -> Progress:
+    def run(self, *, rate: int = 10, is_fifo: bool = False, told: list[ReplayProgress] | None = None) -> ReplayProgress:
         self.at, self.taken = self.record.position, set()
-        run = Run(
+        run = ReplayRun(
             source=self,
             send=self.send,
             records=self,
-            pace=Pace(rate, self.seconds),
+            limit=RateLimit(rate, self.seconds),
             is_fifo=is_fifo,
             now=lambda: self.now,
-            clock=lambda: self.seconds,
+            monotonic=lambda: self.seconds,
             sleep=self.sleep,
-            tell=(told if told is not None else []).append,
+            report_progress=(told if told is not None else []).append,
         )
-        return run.carry_out(self.record)
+        return run.execute(self.record)
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
 def test_every_message_is_sent_once_in_order_and_at_the_rate(is_repeatable):
-    world, told = World(is_repeatable), list[Progress]()
+    world, told = World(is_repeatable), list[ReplayProgress]()
 
     finished = world.run(told=told)
 
     assert world.sent == MESSAGES
-    assert (finished.state, finished.sent, finished.doubtful) == (State.DONE, 25, ())
+    assert (finished.state, finished.sent, finished.doubtful) == (ReplayState.DONE, 25, ())
     assert world.record == finished
     assert world.slept == [0.0, 1.0, 1.0]
     assert [progress.sent for progress in told] == [10, 20, 25, 25]
@@ -144,7 +144,7 @@ def test_what_a_fifo_queue_has_forgotten_is_in_doubt():
 
 
 def test_when_sqs_takes_nothing_the_run_ends_and_its_record_says_what_was_not_taken():
-    world = World(is_repeatable=True, trouble=Sent(refused={"0": "no"}, doubtful=["1"], is_stopped=True))
+    world = World(is_repeatable=True, trouble=SendResult(refused={"0": "no"}, doubtful=["1"], is_stopped=True))
 
     with pytest.raises(ReplayStopped, match="did not take 2 messages"):
         world.run(rate=2)

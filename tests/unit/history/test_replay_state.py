@@ -6,32 +6,34 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.history.replay_state import (
-    LARGEST_CLAIM,
-    LISTED,
+    MAX_CLAIM_SIZE,
+    MAX_LISTED_REFUSALS,
     InvalidReplay,
-    Pace,
-    Progress,
+    RateLimit,
     ReplayId,
-    Sent,
-    State,
+    ReplayProgress,
+    ReplayState,
+    SendResult,
+    min_seconds,
     parse_rate,
     parse_replay_id,
-    seconds_needed,
 )
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-PLANNED = Progress(ReplayId("again-1"), {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
+PLANNED = ReplayProgress(
+    ReplayId("again-1"), {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON
+)
 
 
 def test_what_became_of_a_claim_is_counted_and_its_messages_are_behind_us():
     claimed = PLANNED.claimed(["1", "2", "3"], at=NOON)
 
-    settled = claimed.settled(Sent(taken=["1"], refused={"2": "too long"}, doubtful=["3"]))
+    settled = claimed.settled(SendResult(taken=["1"], refused={"2": "too long"}, doubtful=["3"]))
 
-    assert claimed.state is State.SENDING
+    assert claimed.state is ReplayState.SENDING
     assert (settled.position, settled.sent, settled.refused_count) == (3, 1, 1)
     assert (settled.refused, settled.doubtful, settled.last, settled.claim) == ({"2": "too long"}, ("3",), ("1",), None)
-    assert settled.left_alone == {"2", "3"}
+    assert settled.retained == {"2", "3"}
 
 
 def test_a_retry_does_not_send_what_may_have_been_sent():
@@ -54,23 +56,23 @@ def test_a_record_of_which_nothing_is_claimed_goes_on_as_it_is():
 
 
 def test_what_a_killed_run_sent_is_remembered_since_it_may_not_be_deleted():
-    killed = PLANNED.claimed(["1"], at=NOON).settled(Sent(taken=["1"])).claimed(["2"], at=NOON)
+    killed = PLANNED.claimed(["1"], at=NOON).settled(SendResult(taken=["1"])).claimed(["2"], at=NOON)
 
-    resumed = killed.resumed(now=NOON, is_fifo=False).claimed(["3"], at=NOON).settled(Sent(taken=["3"]))
+    resumed = killed.resumed(now=NOON, is_fifo=False).claimed(["3"], at=NOON).settled(SendResult(taken=["3"]))
 
     assert (resumed.kept, resumed.last, resumed.doubtful) == (("1",), ("3",), ("2",))
 
 
 def test_a_settlement_of_nothing_changes_nothing_but_what_was_sent_last():
-    assert PLANNED.settled(Sent()) == PLANNED
+    assert PLANNED.settled(SendResult()) == PLANNED
 
 
 def test_of_refused_messages_so_many_are_named_and_all_are_counted():
-    many = {str(number): "no" for number in range(LISTED + 1)}
+    many = {str(number): "no" for number in range(MAX_LISTED_REFUSALS + 1)}
 
-    settled = PLANNED.claimed(list(many), at=NOON).settled(Sent(refused=many))
+    settled = PLANNED.claimed(list(many), at=NOON).settled(SendResult(refused=many))
 
-    assert (len(settled.refused), settled.refused_count) == (LISTED, LISTED + 1)
+    assert (len(settled.refused), settled.refused_count) == (MAX_LISTED_REFUSALS, MAX_LISTED_REFUSALS + 1)
 
 
 @pytest.mark.parametrize(
@@ -78,19 +80,19 @@ def test_of_refused_messages_so_many_are_named_and_all_are_counted():
     [
         PLANNED,
         PLANNED.claimed(["1"], at=NOON),
-        PLANNED.claimed(["1", "2"], at=NOON).settled(Sent(taken=["1"], doubtful=["2"])).finished(),
+        PLANNED.claimed(["1", "2"], at=NOON).settled(SendResult(taken=["1"], doubtful=["2"])).finished(),
     ],
     ids=["planned", "claimed", "finished"],
 )
 def test_a_record_reads_as_it_was_written(progress):
-    assert Progress.parse(json.loads(json.dumps(progress.to_document()))) == progress
+    assert ReplayProgress.parse(json.loads(json.dumps(progress.to_document()))) == progress
 
 
 def test_all_that_is_wrong_with_a_record_is_told():
     document = PLANNED.to_document() | {"version": 9, "state": "gone", "planned_at": "noon", "sent": -1}
 
     with pytest.raises(InvalidReplay) as refused:
-        Progress.parse(document)
+        ReplayProgress.parse(document)
 
     assert [line.split(":")[0] for line in str(refused.value).splitlines()] == [
         "replay.version",
@@ -101,7 +103,7 @@ def test_all_that_is_wrong_with_a_record_is_told():
 
 
 def test_a_pace_is_kept_from_the_start_on_and_not_from_one_burst_to_the_next():
-    pace = Pace(rate=50, started=100.0)
+    pace = RateLimit(rate=50, started=100.0)
 
     assert pace.burst == 50
     assert pace.seconds_until_next(0, now=100.0) == 0
@@ -110,11 +112,11 @@ def test_a_pace_is_kept_from_the_start_on_and_not_from_one_burst_to_the_next():
 
 
 def test_what_is_claimed_at_once_has_a_limit():
-    assert Pace(rate=1_000, started=0).burst == LARGEST_CLAIM
+    assert RateLimit(rate=1_000, started=0).burst == MAX_CLAIM_SIZE
 
 
 def test_a_replay_takes_its_messages_over_its_rate():
-    assert [seconds_needed(messages, 10) for messages in (0, 1, 10, 11)] == [0, 1, 1, 2]
+    assert [min_seconds(messages, 10) for messages in (0, 1, 10, 11)] == [0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("text", ["", "-a", "a b", "a/b", "é", "a" * 65])
