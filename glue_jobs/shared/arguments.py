@@ -74,7 +74,7 @@ class TimeWindow:
 
     @property
     def is_whole_days(self) -> bool:
-        """Whether the window starts and ends at midnight."""
+        """True if the window starts and ends at midnight."""
         return self.start.time() == self.end.time() == time()
 
     def whole_days(self) -> "TimeWindow":

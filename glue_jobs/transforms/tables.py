@@ -1,4 +1,4 @@
-"""The tables of the lake: their columns, how they are partitioned, and in which order their files are written."""
+"""The definitions of the Iceberg tables: columns, partitions and sort order of their files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ from pyspark.sql.types import (
 
 from glue_jobs.transforms.events import SCHEMA
 
-# Athena reads version 2, not version 3. Old metadata goes with each commit, so that small commits do not pile it up.
+# Athena reads format version 2, not 3. Each commit deletes old metadata, which frequent commits would accumulate.
 COMMON = {
     "format-version": "2",
     "write.parquet.compression-codec": "zstd",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
-    # A day of a report is one file. What Iceberg does by itself, ranges, computes all rows twice to find their bounds.
+    # One file for each day of a report. Iceberg's default, range, computes all rows twice to find their bounds.
     "write.distribution-mode": "hash",
 }
 TYPES = {
@@ -37,13 +37,13 @@ TYPES = {
 
 
 def schema(**types: str) -> StructType:
-    """Return the columns by their names and Spark's short names of their types."""
+    """Return a schema; values are Spark's short names of types."""
     return StructType([StructField(name, TYPES[kind]) for name, kind in types.items()])
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergTable:
-    """One Iceberg table. `time` is the column that a window is about: a date, or a timestamp."""
+    """An Iceberg table. `time` is the column of type date or timestamp that time windows apply to."""
 
     name: str
     schema: StructType
@@ -53,7 +53,7 @@ class IcebergTable:
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def create_statement(self, identifier: str) -> str:
-        """Return the statement that makes the table where it is not there yet."""
+        """Return the `CREATE TABLE IF NOT EXISTS` statement."""
         columns = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in self.schema)
         properties = ", ".join(f"'{name}'='{value}'" for name, value in (COMMON | dict(self.properties)).items())
         return (
@@ -62,11 +62,11 @@ class IcebergTable:
         )
 
     def ordering_statement(self, identifier: str) -> str:
-        """Return the statement that tells writers to sort within a task."""
+        """Return the statement that makes writers sort within each task."""
         return f"ALTER TABLE {identifier} WRITE LOCALLY ORDERED BY {', '.join(self.order)}"
 
     def missing_columns(self, present: StructType) -> dict[str, DataType]:
-        """Return the columns that a table made by an older version does not have yet."""
+        """Return the columns that a table of an older version lacks, with their types."""
         return {column.name: column.dataType for column in self.schema if column.name not in present.names}
 
 
@@ -78,9 +78,9 @@ EVENTS = IcebergTable(
     order=("capability", "topic", "sequence"),
     properties=MappingProxyType(
         {
-            # A merge that finds a copy writes which row is gone, instead of the whole file without it.
+            # A merge that replaces a duplicate writes a delete file instead of rewriting the data file.
             "write.merge.mode": "merge-on-read",
-            # Rows stay where they are: a task writes files of all its days, at once, so that it need not sort by days.
+            # No shuffle: a task writes the files of all of its days at the same time and need not sort by day.
             "write.distribution-mode": "none",
             "write.spark.fanout.enabled": "true",
         }

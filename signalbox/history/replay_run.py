@@ -28,7 +28,7 @@ class ReplaySource(Protocol[Item]):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a later run reads the same messages in the same order from a position on."""
+        """True if a later run reads the same messages in the same order from a position on."""
         ...
 
     def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Item]]:
