@@ -158,5 +158,5 @@ def test_a_stage_from_before_splitting_is_told_to_be_deployed_again(aws):  # noq
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"RendezvousUrl": {"Value": "x"}}}
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
 
-    with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': bring it up to date"):
+    with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': deploy it again"):
         split("list")

@@ -264,7 +264,7 @@ def test_a_reply_that_is_too_long_says_so(stage):
     control_wiring.replies().result("signalbox-split-reply-ann", "1", "x" * 1_100_000)
 
     (reply,) = stage.bodies(stage.reply_queue_url)
-    assert "longer than a message" in json.loads(reply)["error"]
+    assert "exceeds the size of a message" in json.loads(reply)["error"]
 
 
 def test_the_schedule_asks_for_a_round_for_each_split(stage):
