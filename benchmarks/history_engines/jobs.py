@@ -1,4 +1,4 @@
-"""A runner of job scripts in one Spark process, with the time of each: `python jobs.py '{"name": ["script.py", …]}'`."""
+"""A runner of job scripts in one Spark process, each timed: `python jobs.py '{"name": ["script.py", …]}'`."""
 
 import json
 import runpy

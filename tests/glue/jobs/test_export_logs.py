@@ -1,4 +1,4 @@
-"""Exported logs: whole up to a number, once each however often a run is repeated, and readable as text."""
+"""Exported logs: complete up to a number, each event once after repeated runs, and readable as text."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:
     return logs.select("topic", "sequence", "body").collect(), topics.select(*columns).collect()
 
 
-def test_a_run_that_is_repeated_leaves_each_event_once(lake):
+def test_a_repeated_run_keeps_each_event_once(lake):
     rows = [exported("a", 1), exported("a", 2), exported("b", 1)]
 
     first, again = kept(lake, *rows), kept(lake, *rows)
@@ -49,7 +49,7 @@ def test_a_run_that_is_repeated_leaves_each_event_once(lake):
     )
 
 
-def test_the_next_run_goes_on_where_the_last_one_ended_and_counts_what_was_gone(lake):
+def test_the_next_run_continues_after_the_last_number_and_counts_missing_events(lake):
     kept(lake, exported("a", 1))
 
     _, topics = kept(lake, exported("a", 4, missing=2), exported("a", 5))
@@ -57,7 +57,7 @@ def test_the_next_run_goes_on_where_the_last_one_ended_and_counts_what_was_gone(
     assert topics == [("a", 5, 3, 2)]
 
 
-def test_a_run_that_was_killed_after_it_added_events_is_made_good_by_the_next(lake):
+def test_a_run_killed_after_adding_events_is_completed_by_the_next(lake):
     kept(lake, exported("a", 1))
     lake.spark.sql(f"TRUNCATE TABLE {lake.name('log_topics')}")
 
@@ -84,11 +84,11 @@ def test_each_event_has_one_line_of_text(body, text):
     assert log_line(as_row(body=body)) == f"2026-11-20T12:00:00.000Z\t7\t{text}"
 
 
-def test_an_event_that_was_too_large_for_the_log_says_so():
+def test_an_event_too_large_for_the_log_has_a_note_as_its_text():
     assert log_line(as_row(body=None, omitted_bytes=5)).endswith("(5 bytes, too large for the log)")
 
 
-def test_a_topic_has_a_file_for_each_day_under_a_name_that_no_other_topic_has():
+def test_a_topic_has_a_file_for_each_day_under_a_unique_key():
     written: dict[str, str] = {}
     s3 = SimpleNamespace(upload_fileobj=lambda file, bucket, key: written.update({f"{bucket}/{key}": file.read()}))
     days = [("a/b", "2026-11-20"), ("a/b", "2026-11-21"), ("", "2026-11-21")]

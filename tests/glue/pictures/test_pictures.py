@@ -1,4 +1,4 @@
-"""Pictures of reports: well-formed whatever names say, for light and dark paper, and for those who hear them read."""
+"""Report pictures: well-formed for any name, with light and dark variants, and accessible to screen readers."""
 
 from collections.abc import Callable
 from datetime import date
@@ -46,7 +46,7 @@ def shown(picture: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_of_nothing_is_one_too_with_a_title_a_description_and_a_dark_side(name):
+def test_a_picture_without_data_has_a_title_a_description_and_a_dark_variant(name):
     picture = PICTURES[name]()
 
     root = read(picture)
@@ -59,13 +59,13 @@ def test_a_picture_of_nothing_is_one_too_with_a_title_a_description_and_a_dark_s
     assert "prefers-color-scheme: dark" in picture
 
 
-def test_every_colour_has_a_light_and_a_dark_one():
+def test_every_colour_has_a_light_and_a_dark_variant():
     picture = Canvas("title", "description").svg()
 
     assert [picture.count(f"--{name}: #") for name in COLOURS] == [2] * len(COLOURS)
 
 
-def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_room():
+def test_any_name_is_shown_and_a_shortened_one_has_a_tooltip():
     name = "<b>&\x00\ud800" + "x" * 100
     canvas = new_picture("title", "subtitle", "description")
 
@@ -79,7 +79,7 @@ def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_ro
     assert hint.text == "<b>&\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}" + "x" * 100
 
 
-def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
+def test_bars_are_proportional_to_their_values_and_zero_has_no_bar():
     canvas = new_picture("title", "subtitle", "description")
     rows = [Bar("long", (300, 100)), Bar("short", (0, 100)), Bar("none", (0, 0))]
 
@@ -96,7 +96,7 @@ def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
     assert {"300 + 100", "100", "0"} <= set(shown(canvas.svg()))
 
 
-def test_each_hour_has_its_place():
+def test_each_hour_has_its_column():
     canvas = new_picture("title", "subtitle", "description")
 
     draw_hours(canvas, "heading", [Series("one", "blue")], values={0: (10,), 12: (0,), 23: (5,)})
@@ -107,7 +107,7 @@ def test_each_hour_has_its_place():
     assert [box.findtext(f"{SVG}title") for box in boxes] == ["00:00: one 10", "23:00: one 5"]
 
 
-def test_times_stand_on_a_scale_of_tens_and_a_millisecond_is_its_start():
+def test_percentiles_use_a_logarithmic_scale_from_one_millisecond():
     canvas = new_picture("title", "subtitle", "description")
 
     draw_percentiles(canvas, "heading", rows=[("way", (0, 10, 1000))])
@@ -117,7 +117,7 @@ def test_times_stand_on_a_scale_of_tens_and_a_millisecond_is_its_start():
     assert {"1 ms", "10 ms", "100 ms", "1 s", "0 ms to 1 s"} <= set(shown(canvas.svg()))
 
 
-def test_a_panel_without_rows_says_so():
+def test_a_panel_without_rows_has_a_note():
     canvas = new_picture("title", "subtitle", "description")
 
     draw_bars(canvas, "heading", [Series("one", "blue")], rows=[])
@@ -126,7 +126,7 @@ def test_a_panel_without_rows_says_so():
     assert shown(canvas.svg()).count(NO_DATA) == 2
 
 
-def test_an_empty_audit_says_what_was_looked_at():
+def test_an_audit_without_findings_shows_its_scope():
     counts = [{"finding": "audited", "rows": 1, "number": 4811}, {"finding": "seen", "rows": 12, "number": 4811}]
 
     texts = shown(order_picture(DAY, [], counts=counts))
@@ -152,5 +152,5 @@ def test_an_empty_audit_says_what_was_looked_at():
         (shortened("abc", 3), "abc"),
     ],
 )
-def test_numbers_and_names_are_told_shortly(told, expected):
+def test_numbers_and_names_are_formatted(told, expected):
     assert told == expected

@@ -1,4 +1,4 @@
-"""The span of time that a job is told to work on."""
+"""The arguments of jobs and their time window."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -27,7 +27,7 @@ def at(text: str) -> datetime:
     ],
     ids=str,
 )
-def test_a_window_is_told_by_days_or_by_two_of_start_end_and_hours(given, start, end):
+def test_a_window_is_given_by_days_or_by_two_of_start_end_and_hours(given, start, end):
     assert TimeWindow.parse(given) == TimeWindow(at(start), at(end))
 
 
@@ -42,12 +42,12 @@ def test_a_window_is_told_by_days_or_by_two_of_start_end_and_hours(given, start,
     ],
     ids=str,
 )
-def test_what_tells_no_window_is_refused_with_the_remedy(given, message):
+def test_incomplete_arguments_of_a_window_raise_with_the_remedy(given, message):
     with pytest.raises(ValueError, match=message):
         TimeWindow.parse(given)
 
 
-def test_a_window_touches_the_days_from_its_start_to_before_its_end():
+def test_a_window_overlaps_the_days_from_its_start_to_before_its_end():
     window = TimeWindow(at("2026-11-20 22:00"), at("2026-11-22"))
 
     assert window.days == (date(2026, 11, 20), date(2026, 11, 21))
@@ -59,14 +59,14 @@ def test_a_window_touches_the_days_from_its_start_to_before_its_end():
 
 @pytest.fixture(params=["on Glue", "elsewhere"])
 def command_line(request, monkeypatch):
-    """Read with Glue's own reader and, where that is not installed, with Python's."""
+    """Parse with Glue's parser, and with Python's where Glue's is not installed."""
     if request.param == "elsewhere":
         monkeypatch.setitem(__import__("sys").modules, "awsglue.utils", None)
     else:
         pytest.importorskip("awsglue.utils")
 
 
-def test_arguments_are_read_among_those_of_glue_itself(command_line):
+def test_arguments_are_parsed_among_glues_own(command_line):
     argv = ["job.py", "--JOB_NAME", "j", "--database", "d", "--days=2", "--other", "x"]
 
     given = arguments.parse_arguments(argv, ["database"], optional=["day", "days"])

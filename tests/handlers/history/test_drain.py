@@ -1,4 +1,4 @@
-"""What Firehose did not take comes to it later, and stays in the queue until then."""
+"""The function `drain`: events in the overflow queue go to Firehose, or stay in the queue."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A replay that is killed anywhere, and goes on: no message is sent twice, and none is forgotten."""
+"""A replay that is killed at any step and resumed: no message is sent twice, and none is lost."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ PLANNED = ReplayProgress(ReplayId("again"), {}, "snapshot 7", messages=len(MESSA
 
 
 class Killed(Exception):
-    """Raised where the run is killed."""
+    """Raised to kill the run."""
 
 
 @dataclass
 class World:
-    """A source, a queue and a record; every effect is a step, and one of them is the last of the first run."""
+    """A fake source, queue and record; each effect is a step, and the first run is killed at one of them."""
 
     is_repeatable: bool
     last_step: int = 10_000
@@ -101,7 +101,7 @@ def test_every_message_is_sent_once_in_order_and_at_the_rate(is_repeatable):
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
-def test_a_run_that_is_killed_anywhere_sends_nothing_twice_and_forgets_nothing(is_repeatable):
+def test_a_run_killed_at_any_step_sends_no_message_twice_and_loses_none(is_repeatable):
     for last_step in range(45):
         world = World(is_repeatable, last_step)
         with_kill = False
@@ -120,7 +120,7 @@ def test_a_run_that_is_killed_anywhere_sends_nothing_twice_and_forgets_nothing(i
         assert is_repeatable or set(world.waiting) == set(finished.doubtful), last_step
 
 
-def test_what_a_fifo_queue_remembers_is_sent_again_so_that_nothing_is_in_doubt():
+def test_a_claim_that_a_fifo_queue_still_deduplicates_is_sent_again():
     world = World(is_repeatable=True, last_step=8)
     with pytest.raises(Killed):
         world.run(is_fifo=True)
@@ -132,7 +132,7 @@ def test_what_a_fifo_queue_remembers_is_sent_again_so_that_nothing_is_in_doubt()
     assert list(dict.fromkeys(world.sent)) == MESSAGES
 
 
-def test_what_a_fifo_queue_has_forgotten_is_in_doubt():
+def test_a_claim_that_a_fifo_queue_no_longer_deduplicates_is_doubtful():
     world = World(is_repeatable=True, last_step=8)
     with pytest.raises(Killed):
         world.run(is_fifo=True)
@@ -143,7 +143,7 @@ def test_what_a_fifo_queue_has_forgotten_is_in_doubt():
     assert (finished.sent, len(finished.doubtful)) == (15, 10)
 
 
-def test_when_sqs_takes_nothing_the_run_ends_and_its_record_says_what_was_not_taken():
+def test_a_run_ends_when_sqs_accepts_nothing_and_its_record_lists_the_refused_messages():
     world = World(is_repeatable=True, trouble=SendResult(refused={"0": "no"}, doubtful=["1"], is_stopped=True))
 
     with pytest.raises(ReplayStopped, match="did not take 2 messages"):
