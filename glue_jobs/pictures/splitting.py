@@ -12,14 +12,14 @@ TOP = 12
 ROUTED = (Series("to a session", "blue"), Series("to the deployed", "green"), Series("copied", "purple"))
 OUTCOMES = ("session", "deployed", "copied")
 RETURNED = (Series("to a session", "blue"), Series("to the deployed", "green"), Series("to the original", "grey"))
-BACK = ("session", "deployed", "original")
+RETURNED_TO = ("session", "deployed", "original")
 
 
 def split_picture(day: date, report: Sequence[ReportRow]) -> str:
     """Return the SVG of a UTC day from its rows of `split_daily`."""
     totals = {(row["metric"], row["label"]): row["value"] for row in report if row["queue"] is None}
     routed = [totals.get(("routed-total", outcome), 0) for outcome in OUTCOMES]
-    back = sum(totals.get(("returned-total", outcome), 0) for outcome in BACK)
+    returned = sum(totals.get(("returned-total", outcome), 0) for outcome in RETURNED_TO)
     dead = totals.get(("dead_letter-total", "dead"), 0)
     found = f"{format_number(routed[0])} messages went to sessions, {format_number(routed[1])} to deployed consumers."
     canvas = new_picture(f"Splitting on {day}", "UTC, from midnight to midnight; all split queues", found)
@@ -28,10 +28,10 @@ def split_picture(day: date, report: Sequence[ReportRow]) -> str:
         (format_number(routed[1]), "to the deployed"),
         (format_number(routed[2]), "copied"),
     ]
-    draw_figures(canvas, [*entries, (format_number(back), "returned"), (format_number(dead), "dead letters")])
+    draw_figures(canvas, [*entries, (format_number(returned), "returned"), (format_number(dead), "dead letters")])
     draw_bars(canvas, "Messages by queue", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="queue"))
     draw_bars(canvas, "Messages by session", ROUTED, rows=_rows(report, "routed", OUTCOMES, by="session"))
-    draw_bars(canvas, "Returned messages by queue", RETURNED, rows=_rows(report, "returned", BACK, by="queue"))
+    draw_bars(canvas, "Returned messages by queue", RETURNED, rows=_rows(report, "returned", RETURNED_TO, by="queue"))
     draw_percentiles(canvas, "Time to forward a message", rows=_times(report, TIMES[0]))
     draw_percentiles(canvas, "Time until a session is ready", rows=_times(report, TIMES[1]))
     reasons = [row for row in report if row["metric"] == "dead_letter"]

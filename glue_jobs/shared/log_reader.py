@@ -58,10 +58,10 @@ def read_topics(
     for exchange, topic, after in positions:
         name, key = ExchangeName(exchange), RoutingKey(topic)
         for one in complete(log.behind(name, key, after), after=after, now=now):
-            yield row(exchange, one)
+            yield log_row(exchange, one)
 
 
-def row(exchange: str, exported: Exported) -> tuple[object, ...]:
+def log_row(exchange: str, exported: Exported) -> tuple[object, ...]:
     """Return an event's row of the table `logs`, with the count of missing numbers before it."""
     event = exported.event
     body, headers = body_and_headers(event)

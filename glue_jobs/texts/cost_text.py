@@ -18,15 +18,15 @@ def cost_text(day: date, costs: Sequence[ReportRow]) -> str:
 
 
 def _lines(costs: Sequence[ReportRow]) -> Iterator[str]:
-    yield f"total {usd(costs)}"
+    yield f"total {cost_range(costs)}"
     yield from DISCLAIMER
     for capability in sorted({row["capability"] for row in costs}):
         own = [row for row in costs if row["capability"] == capability]
         lines = [_line(row) for row in sorted(own, key=lambda row: (row["what"], row["item"]))]
-        yield from titled_list(f"{capability} {usd(own)}", lines, of=len(lines))
+        yield from titled_list(f"{capability} {cost_range(own)}", lines, of=len(lines))
 
 
-def usd(costs: Sequence[ReportRow]) -> str:
+def cost_range(costs: Sequence[ReportRow]) -> str:
     """Return the total cost of rows, as lower and upper bound."""
     least, most = (sum(row[name] for row in costs) for name in ("usd_least", "usd_most"))
     return f"{least:.6f} to {most:.6f} USD"
@@ -34,4 +34,4 @@ def usd(costs: Sequence[ReportRow]) -> str:
 
 def _line(row: ReportRow) -> str:
     units = f"{row['units_least']} to {row['units_most']} {row['item']}"
-    return f"{row['what']}, {row['number']} times with {row['bytes']} bytes: {units}, {usd([row])}"
+    return f"{row['what']}, {row['number']} times with {row['bytes']} bytes: {units}, {cost_range([row])}"

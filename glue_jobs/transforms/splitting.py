@@ -1,4 +1,4 @@
-"""The daily splitting report: messages by queue and session, times, returned messages, dead letters and sessions."""
+"""The daily splitting report: messages by queue and session, times, returns, dead letters and sessions."""
 
 from datetime import date
 

@@ -66,7 +66,7 @@ def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -
 
 
 def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinition]:
-    """Return the definition of every job by its construct id, which the stateful template keeps."""
+    """Return the definition of every job by its construct id; `Report` predates the naming of the other reports."""
     return {
         **{name: _report(table, name, script) for table, (name, script, _) in DAILY.items()},
         "CompactHistory": _compaction(config),

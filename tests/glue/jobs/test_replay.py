@@ -9,7 +9,7 @@ import pytest
 from glue_jobs import replay
 from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
 from glue_jobs.shared.lake import Lake
-from glue_jobs.shared.log_reader import row
+from glue_jobs.shared.log_reader import log_row
 from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, newest_snapshot, replay_volume
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
@@ -35,7 +35,7 @@ NOTHING = ReplayProgress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planne
 def logged(lake: Lake, *events: LoggedEvent) -> None:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    merge_rows(lake, frame(lake.spark, [row(LOG, Exported(one)) for one in events], ROW_SCHEMA))
+    merge_rows(lake, frame(lake.spark, [log_row(LOG, Exported(one)) for one in events], ROW_SCHEMA))
 
 
 def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent:
