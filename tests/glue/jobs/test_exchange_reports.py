@@ -121,7 +121,7 @@ def _seen(lake: Lake, table: str, report: Path) -> tuple[Sequence[object], dict[
 def test_the_cost_report_contains_the_date_of_its_prices(run):
     text = (run(cost_report, "--day", DAY) / "text" / f"day={DAY}.txt").read_text()
 
-    assert "list prices of us-east-1 as we know them, written down on 20" in text
+    assert "list prices of us-east-1, as of 20" in text
     assert "\n  copy, 4 times with 400 bytes: 2 to 12 SQS standard request, 0.000001 to 0.000005 USD\n" in text
 
 

@@ -110,7 +110,7 @@ def test_an_empty_log_replays_no_messages(lake):
 def test_an_expired_snapshot_of_the_log_raises(lake):
     logged(lake, event("a", 1))
 
-    with pytest.raises(InvalidReplay, match="version 7 of the logs is not there"):
+    with pytest.raises(InvalidReplay, match="snapshot 7 of the logs has expired"):
         replay_volume(lake, "7", wanted("#"))
 
 
@@ -203,7 +203,7 @@ def test_a_dry_run_counts_and_moves_no_message_until_it_is_resumed(stage):
         (["--dead_letters", "xs", "--into", "weather"], "expected an exchange"),
         (["--dead_letters", "xs", "--into", "x_other"], "'x_other' is not declared"),
         (["--dead_letters", "xs", "--into", "q_other"], "'q_other' is not declared"),
-        (["--dead_letters", "xs", "--into", "xs", "--from", "noon"], "'noon' is no moment"),
+        (["--dead_letters", "xs", "--into", "xs", "--from", "noon"], "'noon' is not a time"),
     ],
 )
 def test_an_invalid_replay_is_refused_and_has_no_record(stage, words, problem):
@@ -216,5 +216,5 @@ def test_an_invalid_replay_is_refused_and_has_no_record(stage, words, problem):
 def test_an_id_identifies_one_replay(stage):
     run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "xs", "--dry_run", "yes")
 
-    with pytest.raises(InvalidReplay, match="is of something else"):
+    with pytest.raises(InvalidReplay, match="has another selection"):
         run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "q_a.fifo")

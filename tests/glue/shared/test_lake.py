@@ -66,7 +66,7 @@ def test_a_table_with_a_date_column_is_replaced_in_days(lake, spark):
 
 
 def test_replacing_a_part_of_a_day_raises(lake, history):
-    with pytest.raises(ValueError, match="events is replaced by whole days, not from 2026-11-21 08:00"):
+    with pytest.raises(ValueError, match="events is replaced in whole days, not from 2026-11-21 08:00"):
         lake.replace("events", history(), TimeWindow.parse({"to": "2026-11-21T10:00", "hours": "2"}))
 
 
