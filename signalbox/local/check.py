@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from signalbox.local import tools
+from signalbox.local import javascript, tools
 from signalbox.local.state import CHECKOUT
 
 PROGRAMS = CHECKOUT / ".venv" / "bin"
@@ -64,6 +64,7 @@ def fast_checks() -> list[Check]:
         Check("import contracts", ((_program("lint-imports"), "--no-cache"),)),
         Check("lint", ((_program("ruff"), "check", "."),)),
         Check("format", ((_program("ruff"), "format", "--check", "."),)),
+        Check("JavaScript", javascript.check_commands()),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.aws.shared.leases import DynamoLeases
-from signalbox.clients.rendezvous.client import Answer, SqsRendezvous
+from signalbox.clients.rendezvous.client import ReceivedAnswer, SqsRendezvous
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.errors import UnavailableError
 from signalbox.local.progress import step
@@ -38,7 +38,7 @@ def rendezvous_rows(deployment: "Deployment") -> Iterator[Row]:
     yield from _queue_rows(deployment, answer.client_id)
 
 
-def _exchange(deployment: "Deployment", offer: str) -> tuple[Answer, bool]:
+def _exchange(deployment: "Deployment", offer: str) -> tuple[ReceivedAnswer, bool]:
     client = deployment.session_of(client_credentials(deployment.session(), deployment.outputs))
     rendezvous = SqsRendezvous(
         client.client("sqs"),

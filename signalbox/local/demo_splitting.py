@@ -14,7 +14,7 @@ from signalbox.errors import UnavailableError
 from signalbox.local.consumer import DeployedConsumer, LocalConsumer, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
-from signalbox.splitting.control.protocol import GONE, SessionState
+from signalbox.splitting.control.protocol import GONE, SessionStatus
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
@@ -48,7 +48,7 @@ def splitting_rows(deployment: "Deployment") -> Iterator[Row]:
             for client in clients:
                 client.stop()
             for client in clients:
-                wait_until(lambda one=client: one.beat().phase == GONE, "the session has ended", seconds=120)  # type: ignore[misc]
+                wait_until(lambda one=client: one.heartbeat().phase == GONE, "the session has ended", seconds=120)  # type: ignore[misc]
             wait_until(lambda: not _splits(clients[0]), "the split is over", seconds=120)
     if consumer.mappings() != before:
         raise UnavailableError(f"{CONSUMER} reads {consumer.mappings()} instead of {before}")
@@ -73,7 +73,7 @@ def _splits(client: SessionClient) -> list[object]:
     return list(status["splits"]) if isinstance(status, dict) else []
 
 
-def _shared(consumer: DeployedConsumer, ready: list[SessionState], *, seen: int) -> Counter[str]:
+def _shared(consumer: DeployedConsumer, ready: list[SessionStatus], *, seen: int) -> Counter[str]:
     """Send messages of the two and of others; return who got how many, if each got its own."""
     authors = [*PEOPLE, "others"]
     sent = [authors[number % len(authors)] for number in range(MESSAGES)]

@@ -1,5 +1,7 @@
 """Node, the CDK command line and Java: the machine's own where they fit, else those from Python packages and npm."""
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -14,6 +16,7 @@ from signalbox.local.state import CHECKOUT
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"
 CDK_HOME = TOOLS / f"aws-cdk-{CDK_VERSION}"
+JAVASCRIPT_PACKAGES = CHECKOUT / "package.json"
 MINIMUM_NODE = 22
 JAVA = 17  # what Spark 3.5 and Glue 5 run on
 
@@ -53,25 +56,41 @@ def _major(command: list[str]) -> int | None:
 def cdk() -> list[str]:
     """Return the command that runs the CDK command line, installing it when it is not there yet."""
     if not cdk_is_installed():
-        _install_cdk(CDK_HOME)
+        _install(CDK_HOME, f"aws-cdk@{CDK_VERSION}")
     return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
 
 
 def cdk_is_installed() -> bool:
-    """Tell whether the CDK command line is there: its folder appears when it is whole."""
+    """Return whether the CDK command line is installed: its folder appears when it is complete."""
     return CDK_HOME.exists()
 
 
-def _install_cdk(home: Path) -> None:
-    """Install beside its place and move it there when it is whole, so that a kill leaves no half of it."""
+def javascript_modules() -> Path:
+    """Return the `node_modules` with the development packages of `package.json`, installing them on first use.
+
+    Each set of versions has a folder of its own, so a change of version installs anew.
+    """
+    packages = json.loads(JAVASCRIPT_PACKAGES.read_text())["devDependencies"]
+    versions = sorted(f"{name}@{version}" for name, version in packages.items())
+    home = TOOLS / f"javascript-{hashlib.sha256(' '.join(versions).encode()).hexdigest()[:12]}"
+    if not home.exists():
+        _install(home, *versions)
+    return home / "node_modules"
+
+
+def _install(home: Path, *packages: str) -> None:
+    """Install npm packages into a temporary folder and rename it when it is complete: an interruption leaves nothing.
+
+    Raises `UnavailableError` when npm fails.
+    """
     TOOLS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
-        unfinished = Path(folder) / "cdk"
+        unfinished = Path(folder) / "packages"
         options = ["--prefix", str(unfinished), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error"]
-        command = [*npm(), "install", *options, f"aws-cdk@{CDK_VERSION}"]
+        command = [*npm(), "install", *options, *packages]
         installed = subprocess.run(command, env=environment(os.environ), capture_output=True, text=True, check=False)
         if installed.returncode:
-            raise UnavailableError(f"npm could not install aws-cdk@{CDK_VERSION}:\n{installed.stderr.strip()}")
+            raise UnavailableError(f"npm could not install {' '.join(packages)}:\n{installed.stderr.strip()}")
         if not home.exists():  # another run may have been quicker
             unfinished.rename(home)
 

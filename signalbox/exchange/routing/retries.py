@@ -10,8 +10,8 @@ from signalbox.exchange.model.naming import StageNames
 from signalbox.exchange.model.routing_ports import Heads, Tally
 from signalbox.exchange.routing.accounting import Account
 from signalbox.exchange.routing.delivery import Carrier, Outcome
-from signalbox.exchange.routing.fifo_gate import Rounds
 from signalbox.exchange.routing.router import Routed
+from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 
 # Where nobody says otherwise; the router's is the first. The retry queues' own limit must be higher, or SQS would put
@@ -41,12 +41,12 @@ class Retrier:
     def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> Routed:
         """Deliver copies, or bury those that were tried often enough; the others come again."""
         entries = [self._read(message) for message in messages]
-        rounds = Rounds([(entry.message, entry) for entry in entries], is_ordered)
+        batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
         account = Account(self.now())
-        while ready := rounds.next():
-            self._carry_out(ready, rounds, account)
+        while ready := batch.take_ready():
+            self._carry_out(ready, batch, account)
         self.tally.add(account.counts(), at=account.at)
-        return Routed(rounds.not_done(), tuple(account.events))
+        return Routed(batch.not_done(), tuple(account.events))
 
     def _read(self, message: Message) -> _Waiting:
         try:
@@ -54,7 +54,7 @@ class Retrier:
         except InvalidRetry as error:
             return _Waiting(message, Rejection(message, str(error)))
 
-    def _carry_out(self, entries: Sequence[_Waiting], rounds: Rounds[_Waiting], account: Account) -> None:
+    def _carry_out(self, entries: Sequence[_Waiting], batch: FifoBatch[_Waiting], account: Account) -> None:
         chosen: list[Copy] = []
         for entry in entries:
             if isinstance(entry.content, Copy):
@@ -62,14 +62,14 @@ class Retrier:
             elif self.carrier.dead_letter(entry.message, next_to=None, reason=entry.content.reason):
                 account.reject(entry.content, None)
             else:
-                rounds.fail(entry.message.message_id)
+                batch.fail(entry.message.message_id)
         outcome = self._delivered(chosen)
         account.settle(outcome)
         left = {(copy.message_id, copy.destination) for copy in (*outcome.failed, *outcome.stuck)}
         for entry in entries:
             content = entry.content
             if isinstance(content, Copy) and (content.message_id, content.destination) in left:
-                rounds.fail(entry.message.message_id)
+                batch.fail(entry.message.message_id)
 
     def _delivered(self, copies: Sequence[Copy]) -> Outcome:
         outcome = self.carrier.deliver(copies)

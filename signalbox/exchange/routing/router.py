@@ -24,10 +24,10 @@ from signalbox.exchange.model.routing_ports import Heads, LiveDelivery, Publishe
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.accounting import Account
 from signalbox.exchange.routing.delivery import Carrier, Outcome
-from signalbox.exchange.routing.fifo_gate import Rounds
 from signalbox.exchange.routing.key_holds import Held, Holding
 from signalbox.exchange.routing.retention import Lifetimes
 from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
+from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName, is_fifo
@@ -54,7 +54,7 @@ class _Work:
 
     exchange: ExchangeName
     entries: Sequence[Entry]
-    rounds: Rounds[Entry]
+    batch: FifoBatch[Entry]
     account: Account
     sequences: dict[MessageId, int] = field(default_factory=dict)
     detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
@@ -92,8 +92,8 @@ class Router:
         Raises `ExchangeUnknown`.
         """
         entries = self._entries(messages, exchange)
-        rounds = Rounds([(entry.message, entry) for entry in entries], is_fifo(exchange))
-        work = _Work(exchange, entries, rounds, Account(self.now()))
+        batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
+        work = _Work(exchange, entries, batch, Account(self.now()))
         work.account.receive(messages, exchange)
         with self._keys(work) as held:
             routed = self._routed(work, held.keys)
@@ -115,17 +115,17 @@ class Router:
             yield held
 
     def _routed(self, work: _Work, keys: Collection[RoutingKey]) -> Routed:
-        rounds = work.rounds
-        if rounds.is_ordered:
+        batch = work.batch
+        if batch.is_fifo:
             self._number(work, keys)
         if live := self._live(work):
             self._bring(work, live)
-        while ready := rounds.next():
+        while ready := batch.take_ready():
             self._carry_out(ready, work)
         if live:
             self._acknowledge(work, live)
         self.tally.add(work.account.counts(), at=work.account.at)
-        return Routed(rounds.not_done(), tuple(work.account.events))
+        return Routed(batch.not_done(), tuple(work.account.events))
 
     def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
         contents = [(message, read(message, trusted_ids=self.trusted_ids)) for message in messages]
@@ -169,9 +169,9 @@ class Router:
         """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.envelope.key not in keys:
-                work.rounds.fail(entry.message.message_id)
+                work.batch.fail(entry.message.message_id)
         messages: dict[RoutingKey, list[MessageId]] = {}
-        for entry in work.rounds.unhindered():
+        for entry in work.batch.unblocked():
             if isinstance(entry, Publication):
                 messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
         heads = self.heads.read(work.exchange, messages)
@@ -190,22 +190,22 @@ class Router:
         """Bring publications to connections, but for those that wait for a number, and all behind them."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
-                work.rounds.fail(entry.message.message_id)
+                work.batch.fail(entry.message.message_id)
         published = [
             Published(entry, work.sequences[entry.message.message_id])
-            for entry in work.rounds.unhindered()
+            for entry in work.batch.unblocked()
             if isinstance(entry, Publication)
         ]
         failed = live.deliver(self._graph.exchange(work.exchange), published)
         keys = {one.publication.envelope.key for one in published if one.publication.message.message_id in failed}
         for one in published:  # of such a key nobody's message goes before another's
             if one.publication.envelope.key in keys:
-                work.rounds.fail(one.publication.message.message_id)
+                work.batch.fail(one.publication.message.message_id)
 
     def _acknowledge(self, work: _Work, live: LiveDelivery) -> None:
-        left = set(work.rounds.not_done())
+        left = set(work.batch.not_done())
         done = [entry for entry in work.entries if isinstance(entry, Publication)]
-        work.rounds.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
+        work.batch.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
 
     def _carry_out(self, entries: Sequence[Entry], work: _Work) -> None:
         chosen: list[Copy] = []
@@ -214,22 +214,22 @@ class Router:
             message_id = entry.message.message_id
             if isinstance(entry, Rejection):
                 self._reject(entry, work)
-            elif work.rounds.is_ordered and message_id not in work.sequences:
-                work.rounds.fail(message_id)
+            elif work.batch.is_fifo and message_id not in work.sequences:
+                work.batch.fail(message_id)
             else:
                 work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live)
                 chosen += self._copies(entry, work)
         outcome = self._sent(chosen, work)
         work.account.settle(outcome)
         for copy in outcome.stuck:
-            work.rounds.fail(copy.message_id)
+            work.batch.fail(copy.message_id)
 
     def _reject(self, rejection: Rejection, work: _Work) -> None:
         queue = self.names.queue(work.exchange)
         if self.carrier.dead_letter(rejection.message, next_to=queue, reason=rejection.reason):
             work.account.reject(rejection, work.exchange)
         else:
-            work.rounds.fail(rejection.message.message_id)
+            work.batch.fail(rejection.message.message_id)
 
     def _copies(self, publication: Publication, work: _Work) -> Iterator[Copy]:
         return copies(

@@ -15,7 +15,7 @@ from signalbox.exchange.model.records import Exchange
 from signalbox.live.procedures.overview import PictureName
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.splitting.model.split import Stage
-from tests.unit.splitting.control.worlds import session, split
+from tests.unit.splitting.control.observed_states import session, split
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BUCKET = "history"

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, Round, sample_answer, sample_offer
+from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, ServeResult, sample_answer, sample_offer
 from signalbox.local.state import State
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -96,7 +96,7 @@ def _replies(parties: Parties, asked: list[Asked], *, seconds: float = 2 * PATIE
     return {client_id: reply.result() for client_id, reply in waiting.items()}
 
 
-def _offer(served: Round) -> str:
+def _offer(served: ServeResult) -> str:
     return served.response.offer if served.response else ""
 
 
@@ -104,7 +104,7 @@ def _ids(asked: list[Asked]) -> list[str]:
     return [client.client_id for client in asked]
 
 
-def _serve_one(parties: Parties) -> Round:
+def _serve_one(parties: Parties) -> ServeResult:
     """Poll, as a proxy does, until there was a client."""
     deadline = time.monotonic() + 2 * PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -116,9 +116,9 @@ def _serve_one(parties: Parties) -> Round:
 
 
 @contextmanager
-def _proxies_polling(parties: Parties) -> Iterator[list[Round]]:
+def _proxies_polling(parties: Parties) -> Iterator[list[ServeResult]]:
     """Let some proxies poll again and again; what each did is in the list when they have stopped."""
-    rounds: list[Round] = []
+    rounds: list[ServeResult] = []
     stopping = threading.Event()
     proxies = [parties.pool.submit(_poll_until, parties, stopping, rounds) for _ in range(PROXIES_OF_THE_BURST)]
     try:
@@ -129,7 +129,7 @@ def _proxies_polling(parties: Parties) -> Iterator[list[Round]]:
             proxy.result()
 
 
-def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[Round]) -> None:
+def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeResult]) -> None:
     while not stopping.is_set():
         with suppress(BrokerUnreachableError):  # the function was killed: a real proxy, too, comes again later
             rounds.append(parties.proxy().serve_once())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.queues import MAXIMUM_NAME_LENGTH, QueueName
-from signalbox.splitting.model.naming import (
+from signalbox.splitting.queues.names import (
     DEFAULT_TEMPLATE,
     RANDOM_CHARACTERS,
     RANDOM_LENGTH,
@@ -21,7 +21,7 @@ names = st.builds(
 randoms = st.text(RANDOM_CHARACTERS, min_size=RANDOM_LENGTH, max_size=RANDOM_LENGTH)
 
 
-def test_names_say_whose_queue_it_is_and_what_it_stands_in_for():
+def test_names_contain_the_kind_of_queue_and_the_original():
     """MirrordSplitConfig, tmpNameTemplate."""
     queues = QueueNames()
 
@@ -30,7 +30,7 @@ def test_names_say_whose_queue_it_is_and_what_it_stands_in_for():
 
 
 @given(names, randoms, randoms)
-def test_every_name_is_one_that_sqs_takes_and_keeps_what_it_must(original, random, other):
+def test_every_name_is_valid_in_sqs_and_keeps_its_random_part(original, random, other):
     queues = QueueNames()
     made = [queues.for_deployed(original, random=random), queues.for_session(original, random=other)]
 
@@ -42,7 +42,7 @@ def test_every_name_is_one_that_sqs_takes_and_keeps_what_it_must(original, rando
     assert made[0] != made[1]
 
 
-def test_a_template_of_ones_own():
+def test_a_custom_template():
     queues = QueueNames("dev-", "dev-{{ORIGINAL}}-{{RANDOM}}")
 
     assert queues.for_session(QueueName("q" * 80), random="abcdefgh1234") == "dev-" + "q" * 63 + "-abcdefgh1234"
@@ -53,12 +53,12 @@ def test_a_template_of_ones_own():
     [
         (DEFAULT_TEMPLATE, None),
         ("mirrord-{{RANDOM}}", None),
-        ("tmp-{{RANDOM}}", "must start with 'mirrord-', by which permissions know temporary queues"),
-        ("mirrord-{{ORIGINAL}}", "must hold {{RANDOM}}, by which names differ"),
+        ("tmp-{{RANDOM}}", "must start with 'mirrord-', which permissions match"),
+        ("mirrord-{{ORIGINAL}}", "must contain {{RANDOM}}, which makes names unique"),
         ("mirrord-{{RANDOM}}" + "x" * 60, "makes names of 80 characters and more; SQS allows 80 with '.fifo'"),
         ("mirrord-{{RANDOM}}.{{ORIGINAL}}", "has characters other than letters, digits, '-' and '_'"),
         ("mirrord-{{RANDOM}}{{KEY}}", "has characters other than letters, digits, '-' and '_'"),
     ],
 )
-def test_a_template_that_makes_no_good_names_is_refused(template, problem):
+def test_a_template_with_invalid_names_is_refused(template, problem):
     assert template_problem(template, prefix="mirrord-") == problem

@@ -1,4 +1,4 @@
-"""What the kinds of targets share: the queues that they name, from where they read, and what keeps them there."""
+"""Shared rules of the target kinds: original queues, target state and error translation."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,19 +10,18 @@ from signalbox.aws.shared.errors import effect
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.consumers.environment import UnresolvedQueue
-from signalbox.splitting.consumers.registry import RegisteredQueue
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueue
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 
 @contextmanager
-def switching(target: Target) -> Iterator[None]:
-    """Turn whatever keeps a target from being switched into `EffectRefused` and `EffectFailed`."""
+def switch_errors(target: Target) -> Iterator[None]:
+    """Raise `EffectRefused` or `EffectFailed` for any error in the block."""
     try:
         with effect(str(target)):
             yield
@@ -33,26 +32,26 @@ def switching(target: Target) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Originals:
-    """The queues that targets name, as SQS describes them."""
+class OriginalQueues:
+    """Original queues, as SQS describes them."""
 
     sqs: "SQSClient"
 
-    def described(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> tuple[FoundQueue, ...]:
+    def described(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> tuple[ConsumedQueue, ...]:
         """Return the queues of one queue id. Raises `UnresolvedQueue` and `EffectRefused`."""
         return tuple(self._described(queue, name) for name in names)
 
-    def _described(self, queue: RegisteredQueue, name: QueueName) -> FoundQueue:
+    def _described(self, queue: RegisteredQueue, name: QueueName) -> ConsumedQueue:
         try:
             parse_queue_name(name.removesuffix(FIFO_SUFFIX))
         except InvalidQueueName as error:
-            # Not quoted: it may be a secret that the registry takes for a queue's name by mistake.
-            raise UnresolvedQueue(f"queue {queue.queue_id!r}: what the target has there is no queue's name") from error
+            # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
+            raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
         with effect(f"queue {name!r}"):
             visibility = self._visibility(name)
         if visibility is None:
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")
-        return FoundQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()))
+        return ConsumedQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()))
 
     def _visibility(self, name: QueueName) -> timedelta | None:
         try:
@@ -63,8 +62,8 @@ class Originals:
         return timedelta(seconds=int(page["Attributes"]["VisibilityTimeout"]))
 
 
-def reads_from(names: Iterable[QueueName], split: Split) -> TargetState:
-    """Return from where one reads who reads the queues of these names; names that are not the split's do not count."""
+def target_state(names: Iterable[QueueName], split: Split) -> TargetState:
+    """Return the state of a target that reads these queues; queues outside the split are ignored."""
     found = set(names)
     if found.isdisjoint(queue.deployed for queue in split.queues):
         return TargetState.ORIGINAL
@@ -73,19 +72,19 @@ def reads_from(names: Iterable[QueueName], split: Split) -> TargetState:
 
 
 def is_switching(split: Split) -> bool:
-    """Say whether the target is to read its temporary queues; otherwise it is to come back, now or soon.
+    """Return whether the target should read its temporary queues.
 
-    What is wanted is said only when it is so everywhere; what is not wanted is said at once, so that a switch that
-    never comes to its end can be taken back.
+    A requested state is reported only when it is reached everywhere, any other at once, so that a switch that never
+    completes can be undone.
     """
     return split.stage in (Stage.STARTING, Stage.SPLIT)
 
 
 def deployed_names(split: Split) -> dict[QueueName, QueueName]:
-    """Return the names that the target is to read instead of the originals."""
+    """Return the temporary names by original."""
     return {queue.original: queue.deployed for queue in split.queues}
 
 
 def original_names(split: Split) -> dict[QueueName, QueueName]:
-    """Return the originals by the names that the target reads instead."""
+    """Return the originals by temporary name."""
     return {queue.deployed: queue.original for queue in split.queues}

@@ -1,4 +1,4 @@
-"""Names of temporary queues: the prefix that permissions rely on, a random part, and what they stand in for."""
+"""Names of temporary queues: the prefix that IAM policies match, a random part and the original's name."""
 
 import string
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ DEFAULT_PREFIX = "mirrord-"
 DEFAULT_TEMPLATE = "mirrord-tmp-{{RANDOM}}{{FALLBACK}}{{ORIGINAL}}"
 RANDOM, FALLBACK, ORIGINAL = "{{RANDOM}}", "{{FALLBACK}}", "{{ORIGINAL}}"
 DEPLOYED_MARK, SESSION_MARK = "-fallback-", "-"
-# A deleted queue's name cannot be used again for a minute, and two splits must never meet in one queue.
+# SQS refuses the name of a deleted queue for a minute, and two splits must never use the same queue.
 RANDOM_LENGTH = 12
 RANDOM_CHARACTERS = string.ascii_lowercase + string.digits
 
 
 @dataclass(frozen=True, slots=True)
 class QueueNames:
-    """Names the temporary queues of a split."""
+    """Generates the names of a split's temporary queues."""
 
     prefix: str = DEFAULT_PREFIX
     template: str = DEFAULT_TEMPLATE
 
     def for_deployed(self, original: QueueName, *, random: str) -> QueueName:
-        """Return the name of the queue that the deployed consumer reads instead of `original`."""
+        """Return the name of the deployed consumer's queue that replaces `original`."""
         return self._name(original, random=random, mark=DEPLOYED_MARK)
 
     def for_session(self, original: QueueName, *, random: str) -> QueueName:
-        """Return the name of a queue for what a session gets of `original`."""
+        """Return the name of a session's queue for messages of `original`."""
         return self._name(original, random=random, mark=SESSION_MARK)
 
     def _name(self, original: QueueName, *, random: str, mark: str) -> QueueName:
-        # The original's name is what gives way: at 80 characters, and `.fifo` counts among them.
+        # The original's name is truncated so that the whole has at most 80 characters, including `.fifo`.
         suffix = FIFO_SUFFIX if is_fifo(original) else ""
         frame = self.template.replace(RANDOM, random).replace(FALLBACK, mark)
         room = MAXIMUM_NAME_LENGTH - len(suffix) - len(frame.replace(ORIGINAL, ""))
@@ -39,12 +39,12 @@ class QueueNames:
 
 
 def template_problem(template: str, *, prefix: str) -> str | None:
-    """Return what is wrong with a template for names, or None."""
+    """Return the problem of a name template, or None."""
     longest = template.replace(RANDOM, "x" * RANDOM_LENGTH).replace(FALLBACK, DEPLOYED_MARK).replace(ORIGINAL, "")
     if not template.startswith(prefix):
-        return f"must start with {prefix!r}, by which permissions know temporary queues"
+        return f"must start with {prefix!r}, which permissions match"
     if RANDOM not in template:
-        return f"must hold {RANDOM}, by which names differ"
+        return f"must contain {RANDOM}, which makes names unique"
     if len(longest) + len(FIFO_SUFFIX) > MAXIMUM_NAME_LENGTH:
         return (
             f"makes names of {len(longest)} characters and more; SQS allows {MAXIMUM_NAME_LENGTH} with {FIFO_SUFFIX!r}"

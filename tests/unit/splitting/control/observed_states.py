@@ -1,4 +1,4 @@
-"""Splits and worlds to look at, put together in a few words."""
+"""Builders of splits and observed states for tests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,22 +10,22 @@ from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import (
     Action,
 )
-from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
-from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import (
+from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,
-    Patience,
+    ObservedState,
     Sample,
     TargetState,
     TemporaryQueue,
-    World,
+    Timings,
 )
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
+from signalbox.splitting.model.target import Target
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-PATIENCE = Patience()
-SETTLED = NOW - PATIENCE.settle
+TIMINGS = Timings()
+SETTLED = NOW - TIMINGS.settle
 LONG_AGO = NOW - timedelta(hours=1)
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
 ANN, BOB = SessionId("ann"), SessionId("bob")
@@ -36,10 +36,10 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def session(name: SessionId = ANN, phase: Phase = Phase.READY, *originals: QueueName, **fields: object) -> Session:
+def session(name: SessionId = ANN, phase: Phase = Phase.READY, *originals: QueueName, **fields: object) -> SplitSession:
     originals = originals or (MEMES,)
     effective = None if phase is Phase.STARTING else LONG_AGO
-    found = Session(
+    found = SplitSession(
         session_id=name,
         owner="Ann",
         config="{}",
@@ -54,7 +54,7 @@ def session(name: SessionId = ANN, phase: Phase = Phase.READY, *originals: Queue
     return replace(found, **fields)
 
 
-def split(stage: Stage, *sessions: Session, originals: Sequence[QueueName] = (MEMES,), **fields: object) -> Split:
+def split(stage: Stage, *sessions: SplitSession, originals: Sequence[QueueName] = (MEMES,), **fields: object) -> Split:
     queues = tuple(
         SplitQueue(QueueId(one), one, QueueName(f"deployed-{one}"), timedelta(seconds=30)) for one in originals
     )
@@ -63,18 +63,18 @@ def split(stage: Stage, *sessions: Session, originals: Sequence[QueueName] = (ME
 
 
 def holding(waiting: int = 0, in_flight: int = 0, *, created_at: datetime = LONG_AGO) -> TemporaryQueue:
-    """Return a queue whose counters have said the same for two minutes."""
+    """Return a queue whose counters have not changed for two minutes."""
     return TemporaryQueue(created_at, tuple(Sample(ago(120 - 30 * n), waiting, in_flight) for n in range(5)))
 
 
-def world(target: TargetState, forwarder: Forwarder | None = None, **queues: TemporaryQueue) -> World:
+def observed(target: TargetState, forwarder: Forwarder | None = None, **queues: TemporaryQueue) -> ObservedState:
     named = {QueueName(name.replace("_", "-").replace("-fifo", ".fifo")): queue for name, queue in queues.items()}
     forwarders = dict.fromkeys((MEMES, ORDERS), forwarder) if forwarder else {}
-    return World(target, forwarders, named)
+    return ObservedState(target, forwarders, named)
 
 
-def actions(record: Split, found: World) -> list[Action]:
-    return list(next_actions(record, found, now=NOW, patience=PATIENCE))
+def actions(record: Split, found: ObservedState) -> list[Action]:
+    return list(next_actions(record, found, now=NOW, timings=TIMINGS))
 
 
 def on(since: datetime = LONG_AGO) -> Forwarder:
@@ -85,5 +85,5 @@ def off(since: datetime = LONG_AGO, unfinished: int = 0) -> Forwarder:
     return Forwarder(OFF, since, unfinished)
 
 
-def ending(name: SessionId = ANN, *originals: QueueName, since: datetime = LONG_AGO, **fields: object) -> Session:
+def ending(name: SessionId = ANN, *originals: QueueName, since: datetime = LONG_AGO, **fields: object) -> SplitSession:
     return session(name, Phase.ENDING, *originals, since=since, **fields)

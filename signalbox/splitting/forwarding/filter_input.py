@@ -1,4 +1,4 @@
-"""An SQS message as filters see it; an SNS envelope inside it."""
+"""The input of filters: an SQS message with its attributes, including those in an SNS envelope."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,16 +8,16 @@ from signalbox.messages import Attribute, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """A message made ready for filters, once for all of them: its lines, and values by name in lower case."""
+class FilterInput:
+    """A message prepared once for all filters: its attribute lines, and the values by name in lower case."""
 
     message: Message
     lines: tuple[tuple[str, str], ...]
     values: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, message: Message, *, sns: bool) -> "Subject":
-        """Return what filters look at; in an SNS envelope too, if asked to."""
+    def of(cls, message: Message, *, sns: bool) -> "FilterInput":
+        """Return the filter input of a message; with `sns`, including the attributes of an SNS envelope."""
         found = (*_lines(message.attributes), *_lines(envelope_attributes(message.body) if sns else {}))
         values: dict[str, tuple[str, ...]] = {}
         for name, text in found:
@@ -33,10 +33,10 @@ def _lines(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, str]]:
 
 
 def envelope_attributes(body: str) -> dict[str, Attribute]:
-    """Return the message attributes of an SNS notification; none when the body is anything else."""
+    """Return the message attributes of an SNS notification; empty if the body is anything else."""
     try:
         envelope = json.loads(body)
-    except (ValueError, RecursionError):  # a body may be nested deeper than Python reads
+    except (ValueError, RecursionError):  # a body may be nested deeper than Python can parse
         return {}
     if not isinstance(envelope, dict) or envelope.get("Type") != "Notification":
         return {}

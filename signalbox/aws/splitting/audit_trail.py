@@ -1,4 +1,4 @@
-"""What the history lake tells of single messages."""
+"""The audit trail of single messages, read from the history lake with Athena."""
 
 import json
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from signalbox.aws.history.athena import Athena, Row, quoted
 
 
 @dataclass(frozen=True, slots=True)
-class AthenaAudits:
-    """`Audits`: asks the lake's table of raw events."""
+class AthenaAuditTrail:
+    """`AuditTrail` over the lake's table of raw events."""
 
     athena: Athena
     table: str
 
-    def trail(self, message_id: str, *, since: date) -> list[dict[str, object]]:
-        """Return what was done with a message from a day on, in order; each fact once.
+    def events(self, message_id: str, *, since: date) -> list[dict[str, object]]:
+        """Return the events of a message since a day, oldest first, without duplicates.
 
         Raises `QueryFailed`, `QueryTooSlow` and `QueryImpossible`.
         """
@@ -24,7 +24,7 @@ class AthenaAudits:
 
 
 def _query(message_id: str, *, table: str, since: date) -> str:
-    # As JSON, since a label that is not there is an error in Athena's SQL and none in the emulator's.
+    # As JSON, because a missing label is an error in Athena's SQL and none in the emulator's.
     fields = "event_id, cast(occurred_at AS varchar) AS occurred_at, kind, outcome, reason, source, destination"
     asked = f"dt >= {quoted(since.isoformat())} AND capability = 'splitting' AND message_id = {quoted(message_id)}"
     return (
@@ -34,7 +34,7 @@ def _query(message_id: str, *, table: str, since: date) -> str:
 
 
 def _each_fact_once(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """Return rows without the copies that retries make: the same fact has the same `event_id`."""
+    """Return the rows without the duplicates of retries, which have the same `event_id`."""
     facts: dict[str | None, Row] = {}
     for row in rows:
         facts.setdefault(row["event_id"], row)

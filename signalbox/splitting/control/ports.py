@@ -1,4 +1,4 @@
-"""What the control plane works with."""
+"""Ports of splitting's control plane, and the object that bundles them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.model.naming import DEFAULT_PREFIX, QueueNames
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.ports import (
+    Annotations,
     Forwarders,
     Ledger,
     Locks,
-    Notes,
     Registries,
     Samples,
     SplitQueues,
@@ -30,52 +30,55 @@ from signalbox.splitting.model.ports import (
 )
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
-from signalbox.splitting.model.world import Patience
+from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 
 class NoRegistry(RejectedError):
-    """Raised when nothing is known of a target."""
+    """Raised when a target has no registry."""
 
 
 class ControlQueue(Protocol):
     """The control plane's own queue."""
 
     def ask(self, command: Reconcile, *, delay: timedelta) -> None:
-        """Ask for a round after a delay."""
+        """Request a reconcile run after a delay."""
         ...
 
 
 class Discovery(Protocol):
-    """Finds out what targets consume."""
+    """Discovers the queues that targets consume."""
 
     def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
         """Return the documents of a registry file. Raises `RejectedError`."""
         ...
 
 
-class Audits(Protocol):
-    """What history tells of messages."""
+class AuditTrail(Protocol):
+    """The history events of single messages."""
 
-    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
-        """Return what was done with a message from a day on, in order. Raises `RejectedError`, `UnavailableError`."""
+    def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        """Return the events of a message since a day, oldest first. Raises `RejectedError` and `UnavailableError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is kept of splits."""
+    """The stores of splitting."""
 
     splits: Splits
     locks: Locks
     registries: Registries
     samples: Samples
-    notes: Notes
+    annotations: Annotations
     ledger: Ledger
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `fresh` yields random parts for names, and `record` takes history events."""
+    """The ports of the control plane.
+
+    `random_parts` yields the random parts of queue names; `record` accepts history events.
+    """
 
     store: Store
     sender: QueueSender
@@ -84,22 +87,22 @@ class ControlPorts:
     forwarders: Forwarders
     targets: Mapping[TargetKind, Targets]
     discovery: Discovery
-    audits: Audits
+    audit_trail: AuditTrail
     control_queue: ControlQueue
     compiler: Compiler
     clock: Clock
-    fresh: Iterator[str]
+    random_parts: Iterator[str]
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
-    patience: Patience = field(default_factory=Patience)
+    timings: Timings = field(default_factory=Timings)
     prefix: str = DEFAULT_PREFIX
 
     def now(self) -> datetime:
-        """Return the current moment."""
+        """Return the current time."""
         return self.clock.now()
 
     def targets_of(self, target: Target) -> Targets:
-        """Return what switches a target."""
+        """Return the adapter that switches a target."""
         return self.targets[target.kind]
 
     def registry_of(self, stored: StoredSplit) -> Registry:
@@ -107,16 +110,16 @@ class ControlPorts:
         return self.registry_in(stored.documents, stored.split.target)
 
     def registry_in(self, documents: Sequence[object], target: Target) -> Registry:
-        """Return a target's registry in a file's documents."""
+        """Return a target's registry from the documents of a file."""
         found = parse_registries(documents, self.compiler, prefix=self.prefix)
         return next(registry for registry in found if registry.target == target)
 
     def names(self, registry: Registry) -> QueueNames:
-        """Return what names the temporary queues of a target."""
+        """Return the name generator for a target's temporary queues."""
         return QueueNames(self.prefix, registry.name_template)
 
 
 def temporary_names(split: Split) -> tuple[QueueName, ...]:
-    """Return the names of all temporary queues of a split, made or still to be made."""
+    """Return the names of all temporary queues of a split, whether they exist yet or not."""
     deployed = (queue.deployed for queue in split.queues)
     return (*deployed, *(name for session in split.sessions for name in session.queues.values()))

@@ -1,4 +1,4 @@
-"""SQS messages and SNS envelopes, as filters see them."""
+"""SQS messages and SNS envelopes as filter input."""
 
 import json
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.messages import Attribute, InvalidMessage, Message
-from signalbox.splitting.model.message import Subject, envelope_attributes
+from signalbox.splitting.forwarding.filter_input import FilterInput, envelope_attributes
 
 SQS_MESSAGE = {
     "MessageId": "219f8380-5770-4cc2-8c3e-5c715e145f5e",
@@ -57,11 +57,11 @@ def test_a_message_is_read_as_sqs_returns_it():
 def test_a_message_needs_no_more_than_a_body():
     parsed = Message.parse({"Body": ""})
 
-    assert Subject.of(parsed, sns=True).lines == ()
+    assert FilterInput.of(parsed, sns=True).lines == ()
     assert (parsed.group_id, parsed.deduplication_id, parsed.first_received_at) == (None, None, None)
 
 
-def test_all_that_is_wrong_with_a_message_is_told_at_once():
+def test_all_problems_of_a_message_are_reported_together():
     with pytest.raises(InvalidMessage) as refusal:
         Message.parse({"MessageId": 5, "Attributes": {"SentTimestamp": 1}, "MessageAttributes": {"a": 1, "b": {}}})
 
@@ -77,18 +77,18 @@ def test_all_that_is_wrong_with_a_message_is_told_at_once():
 
 def test_filters_see_numbers_by_their_text_and_binary_values_never():
     """Wire page, A.2."""
-    assert Subject.of(Message.parse(SQS_MESSAGE), sns=False).lines == (("tenant", "Avi.Test"), ("size", "42"))
+    assert FilterInput.of(Message.parse(SQS_MESSAGE), sns=False).lines == (("tenant", "Avi.Test"), ("size", "42"))
 
 
-def test_filters_see_the_attributes_in_an_sns_envelope_and_the_messages_own():
+def test_filters_see_the_attributes_of_the_message_and_of_an_sns_envelope():
     both = message(json.dumps(ENVELOPE), tenant="a")
 
-    assert Subject.of(both, sns=True).lines == (("tenant", "a"), ("region", "eu-west"), ("size", "7"))
-    assert Subject.of(both, sns=False).lines == (("tenant", "a"),)
+    assert FilterInput.of(both, sns=True).lines == (("tenant", "a"), ("region", "eu-west"), ("size", "7"))
+    assert FilterInput.of(both, sns=False).lines == (("tenant", "a"),)
 
 
-def test_names_that_differ_in_case_only_are_one_to_filters():
-    assert Subject.of(message(Tenant="a", tenant="b"), sns=False).values == {"tenant": ("a", "b")}
+def test_filters_ignore_the_case_of_names():
+    assert FilterInput.of(message(Tenant="a", tenant="b"), sns=False).values == {"tenant": ("a", "b")}
 
 
 @pytest.mark.parametrize(
@@ -115,5 +115,5 @@ def test_what_is_not_an_envelope_has_no_attributes_inside(body):
     st.text()
     | st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(st.text(), s)).map(json.dumps)
 )
-def test_no_body_breaks_the_search_for_an_envelope(body):
+def test_any_body_can_be_searched_for_an_envelope(body):
     assert isinstance(envelope_attributes(body), dict)

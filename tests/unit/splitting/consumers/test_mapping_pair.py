@@ -1,17 +1,17 @@
-"""Mappings on their way to another queue and back: one of them always reads, however long AWS takes for a step."""
+"""Mapping pairs: one mapping always reads during a switch, however long AWS takes for a step."""
 
 from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from signalbox.splitting.consumers.switching import Pair, Reading, Step, combined
-from signalbox.splitting.model.world import TargetState
+from signalbox.splitting.consumers.mapping_pair import MappingPair, MappingState, Step
+from signalbox.splitting.model.observed_state import TargetState, combined_state
 
-ABSENT, OFF, CHANGING, ON = Reading.ABSENT, Reading.OFF, Reading.CHANGING, Reading.ON
+ABSENT, OFF, CHANGING, ON = MappingState.ABSENT, MappingState.OFF, MappingState.CHANGING, MappingState.ON
 ORIGINAL, MIXED, TEMPORARY = TargetState.ORIGINAL, TargetState.MIXED, TargetState.TEMPORARY
 STEADY = [
-    Pair(*readings, is_enabled=enabled)
+    MappingPair(*readings, is_enabled=enabled)
     for *readings, enabled in product((ABSENT, OFF, ON), (ABSENT, OFF, ON), (True, False))
 ]
 RESULTS = {
@@ -25,22 +25,22 @@ RESULTS = {
 }
 
 
-def after(pair: Pair, step: Step) -> Pair:
+def after(pair: MappingPair, step: Step) -> MappingPair:
     made = ON if pair.is_enabled else OFF
     reading = {"create": made, "enable": ON, "disable": OFF, "delete": ABSENT}[step.split()[0]]
     return replace(pair, **{RESULTS[step]: reading})
 
 
-def on_the_way(pair: Pair, step: Step) -> Pair:
+def on_the_way(pair: MappingPair, step: Step) -> MappingPair:
     return replace(pair, **{RESULTS[step]: CHANGING})
 
 
-def named(pair: Pair) -> str:
+def named(pair: MappingPair) -> str:
     return f"{pair.original}-{pair.temporary}-{'on' if pair.is_enabled else 'off'}"
 
 
 @pytest.mark.parametrize("pair", STEADY, ids=named)
-def test_from_everywhere_a_switch_comes_to_the_temporary_queue(pair: Pair) -> None:
+def test_a_switch_reaches_the_temporary_queue_from_every_state(pair: MappingPair) -> None:
     while pair.step:
         pair = after(pair, pair.step)
 
@@ -48,7 +48,7 @@ def test_from_everywhere_a_switch_comes_to_the_temporary_queue(pair: Pair) -> No
 
 
 @pytest.mark.parametrize("pair", STEADY, ids=named)
-def test_from_everywhere_the_way_back_comes_to_the_original(pair: Pair) -> None:
+def test_a_switch_back_reaches_the_original_from_every_state(pair: MappingPair) -> None:
     while pair.step_back:
         pair = after(pair, pair.step_back)
 
@@ -58,7 +58,7 @@ def test_from_everywhere_the_way_back_comes_to_the_original(pair: Pair) -> None:
 
 @pytest.mark.parametrize("pair", STEADY, ids=named)
 @pytest.mark.parametrize("way", ["step", "step_back"])
-def test_no_step_takes_the_only_mapping_that_reads(pair: Pair, way: str) -> None:
+def test_no_step_disables_the_only_enabled_mapping(pair: MappingPair, way: str) -> None:
     is_read = ON in (pair.original, pair.temporary)
     while step := getattr(pair, way):
         half_done = on_the_way(pair, step)
@@ -68,33 +68,35 @@ def test_no_step_takes_the_only_mapping_that_reads(pair: Pair, way: str) -> None
         assert half_done.state is TargetState.CHANGING
 
 
-@pytest.mark.parametrize("pair", [Pair(CHANGING, ABSENT), Pair(ON, CHANGING), Pair(CHANGING, ON)], ids=named)
-def test_while_aws_is_at_work_nothing_is_asked_for(pair: Pair) -> None:
+@pytest.mark.parametrize(
+    "pair", [MappingPair(CHANGING, ABSENT), MappingPair(ON, CHANGING), MappingPair(CHANGING, ON)], ids=named
+)
+def test_no_step_is_due_while_a_mapping_is_changing(pair: MappingPair) -> None:
     assert (pair.step, pair.step_back) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("pair", "state"),
     [
-        (Pair(ON, ABSENT), ORIGINAL),
-        (Pair(ON, ON), MIXED),
-        (Pair(OFF, ON), TEMPORARY),
-        (Pair(OFF, OFF), MIXED),
-        (Pair(OFF, ABSENT), MIXED),
-        (Pair(OFF, ABSENT, is_enabled=False), ORIGINAL),
-        (Pair(OFF, OFF, is_enabled=False), TEMPORARY),
-        (Pair(ABSENT, ON), TEMPORARY),
-        (Pair(ABSENT, ABSENT), MIXED),
-        (Pair(ABSENT, ON, is_replaced=True), MIXED),
+        (MappingPair(ON, ABSENT), ORIGINAL),
+        (MappingPair(ON, ON), MIXED),
+        (MappingPair(OFF, ON), TEMPORARY),
+        (MappingPair(OFF, OFF), MIXED),
+        (MappingPair(OFF, ABSENT), MIXED),
+        (MappingPair(OFF, ABSENT, is_enabled=False), ORIGINAL),
+        (MappingPair(OFF, OFF, is_enabled=False), TEMPORARY),
+        (MappingPair(ABSENT, ON), TEMPORARY),
+        (MappingPair(ABSENT, ABSENT), MIXED),
+        (MappingPair(ABSENT, ON, is_replaced=True), MIXED),
     ],
 )
-def test_a_pair_says_from_where_the_function_reads(pair: Pair, state: TargetState) -> None:
+def test_a_pair_knows_which_queue_the_function_reads(pair: MappingPair, state: TargetState) -> None:
     assert pair.state is state
 
 
 @pytest.mark.parametrize("way", ["step", "step_back"])
-def test_a_mapping_that_somebody_replaced_is_taken_away(way: str) -> None:
-    pair, steps = Pair(ABSENT, ON, is_replaced=True), []
+def test_a_replaced_mapping_is_deleted(way: str) -> None:
+    pair, steps = MappingPair(ABSENT, ON, is_replaced=True), []
 
     while step := getattr(pair, way):
         steps.append(step)
@@ -113,5 +115,5 @@ def test_a_mapping_that_somebody_replaced_is_taken_away(way: str) -> None:
         ([], ORIGINAL),
     ],
 )
-def test_the_states_of_several_places_are_one(states: list[TargetState], expected: TargetState) -> None:
-    assert combined(states) is expected
+def test_several_states_combine_to_one(states: list[TargetState], expected: TargetState) -> None:
+    assert combined_state(states) is expected
