@@ -9,7 +9,7 @@ from pyspark.sql import Row
 from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
 from glue_jobs.shared.lake import Lake
 from glue_jobs.shared.log_files import log_line, write_log_files
-from glue_jobs.shared.log_reader import row
+from glue_jobs.shared.log_reader import log_row
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
@@ -24,7 +24,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line") -> tuple[object, ...]:
     event = LoggedEvent(PublicationId(sequence), RoutingKey(topic), NOON, Payload((body,)), sequence)
-    return row("xlog.fifo", Exported(event, missing))
+    return log_row("xlog.fifo", Exported(event, missing))
 
 
 def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:
