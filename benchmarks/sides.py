@@ -4,7 +4,7 @@ import base64
 import json
 from dataclasses import dataclass, field, replace
 
-from signalbox.local.emulator import ACCOUNT
+from signalbox.local.emulator.lifecycle import ACCOUNT
 from signalbox.local.session import LocalSession
 
 SIGNALBOX = "Signalbox"

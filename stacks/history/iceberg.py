@@ -4,7 +4,7 @@ from aws_cdk import Aws
 
 FORMATS = "iceberg"  # of --datalake-formats, which installs the library
 CATALOG = "spark.sql.catalog.glue_catalog"
-# Equal to the settings in signalbox/local/spark.py; a test compares the two. The database sets the tables' location.
+# Equal to the settings in signalbox/local/spark/jobs.py; a test compares the two. The database sets the tables' path.
 SETTINGS = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     CATALOG: "org.apache.iceberg.spark.SparkCatalog",

@@ -184,7 +184,7 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
     for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
         for prefix in ("raw", "queries"):
             _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
-    _accept_resource(stack.live.functions["session"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
+    _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)
 

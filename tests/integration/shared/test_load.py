@@ -10,7 +10,7 @@ import pytest
 
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, ServeResult, sample_answer, sample_offer
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -67,7 +67,9 @@ def _start_instances(parties: Parties) -> None:
         parties.reply(client_id, seconds=2 * PATIENCE_SECONDS)
 
 
-def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(parties: Parties, stage_folder: State):
+def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(
+    parties: Parties, stage_folder: StageFolder
+):
     """A client whose offer was hit may be told that nobody answered in time: it is told, and once."""
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
@@ -135,7 +137,7 @@ def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeR
             rounds.append(parties.proxy().serve_once())
 
 
-def _ask_while_killing(parties: Parties, stage_folder: State) -> list[Asked]:
+def _ask_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Asked]:
     """Let clients come one after the other until the last kill is done."""
     names = _function_names(parties)
     killing = parties.pool.submit(Killer(stage_folder, [names[function] for function in KILLED]).kill, KILLS)

@@ -18,8 +18,8 @@ from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
-from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
-from signalbox.local.state import State
+from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.rendezvous.peers import wait_for
@@ -201,7 +201,7 @@ def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
     assert stage.splits() == []
 
 
-def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: State):
+def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: StageFolder):
     """Forwarding and control functions are killed at random, while the deployed consumer and three users read.
 
     One user stops reading before his session ends, and one loses her laptop: their messages go to others.
