@@ -113,7 +113,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Create a report of one or more days, print it, and save its text, picture and JSON."""
-    from signalbox.aws.history.report_files import fetched
+    from signalbox.aws.history.report_files import download_report
     from signalbox.cli.shared.deployment import find_deployment
 
     if name not in REPORTS:
@@ -127,7 +127,7 @@ def report(
     run_jobs(deployment, [*compaction, (REPORTS[name].script, window)], say)
     home = folder or (deployment.folder or Path(".signalbox")) / "reports"
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
-    paths = list(fetched(s3, bucket, REPORTS[name], days, home / name))
+    paths = list(download_report(s3, bucket, REPORTS[name], days, home / name))
     _print_report(paths, as_json=as_json)
     if open_picture:
         for path in paths:
