@@ -98,9 +98,7 @@ def queues(deployment: Deployment) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_a_function_of_live_may_do_what_the_table_says_and_nothing_else(
-    deployment: Deployment, queues: Place, name: str
-):
+def test_a_function_of_live_has_exactly_the_permissions_of_the_table(deployment: Deployment, queues: Place, name: str):
     role = identities.functions_of(deployment, "live")[name]["Role"]
     with acting_as(deployment, role) as session:
         allowed = identities.allowed(CALLS, session, queues)
