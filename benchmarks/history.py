@@ -5,15 +5,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from benchmarks import history_tables, history_writing
-from benchmarks.command import parser, status
-from benchmarks.figures import ratio
-from benchmarks.history_costs import Plan, cost_table, plan
-from benchmarks.history_tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
-from benchmarks.history_writing import Writing
-from benchmarks.machine import Machine, this_machine
-from benchmarks.processes import Measured
-from benchmarks.report import Table, show
+from benchmarks.parts.history import tables as history_tables
+from benchmarks.parts.history import writing as history_writing
+from benchmarks.parts.history.costs import Plan, cost_table, plan
+from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
+from benchmarks.parts.history.writing import Writing
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.figures import ratio
+from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.processes import Measured
+from benchmarks.shared.report import Table, show
 from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 

@@ -15,8 +15,8 @@ from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.followers import Follower, cutting, differences, following
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import FaultInjector
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -38,16 +38,16 @@ def test_no_event_is_missing_duplicated_or_out_of_order(
     published: dict[str, list[object]] = {}
     for topic, number in messages:
         published.setdefault(topic, []).append(number)
-    killer = Killer(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
+    injector = FaultInjector(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
 
-    with relay(place.url) as line:
+    with tcp_proxy(place.url) as line:
         followers = _followers(place, groups, url=line.url(place.url))
         with following(followers):
             _wait(followers, lambda one: one.is_ready, "ready", seconds=READY_SECONDS)
             ready = time.monotonic()
             with (
                 cutting(line, between=BETWEEN_CUTS, chance=chance) as cuts,
-                killer.killing(between=BETWEEN_KILLS) as kills,
+                injector.continuous_kills(between=BETWEEN_KILLS) as kills,
             ):
                 _publish(deployment, place.realm, messages)
                 sent = time.monotonic()
