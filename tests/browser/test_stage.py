@@ -15,7 +15,7 @@ from signalbox.clients.live.session import ConnectionLost
 from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
-from tests.integration.live.stage import Place, new_topic
+from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
@@ -25,12 +25,12 @@ ATTEMPTS = 5
 
 
 @pytest.fixture(scope="module")
-def place(deployed: dict[str, Any]) -> Place:
-    return Place.of(deployed)
+def place(deployed: dict[str, Any]) -> TrialRealm:
+    return TrialRealm.of(deployed)
 
 
 @pytest.fixture(scope="module")
-def publisher(place: Place) -> Iterator[LiveClient]:
+def publisher(place: TrialRealm) -> Iterator[LiveClient]:
     with place.publisher() as client:
         for _ in range(ATTEMPTS):
             with suppress(ConnectionLost):
@@ -40,7 +40,7 @@ def publisher(place: Place) -> Iterator[LiveClient]:
 
 
 @pytest.fixture
-def joined(chromium: Browser, deployed: dict[str, Any], place: Place) -> Iterator[Callable[..., Page]]:
+def joined(chromium: Browser, deployed: dict[str, Any], place: TrialRealm) -> Iterator[Callable[..., Page]]:
     """Sign in as the user of a role, and fail at the end if the browser has reported a problem."""
     pages: list[Page] = []
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Workers and USD for a billion events a day on Glue, worked out from a measured run; a calculation, not a bill."""
+"""Workers and USD for a billion events a day on Glue, calculated from a measured run."""
 
 import math
 from dataclasses import dataclass
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from benchmarks.shared.report import Table
 
 EVENTS_A_DAY = 1_000_000_000
-# A worker of type G.1X, and what AWS lists for it in eu-central-1 and us-east-1, as we know it, November 2026.
+# A worker of type G.1X, and its list price in eu-central-1 and us-east-1 as of November 2026.
 WORKER_PROCESSORS = 4
 USD_AN_HOUR, FLEX_USD_AN_HOUR = 0.44, 0.29
-# The nightly run is to be done in this time.
+# The time limit of the nightly run.
 DEADLINE_HOURS = 1.0
-# Processors of Glue's workers are hyperthreads, and a cluster waits for its last task and for S3.
+# The processors of Glue's workers are hyperthreads, and a cluster waits for its last task and for S3.
 SLOWER_BY = 2.0
 EVENT_BYTES, PARQUET_BYTES = 320, 63
-FIREHOSE_USD_A_GIGABYTE = 0.029 + 0.018  # taken in, and converted
+FIREHOSE_USD_A_GIGABYTE = 0.029 + 0.018  # input and conversion
 S3_USD_A_GIGABYTE_MONTH = 0.0245
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a day of events takes."""
+    """The resources and cost of a day of events."""
 
     processor_hours: float
     workers: int
@@ -31,9 +31,9 @@ class Plan:
 
 
 def plan(processor_seconds_an_event: float) -> Plan:
-    """Return the plan for a processor time of an event through compaction and all reports."""
+    """Return the plan from the processor time of one event in compaction and all reports."""
     hours = processor_seconds_an_event * EVENTS_A_DAY / 3600 * SLOWER_BY
-    # One more is the driver.
+    # Plus the driver.
     workers = math.ceil(hours / WORKER_PROCESSORS / DEADLINE_HOURS) + 1
     gigabytes = EVENTS_A_DAY * EVENT_BYTES / 1e9
     return Plan(
@@ -47,7 +47,7 @@ def plan(processor_seconds_an_event: float) -> Plan:
 
 
 def cost_table(made: Plan) -> Table:
-    """Return the plan for people."""
+    """Return the plan as a table."""
     rows = [
         ["processor hours of Glue", f"{made.processor_hours:.0f}"],
         [f"workers of type G.1X for {DEADLINE_HOURS:g} h", f"{made.workers}"],
@@ -57,6 +57,6 @@ def cost_table(made: Plan) -> Table:
     ]
     note = (
         f"A calculation from this run's processor time, times {SLOWER_BY:g} for slower processors and waiting; at list "
-        "prices as we know them, November 2026. Never run at this size."
+        "prices as of November 2026. Never run at this size."
     )
     return Table("A billion events a day on Glue", ["what", "value"], rows, note)

@@ -1,4 +1,4 @@
-"""Runs the jobs over history in one Spark of this machine, on tables in a folder."""
+"""A runner of the history jobs in one local Spark process, with tables in a folder."""
 
 import json
 import os
@@ -28,7 +28,7 @@ SETTINGS = {
 
 
 def compact_and_report(raw: Path, file_format: str, out: Path, *, days: Sequence[str]) -> Measured:
-    """Compact raw files and make all reports of their days, as the jobs do on Glue."""
+    """Compact raw files and create all reports of their days with the Glue jobs' scripts."""
     window = ["--day", days[-1], "--days", str(len(days))]
     table = ["--database", DATABASE]
     compact = ["--history_path", str(raw), "--raw_format", file_format, "--maintain", "no"]

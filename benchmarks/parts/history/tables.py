@@ -1,4 +1,4 @@
-"""Raw history through compaction and all reports: our jobs on Spark beside DuckDB and Polars, row by row the same."""
+"""Compaction and reports of raw history with Spark, DuckDB and Polars, with a comparison of all rows."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What the engines did with the same files, and in how many rows of each table another differs from Spark."""
+    """The runs of the engines with the same files, and the number of rows by table that differ from Spark's."""
 
     events: int
     file_format: str
@@ -50,10 +50,10 @@ def _compare(events: int, engines: Sequence[str], *, raw: Path, file_format: str
         if SPARK in engines and engine != SPARK:
             tables = folder / SPARK / "tables" / history_spark.DATABASE
             for line in _program("compare.py", str(tables), str(folder / engine)):
-                told = json.loads(line)
-                compared.rows[told["table"]] = told["rows"]
-                differing = told["only_one"] + told["only_other"]
-                compared.differences.setdefault(engine, {})[told["table"]] = differing
+                counts = json.loads(line)
+                compared.rows[counts["table"]] = counts["rows"]
+                differing = counts["only_one"] + counts["only_other"]
+                compared.differences.setdefault(engine, {})[counts["table"]] = differing
     return compared
 
 
@@ -66,10 +66,10 @@ def _run(engine: str, raw: Path, file_format: str, out: Path) -> Measured:
 
 
 def _raw(events: int, say: Say) -> Path:
-    """Return the folder of so many raw events, made once."""
+    """Return the folder of `events` raw events, generated once."""
     folder = HOME / f"raw-{events}"
     if not folder.exists():
-        say(f"making {events:,} events")
+        say(f"generating {events:,} events")
         with _folder(f"making-{events}") as making:
             list(_program("events.py", str(making / "raw"), str(events)))
             (making / "raw").rename(folder)
@@ -95,7 +95,7 @@ def _folder(name: str) -> Iterator[Path]:
 
 
 def _python() -> Path:
-    """Return the Python that has the other engines, installed once."""
+    """Return the Python of the virtual environment with the other engines, created once."""
     home, requirements = HOME / "engines", ENGINES / "requirements.txt"
     python, wanted = home / "bin" / "python", requirements.read_text()
     mark = home / "requirements.txt"

@@ -1,4 +1,4 @@
-"""What writing history adds to a message: the adapter and boto3 against an endpoint that answers at once."""
+"""The time to write history events: the adapter and boto3 with a local endpoint that responds immediately."""
 
 import json
 import threading
@@ -21,10 +21,7 @@ BATCHES = (1, 10, 100)
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """Milliseconds of a call with so many events, of the clock and of the processor.
-
-    Both are without the network and Firehose's own time.
-    """
+    """Wall-clock and processor milliseconds of a call with `events` events, without network and Firehose."""
 
     events: int
     milliseconds: Summary
@@ -32,7 +29,7 @@ class Writing:
 
 
 def measure() -> Iterator[Writing]:
-    """Write batches of events, call by call."""
+    """Yield the times of each batch size."""
     with _endpoint() as url:
         firehose = boto3.client(
             "firehose", endpoint_url=url, region_name="eu-central-1", aws_access_key_id="a", aws_secret_access_key="b"
@@ -74,7 +71,7 @@ def _events(count: int) -> list[HistoryEvent]:
 
 class _Answer(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # the answer in one packet
+    wbufsize = -1  # the response in one packet
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -86,7 +83,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

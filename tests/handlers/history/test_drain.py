@@ -1,4 +1,4 @@
-"""What Firehose did not take comes to it later, and stays in the queue until then."""
+"""The function `drain`: events in the overflow queue go to Firehose, or stay in the queue."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_the_lines_of_all_messages_go_to_firehose(s3):
 
 def test_a_message_of_which_a_line_is_refused_stays_in_the_queue(monkeypatch):
     class Stream:
-        def refused(self, lines):
+        def put(self, lines):
             assert list(lines) == [FIRST, SECOND, THIRD]
             return [SECOND]
 

@@ -98,9 +98,7 @@ def queues(deployment: Deployment) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_a_function_of_live_may_do_what_the_table_says_and_nothing_else(
-    deployment: Deployment, queues: Place, name: str
-):
+def test_a_function_of_live_has_exactly_the_permissions_of_the_table(deployment: Deployment, queues: Place, name: str):
     role = permission_checks.functions_of(deployment, "live")[name]["Role"]
     with assumed_role(deployment, role) as session:
         allowed = permission_checks.allowed(CALLS, session, queues)

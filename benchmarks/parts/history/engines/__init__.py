@@ -1,1 +1,1 @@
-"""Programs that the benchmark of history runs in an environment of their own, which has DuckDB and Polars."""
+"""Programs of the history benchmark that run in a virtual environment with DuckDB and Polars."""

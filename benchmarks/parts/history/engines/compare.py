@@ -1,4 +1,4 @@
-"""Tells in which rows two engines' tables differ: `python compare.py ONE OTHER`, folders of all tables."""
+"""A comparison of two engines' tables, row by row: `python compare.py ONE OTHER`, folders of all tables."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ TABLES = ("events", "rendezvous_daily", "split_daily", "topic_hourly", "delivery
 
 
 def main(one: str, other: str) -> None:
-    """Print for each table its rows, and how many are in one alone."""
+    """Print the number of rows of each table, and the numbers that occur in only one folder."""
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'; SET threads = 2")
     for table in TABLES:
@@ -18,11 +18,11 @@ def main(one: str, other: str) -> None:
             continue
         order = ", ".join(_columns(database, one, table))
         left, right = (_query(database, folder, table, order=order) for folder in (one, other))
-        rows, beside, missing = (
+        rows, extra, missing = (
             database.execute(f"SELECT count(*) FROM ({query})").fetchone()[0]
             for query in (left, f"({left}) EXCEPT ALL ({right})", f"({right}) EXCEPT ALL ({left})")
         )
-        print(json.dumps({"table": table, "rows": rows, "only_one": beside, "only_other": missing}))
+        print(json.dumps({"table": table, "rows": rows, "only_one": extra, "only_other": missing}))
 
 
 def _query(database: duckdb.DuckDBPyConnection, folder: str, table: str, *, order: str) -> str:
@@ -38,7 +38,7 @@ def _files(folder: str, table: str) -> str:
 
 
 def _columns(database: duckdb.DuckDBPyConnection, folder: str, table: str) -> dict[str, str]:
-    """Return how each column is compared: numbers as numbers, moments as numbers, labels as their sorted entries."""
+    """Return the compared expression of each column: numbers and times as integers, labels as sorted entries."""
     described = database.execute(f"DESCRIBE SELECT * FROM {_files(folder, table)}").fetchall()
     return {name: _compared(name, kind) for name, kind, *_ in described if (table, name) != ("events", "day")}
 

@@ -1,8 +1,8 @@
-"""Makes raw history as Firehose would have written it: `python events.py FOLDER EVENTS`.
+"""A generator of raw history in the layout of Firehose: `python events.py FOLDER EVENTS`.
 
-The same number of events is always the same files: every value is worked out from the number of its event. Three days,
-400 topics of which few have most messages, one event in a hundred written twice (half of these two seconds later),
-one message in a thousand lost, one in five thousand late by three seconds, so that it comes out of order.
+The output is deterministic: every value is computed from the number of its event. It has three days; 400 topics, of
+which few have most messages; one event in a hundred twice (half of these two seconds later); one message in a thousand
+lost; and one in five thousand late by three seconds and so out of order.
 """
 
 import sys
@@ -34,7 +34,7 @@ def main(folder: str, events: int) -> None:
     into = "PARTITION_BY (dt, hour), OVERWRITE_OR_IGNORE"
     rows = f"COPY (SELECT {columns}, dt, hour FROM raw) TO '{folder}/parquet'"
     database.execute(f"{rows} (FORMAT parquet, COMPRESSION snappy, {into})")
-    # One column without a delimiter, quotes or a header is the line as it is.
+    # One column without delimiter, quotes and header writes the line unchanged.
     database.execute(
         f"COPY (SELECT {_line()} AS line, dt, hour FROM raw) TO '{folder}/json' (FORMAT csv, HEADER false, QUOTE '',"
         f" ESCAPE '', DELIMITER '\x01', COMPRESSION gzip, FILE_EXTENSION 'json.gz', {into})"
@@ -46,7 +46,7 @@ def _sql(name: str) -> str:
 
 
 def _line() -> str:
-    """Return the SQL of an event as `HistoryEvent.to_json` writes it: what is null is left out."""
+    """Return the SQL of an event in the form of `HistoryEvent.to_json`, without nulls."""
     parts = []
     for name in COLUMNS[1:-1]:
         value = name if name in NUMBERS else f"'\"' || {name} || '\"'"

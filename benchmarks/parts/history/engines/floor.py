@@ -1,4 +1,4 @@
-"""Reads and parses every column of raw history once, which no engine can do without: `python floor.py RAW FORMAT`."""
+"""The lower bound of all engines, one read of every column of raw history: `python floor.py RAW FORMAT`."""
 
 import sys
 
@@ -7,7 +7,7 @@ from in_duckdb import TYPES, source
 
 
 def main(raw: str, file_format: str) -> None:
-    """Read."""
+    """Read and hash all columns."""
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'; SET threads = 2")
     columns = ", ".join(name for name in TYPES if name != "labels")

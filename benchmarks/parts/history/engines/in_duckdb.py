@@ -1,4 +1,4 @@
-"""Computes the tables of history with DuckDB: `python in_duckdb.py RAW FORMAT OUT`; prints the time of each."""
+"""The tables of history computed with DuckDB, with the time of each: `python in_duckdb.py RAW FORMAT OUT`."""
 
 import json
 import sys
@@ -61,7 +61,7 @@ def _sql(name: str) -> str:
 
 
 def source(raw: str, file_format: str) -> str:
-    """Return the raw files as a table of SQL."""
+    """Return the raw files as an SQL table expression."""
     if file_format == "parquet":
         return f"read_parquet('{raw}/*/*/*.parquet', hive_partitioning = false)"
     types = ", ".join(f"{name}: '{kind}'" for name, kind in TYPES.items())

@@ -1,4 +1,4 @@
-"""Computes the tables of history with Polars: `python in_polars.py RAW FORMAT OUT`; prints the time of each."""
+"""The tables of history computed with Polars, with the time of each: `python in_polars.py RAW FORMAT OUT`."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import polars as pl
 
 STARTED = time.perf_counter()
 LABELS = ("publisher", "target", "session", "nat", "country", "proxy_type", "relay_pattern", "held", "party")
-# 64 bits for every number that is summed up: a sum of 32 bits wraps without a word.
+# 64 bits for every summed number: a sum of 32 bits overflows silently.
 TYPES = {
     "version": pl.Int64,
     "event_id": pl.String,
@@ -90,7 +90,7 @@ def _quantile(share: float) -> pl.Expr:
 
 
 def _percentiles(rows: pl.LazyFrame, *keys: str) -> pl.LazyFrame:
-    """Return the percentiles of each group, one row for each."""
+    """Return the percentiles of each group, one row for each percentile."""
     wide = rows.group_by(keys).agg(_quantile(share).alias(name) for name, share in PERCENTILES.items())
     return wide.unpivot(on=list(PERCENTILES), index=list(keys), variable_name="percentile", value_name="exact")
 
@@ -291,7 +291,7 @@ def _order(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _numbers(facts: pl.LazyFrame, came: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the numbers that each queue got, beside the next higher one and the first that came of all higher ones."""
+    """Return each queue's numbers with the next higher one and the earliest delivery of all higher ones."""
     keys = [*SUBSCRIBER, "sequence"]
     states = facts.group_by(keys).agg(
         is_dead=(pl.col("state") == "dead").any(), is_waiting=(pl.col("state") == "waiting").any()

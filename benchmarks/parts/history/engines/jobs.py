@@ -1,4 +1,4 @@
-"""Runs entry scripts of jobs in one Spark, and times each: `python jobs.py '{"name": ["script.py", …]}'`."""
+"""A runner of job scripts in one Spark process, each timed: `python jobs.py '{"name": ["script.py", …]}'`."""
 
 import json
 import runpy
@@ -9,7 +9,7 @@ STARTED = time.perf_counter()
 
 
 def main(commands: dict[str, list[str]]) -> None:
-    """Run each command; the times of the first are from the start of the program, as a job's are."""
+    """Run each command; the time of the first includes the start of the program, as in a Glue job."""
     before = STARTED
     for name, command in commands.items():
         sys.argv = command

@@ -1,4 +1,4 @@
--- As glue_jobs/transforms/history.py: the earliest of the copies, then something of all that they say.
+-- As in glue_jobs/transforms/events.py: the earliest duplicate, then the lowest hash of all fields.
 COPY (
     SELECT {columns}, CAST(occurred_at AS DATE) AS day FROM (
         SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY occurred_at, {tie}) AS copy FROM {raw}

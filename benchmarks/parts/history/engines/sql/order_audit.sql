@@ -1,4 +1,4 @@
--- A text of a moment and an id is their order: DuckDB is some ten times slower with the two as a struct.
+-- Time and id are concatenated to one sortable text: with a struct, DuckDB is about ten times slower.
 WITH facts AS (
     SELECT day, source AS exchange, topic, destination AS queue, sequence, message_id,
         epoch_us(occurred_at)::VARCHAR || event_id AS came,

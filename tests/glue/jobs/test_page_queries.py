@@ -1,4 +1,4 @@
-"""The queries of docs/history.md are asked of the tables that jobs make, in Spark's words, which are Athena's here."""
+"""The queries of docs/history.md run with Spark on the tables of the jobs."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 PAGE = Path(__file__).parents[3] / "docs" / "history.md"
 DATABASE = "signalbox_history"
-RAW = "events_raw"  # a table of Glue's own, which is not the jobs'
+RAW = "events_raw"  # Firehose's table, which no job creates
 QUERIES = [query for query in re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL) if RAW not in query]
 
 
@@ -31,7 +31,7 @@ def test_the_page_has_queries_of_each_report():
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: " ".join(query.split())[:60])
-def test_a_query_of_the_page_is_answered(tables, query):
+def test_a_query_of_the_page_runs(tables, query):
     found = tables.spark.sql(query.replace(DATABASE, tables.name("")[:-1])).collect()
 
     assert found == []

@@ -1,4 +1,4 @@
-"""The raw history as Spark reads it."""
+"""The schema of raw events, their deduplication and selection by day."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -8,7 +8,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
-from glue_jobs.transforms.history import SCHEMA, rounded, within_days, without_copies
+from glue_jobs.transforms.events import SCHEMA, deduplicated, rounded, within_days
 from signalbox.history.event import HistoryEvent
 from tests.glue.frames import frame
 
@@ -25,7 +25,7 @@ SPARK_TYPES = {
 
 @pytest.fixture(autouse=True)
 def apart(spark: SparkSession) -> Iterator[None]:
-    """Let copies of an event lie in several partitions, as they do where there are many."""
+    """Distribute duplicates over several partitions, as with many events."""
     alone = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "3")
     yield
@@ -47,7 +47,7 @@ def test_schema_types_hold_what_an_event_holds(field):
     assert SCHEMA[field.name].dataType.simpleString() in SPARK_TYPES[field.type]
 
 
-def test_copies_of_an_event_are_dropped_and_the_earliest_stays(spark, history, at):
+def test_duplicates_of_an_event_are_removed_and_the_earliest_remains(spark, history, at):
     events = history(
         {"event_id": "a", "occurred_at": at("2026-11-21 10:00:05"), "outcome": "late"},
         {"event_id": "a", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "first"},
@@ -55,7 +55,7 @@ def test_copies_of_an_event_are_dropped_and_the_earliest_stays(spark, history, a
         {"event_id": "b", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "other"},
     )
 
-    kept = events.transform(without_copies)
+    kept = events.transform(deduplicated)
 
     expected = history(
         {"event_id": "a", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "first"},
@@ -65,19 +65,19 @@ def test_copies_of_an_event_are_dropped_and_the_earliest_stays(spark, history, a
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["one-order", "the-other"])
-def test_equally_early_copies_that_differ_leave_the_same_row_whatever_their_order(history, at, turned):
+def test_of_different_duplicates_with_equal_time_the_same_row_remains_in_any_order(history, at, turned):
     same = {"event_id": "a", "occurred_at": at("2026-11-21 10:00:00"), "outcome": "idle"}
     rows = [same | {"labels": {"nat": "unknown"}}, same | {"labels": {"nat": "restricted", "held": "true"}}]
 
-    kept = history(*(reversed(rows) if turned else rows)).transform(without_copies)
+    kept = history(*(reversed(rows) if turned else rows)).transform(deduplicated)
 
     assert_df_equality(kept, history(same | {"labels": {"nat": "restricted", "held": "true"}}))
 
 
-def test_rows_without_an_event_id_are_told_from_another_by_all_that_they_say(history, at):
+def test_rows_without_an_event_id_are_distinguished_by_all_fields(history, at):
     row = {"event_id": None, "occurred_at": at("2026-11-21 10:00:00"), "outcome": "idle"}
 
-    kept = history(row, row, row | {"outcome": "matched"}).transform(without_copies)
+    kept = history(row, row, row | {"outcome": "matched"}).transform(deduplicated)
 
     assert sorted(row.outcome for row in kept.collect()) == ["idle", "matched"]
     assert kept.where("event_id is null").count() == 0
@@ -100,7 +100,7 @@ def test_an_event_belongs_to_the_utc_day_on_which_it_occurred(history, at):
     ]
 
 
-def test_a_middle_that_is_missed_by_a_hair_is_rounded_as_the_middle(spark):
+def test_an_inexact_half_is_rounded_as_a_half(spark):
     values = frame(spark, [(2.5,), (337.49999999999994,), (337.4,), (None,)], "value double")
 
     whole = [row.whole for row in values.select(rounded(values["value"]).alias("whole")).collect()]

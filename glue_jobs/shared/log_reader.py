@@ -1,4 +1,4 @@
-"""Reading the logs of live exchanges: what each task of an export does, in a module that its workers can import."""
+"""The reader of live exchanges' logs, which the Spark tasks of an export import."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The tables in which a stage keeps its live exchanges; each task makes its own clients."""
+class LogTables:
+    """The DynamoDB tables of a stage's live exchanges; each task creates its own clients."""
 
     live_table: str
     exchange_table: str
     region: str
 
     def topics(self, exchange: str | None, pattern: str) -> Iterator[tuple[str, str]]:
-        """Yield the live exchanges and their topics that are to be exported."""
+        """Yield the exchange and topic of every log to export: of one or all live exchanges, with a matching topic."""
         wanted: BindingTrie[bool] = BindingTrie()
-        wanted.add(Pattern.parse(pattern), True)  # noqa: FBT003 - something to find
+        wanted.add(Pattern.parse(pattern), True)  # noqa: FBT003 - the value of a match
         for name in self._exchanges(exchange):
             for topic in self.log().every_topic(name):
                 if wanted.matching(topic):
                     yield name, topic
 
     def log(self) -> DynamoTopicLog:
-        """Return the logs of topics."""
+        """Return the adapter of the topic logs."""
         return DynamoTopicLog(self._table(self.live_table))
 
     def _exchanges(self, exchange: str | None) -> list[ExchangeName]:
@@ -50,17 +50,19 @@ class Place:
         return boto3.resource("dynamodb", region_name=self.region).Table(name)
 
 
-def read(place: Place, asked: Iterable[tuple[str, str, int]], *, now: datetime) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of topics behind the numbers that were exported before."""
-    log = place.log()
-    for exchange, topic, after in asked:
+def read_topics(
+    tables: LogTables, positions: Iterable[tuple[str, str, int]], *, now: datetime
+) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of each topic after its last exported number; `positions` are (exchange, topic, number)."""
+    log = tables.log()
+    for exchange, topic, after in positions:
         name, key = ExchangeName(exchange), RoutingKey(topic)
         for one in settled_events(log.events_after(name, key, after), after=after, now=now):
-            yield row(exchange, one)
+            yield log_row(exchange, one)
 
 
-def row(exchange: str, exported: ExportedEvent) -> tuple[object, ...]:
-    """Return the row of an event in `logs`, and how many numbers are missing before it."""
+def log_row(exchange: str, exported: ExportedEvent) -> tuple[object, ...]:
+    """Return an event's row of the table `logs`, with the count of missing numbers before it."""
     event = exported.event
     body, headers = body_and_headers(event)
     return (

@@ -1,4 +1,4 @@
-"""The raw history: its schema, without the copies of an event, within some days."""
+"""The schema of raw events, their deduplication, and their selection by day."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -37,24 +37,24 @@ SCHEMA = StructType(
 )
 
 
-def without_copies(events: DataFrame) -> DataFrame:
-    """Keep one row of each `event_id`: the earliest, and among equally early ones always the same.
+def deduplicated(events: DataFrame) -> DataFrame:
+    """Keep one row of each `event_id`: the earliest, and of equally early rows always the same.
 
-    A row without an `event_id` gets one that is made of all it says.
+    A row without an `event_id` gets a hash of all of its fields.
     """
     own_id = F.sha2(F.to_json(F.struct(*map(F.expr, _fields()))), 256)
     named = events.withColumn("event_id", F.coalesce("event_id", own_id))
-    # dropDuplicates would keep whichever row arrives first, so two runs could differ.
-    copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in copy_order()))
-    # Not row_number: Spark would look for first rows before the shuffle, too, and sort for it; there are few copies.
+    # dropDuplicates keeps the row that a task reads first, so two runs could differ.
+    copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in duplicate_order()))
+    # lag, not row_number: for row_number Spark also sorts before the shuffle, although there are few duplicates.
     ahead = named.withColumn("ahead", F.lag("event_id").over(copies))
     return ahead.where(F.col("ahead").isNull()).select(*events.columns)
 
 
-def copy_order(row: str | None = None) -> tuple[str, str]:
-    """Return what copies of an event are sorted by, in SQL: when it happened, then something of all that it says."""
+def duplicate_order(row: str | None = None) -> tuple[str, str]:
+    """Return the SQL sort keys of an event's duplicates: its time, then a hash of all of its fields."""
     prefix = f"{row}." if row else ""
-    # A hash passes over nulls, so each field stands behind its number.
+    # xxhash64 skips nulls, so each field is preceded by its number.
     numbered = [word for number, name in enumerate(_fields(prefix)) for word in (str(number), name)]
     return f"{prefix}occurred_at", f"xxhash64({', '.join(numbered)})"
 
@@ -62,7 +62,7 @@ def copy_order(row: str | None = None) -> tuple[str, str]:
 def _fields(prefix: str = "") -> Iterator[str]:
     for column in SCHEMA:
         name = f"{prefix}{column.name}"
-        # Maps have neither an order nor a hash; and array_sort would call a comparison of SQL for each step.
+        # Maps can be neither sorted nor hashed. sort_array is faster than array_sort, which calls SQL to compare.
         yield f"sort_array(map_entries({name}))" if isinstance(column.dataType, MapType) else name
 
 
@@ -73,5 +73,5 @@ def within_days(events: DataFrame, first: date, *, last: date) -> DataFrame:
 
 
 def rounded(value: Column) -> Column:
-    """Return the nearest whole number, away from zero in the middle, also where a sum misses the middle by a hair."""
+    """Round to the nearest integer, half away from zero, also when a sum is inexact by less than 0.000001."""
     return F.round(F.round(value, 6)).cast("long")
