@@ -43,11 +43,11 @@ def answer(**members: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def unfit(everybody: Parties) -> Parties:
+def unfit(all_parties: Parties) -> Parties:
     """No proxy is known to come by, so that whoever breaks no rule is denied at once."""
-    everybody.wait_until_nothing_waits()
-    everybody.forget_polls()
-    return everybody
+    all_parties.wait_until_nothing_waits()
+    all_parties.forget_polls()
+    return all_parties
 
 
 @pytest.fixture(scope="module")

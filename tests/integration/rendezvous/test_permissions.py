@@ -156,9 +156,9 @@ ALLOWED: dict[str, set[str]] = {
 
 
 @pytest.fixture(scope="module")
-def functions(everybody: Parties) -> dict[str, Any]:
+def functions(all_parties: Parties) -> dict[str, Any]:
     """The functions by the names of their handlers."""
-    return permission_checks.functions_of(everybody.deployment, "rendezvous")
+    return permission_checks.functions_of(all_parties.deployment, "rendezvous")
 
 
 @contextmanager
@@ -178,10 +178,10 @@ def _place(parties: Parties, functions: Mapping[str, Any]) -> Place:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_an_identity_may_do_what_the_table_says_and_nothing_else(everybody: Parties, functions, name: str):
-    place = _place(everybody, functions)
+def test_an_identity_may_do_what_the_table_says_and_nothing_else(all_parties: Parties, functions, name: str):
+    place = _place(all_parties, functions)
 
-    with identity(everybody, name, functions) as session:
+    with identity(all_parties, name, functions) as session:
         allowed = permission_checks.allowed(CALLS, session, place)
 
     assert allowed == ALLOWED[name]
@@ -191,32 +191,32 @@ def test_every_function_is_in_the_table(functions):
     assert functions.keys() | {"client user"} == ALLOWED.keys()
 
 
-def test_the_administrator_is_refused_nothing_but_the_key_itself(everybody: Parties, functions):
-    """So a refusal above has no other cause than the identity. Keys are used through services only, by everybody."""
-    place = _place(everybody, functions)
+def test_the_administrator_is_refused_nothing_but_the_key_itself(all_parties: Parties, functions):
+    """So a refusal above has no other cause than the identity. Keys are used through services only, by every identity."""
+    place = _place(all_parties, functions)
 
     refused = permission_checks.refused_to_administrator(
-        CALLS, everybody.deployment, place, without={"empty the broker queue"}
+        CALLS, all_parties.deployment, place, without={"empty the broker queue"}
     )
 
     assert refused == {KEY_ITSELF}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def tidy(everybody: Parties) -> Iterator[None]:
+def tidy(all_parties: Parties) -> Iterator[None]:
     """Take away what the calls that are allowed have made."""
     yield
-    outputs = everybody.deployment.outputs
+    outputs = all_parties.deployment.outputs
     prefix = outputs["ClientQueuePrefix"]
-    for url in everybody.sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", []):
-        tags = everybody.sqs.list_queue_tags(QueueUrl=url).get("Tags", {})
+    for url in all_parties.sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", []):
+        tags = all_parties.sqs.list_queue_tags(QueueUrl=url).get("Tags", {})
         if "signalbox:stage" not in tags:
-            everybody.sqs.delete_queue(QueueUrl=url)
-    with suppress(everybody.sqs.exceptions.QueueDoesNotExist):
-        everybody.sqs.delete_queue(QueueUrl=everybody.sqs.get_queue_url(QueueName="another")["QueueUrl"])
-    everybody.table.delete_item(Key={"pk": "nobody", "sk": "nobody"})
-    wait_for(lambda: everybody.waiting_messages() == 0, "the clients' messages taken")
-    for letter in everybody.sqs.receive_message(QueueUrl=outputs["DeadLetterQueueUrl"], MaxNumberOfMessages=10).get(
+            all_parties.sqs.delete_queue(QueueUrl=url)
+    with suppress(all_parties.sqs.exceptions.QueueDoesNotExist):
+        all_parties.sqs.delete_queue(QueueUrl=all_parties.sqs.get_queue_url(QueueName="another")["QueueUrl"])
+    all_parties.table.delete_item(Key={"pk": "nobody", "sk": "nobody"})
+    wait_for(lambda: all_parties.waiting_messages() == 0, "the clients' messages taken")
+    for letter in all_parties.sqs.receive_message(QueueUrl=outputs["DeadLetterQueueUrl"], MaxNumberOfMessages=10).get(
         "Messages", []
     ):
-        everybody.sqs.delete_message(QueueUrl=outputs["DeadLetterQueueUrl"], ReceiptHandle=letter["ReceiptHandle"])
+        all_parties.sqs.delete_message(QueueUrl=outputs["DeadLetterQueueUrl"], ReceiptHandle=letter["ReceiptHandle"])
