@@ -1,6 +1,6 @@
-"""Who may do what of rendezvous on the deployed stage, as a table.
+"""The permissions of rendezvous' identities on the deployed stage, as a table that the emulator enforces.
 
-What a template says about permissions is in tests/infrastructure/test_permissions.py; here the emulator enforces it.
+The permissions in the templates are tested in tests/infrastructure/test_permissions.py.
 """
 
 import secrets
@@ -118,7 +118,7 @@ CALLS: dict[str, Call] = {
 
 RECORDS = {"read a record", "write a record", "change a record", "delete a record", "query open offers"}
 ALLOWED: dict[str, set[str]] = {
-    # Public by design: nothing may ever be added here without a thought about the whole world having it.
+    # The client's key is public by design: everyone has the permissions listed here.
     "client user": {"send to the broker queue", "find a client queue", "receive from a client queue"},
     "offer": RECORDS
     | {
@@ -157,7 +157,7 @@ ALLOWED: dict[str, set[str]] = {
 
 @pytest.fixture(scope="module")
 def functions(all_parties: Parties) -> dict[str, Any]:
-    """The functions by the names of their handlers."""
+    """Return the functions by the names of their handlers."""
     return permission_checks.functions_of(all_parties.deployment, "rendezvous")
 
 
@@ -178,7 +178,7 @@ def _place(parties: Parties, functions: Mapping[str, Any]) -> Place:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_an_identity_may_do_what_the_table_says_and_nothing_else(all_parties: Parties, functions, name: str):
+def test_an_identity_has_exactly_the_permissions_of_the_table(all_parties: Parties, functions, name: str):
     place = _place(all_parties, functions)
 
     with identity(all_parties, name, functions) as session:
@@ -192,7 +192,7 @@ def test_every_function_is_in_the_table(functions):
 
 
 def test_the_administrator_is_refused_nothing_but_the_key_itself(all_parties: Parties, functions):
-    """So a refusal above has no other cause than the identity. Keys are used through services only, by every identity."""
+    """A refusal of another identity is therefore its own. Every identity uses keys through services only."""
     place = _place(all_parties, functions)
 
     refused = permission_checks.refused_to_administrator(
@@ -204,7 +204,7 @@ def test_the_administrator_is_refused_nothing_but_the_key_itself(all_parties: Pa
 
 @pytest.fixture(autouse=True, scope="module")
 def tidy(all_parties: Parties) -> Iterator[None]:
-    """Take away what the calls that are allowed have made."""
+    """Delete the resources that the allowed calls have created."""
     yield
     outputs = all_parties.deployment.outputs
     prefix = outputs["ClientQueuePrefix"]
@@ -216,7 +216,6 @@ def tidy(all_parties: Parties) -> Iterator[None]:
         all_parties.sqs.delete_queue(QueueUrl=all_parties.sqs.get_queue_url(QueueName="another")["QueueUrl"])
     all_parties.table.delete_item(Key={"pk": "nobody", "sk": "nobody"})
     wait_for(lambda: all_parties.waiting_messages() == 0, "the clients' messages taken")
-    for letter in all_parties.sqs.receive_message(QueueUrl=outputs["DeadLetterQueueUrl"], MaxNumberOfMessages=10).get(
-        "Messages", []
-    ):
-        all_parties.sqs.delete_message(QueueUrl=outputs["DeadLetterQueueUrl"], ReceiptHandle=letter["ReceiptHandle"])
+    url = outputs["DeadLetterQueueUrl"]
+    for one in all_parties.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+        all_parties.sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])

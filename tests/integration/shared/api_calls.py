@@ -1,4 +1,4 @@
-"""Calls about queues, tables and functions, and the tables of who may make them."""
+"""AWS calls on queues, tables and functions, for the tests of permissions."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -12,20 +12,20 @@ from tests.integration.shared.permission_checks import Argument, Call, calling, 
 
 OUR_MARK = "permissions"
 NOBODY = {"S": "nobody"}
-# Where it is taken for a command it changes nothing and nobody gets a reply.
+# A control queue executes it as a command that changes nothing and gets no reply.
 COMMAND = '{"command": "status", "id": "by-a-test"}'
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the calls are about: queues of the stage, and fresh ones of each kind."""
+    """The queues that calls use: the stage's, and a new one of each kind."""
 
     outputs: Mapping[str, str]
     key: str
     beginnings: Mapping[str, str]
-    """What names of queues start with, by kind, that the test may make itself."""
+    """The name prefixes of the queues that the test creates, by kind."""
     urls: dict[str, str] = field(default_factory=dict)
-    """Of queues by their kinds."""
+    """The URLs of the queues by kind."""
 
     def prefix(self, kind: str) -> str:
         return f"{self.beginnings[kind]}{OUR_MARK}-"
@@ -38,7 +38,7 @@ class Place:
 def place_of(
     deployment: Deployment, *, stage_queues: Mapping[str, str], beginnings: Mapping[str, str]
 ) -> Iterator[Place]:
-    """Return the stage's queues and fresh ones; afterwards what the calls have made is gone."""
+    """Yield the stage's queues and new ones; delete the new ones and those of the calls afterwards."""
     sqs, outputs = deployment.session().client("sqs"), deployment.outputs
     urls = {kind: outputs[output] for kind, output in stage_queues.items()}
     place = Place(outputs, permission_checks.key_of(deployment, next(iter(urls.values()))), beginnings, urls)
@@ -56,7 +56,7 @@ def make_queue(kind: str) -> Call:
 
 
 def on_queue(kind: str) -> dict[str, Call]:
-    """The calls that can be made about a queue, those last that end it."""
+    """Return the calls on a queue, with deletion last."""
     url = partial(_url, kind)
     handle = just("none")
     calls = {
@@ -98,7 +98,7 @@ def on_table(name: str, output: str, **key: object) -> dict[str, Call]:
 
 
 def on_kinds(name: str, output: str) -> dict[str, Call]:
-    """The call that lists all of a kind."""
+    """Return the query of the index `by_kind`."""
     call = calling(
         "dynamodb",
         "query",
@@ -111,7 +111,7 @@ def on_kinds(name: str, output: str) -> dict[str, Call]:
 
 
 def on_function(name: str, which: Argument) -> dict[str, Call]:
-    """The calls about a function; one that is not there is noticed after the permission."""
+    """Return the calls on a function; the permission check precedes the check that it exists."""
     function = {"FunctionName": which}
     calls = {
         "look": calling("lambda", "get_function_configuration", **function),
@@ -126,7 +126,7 @@ def on_function(name: str, which: Argument) -> dict[str, Call]:
     return {f"{name}: {what}": call for what, call in calls.items()}
 
 
-# The emulator does not check who looks at, changes or deletes one mapping; the test of the template's permissions does.
+# The emulator does not check permissions on a single mapping; the test of the templates' permissions does.
 MAPPINGS: dict[str, Call] = {
     "mappings: see": calling("lambda", "list_event_source_mappings"),
     "mappings: make": calling(
@@ -139,7 +139,7 @@ MAPPINGS: dict[str, Call] = {
 
 
 def table_of(**by_subject: str) -> set[str]:
-    """Return the calls of a table whose words are operations; `_` in a subject is a space."""
+    """Return the calls of comma-separated operations by subject; `_` in a subject is a space."""
     return {
         f"{subject.replace('_', ' ')}: {what}"
         for subject, operations in by_subject.items()
