@@ -70,7 +70,7 @@ def _start_instances(parties: Parties) -> None:
 def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(
     parties: Parties, stage_folder: StageFolder
 ):
-    """A client whose offer was hit may be told that nobody answered in time: it is told, and once."""
+    """A client whose offer was interrupted may get a timeout or a denial as its reply, and gets it once."""
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
 
