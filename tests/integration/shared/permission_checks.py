@@ -23,7 +23,7 @@ HARMFUL = {"make an access key"}
 KEY_ITSELF = "use the key of the queues directly"
 
 
-class Place(Protocol):
+class Resources(Protocol):
     """The resources that calls use."""
 
     @property
@@ -43,53 +43,53 @@ Argument = Callable[[Any], object]
 EVENT = HistoryEvent("by a test", datetime.now(UTC), "none", kind="none", outcome="none")
 
 
-def calling(service: str, operation: str, **arguments: Argument) -> Call:
+def api_call(service: str, operation: str, **arguments: Argument) -> Call:
     """Return a boto3 call whose arguments are functions of the resources."""
 
-    def make(session: boto3.Session, place: Any) -> object:
-        return getattr(session.client(service), operation)(**{name: of(place) for name, of in arguments.items()})
+    def make(session: boto3.Session, resources: Any) -> object:
+        return getattr(session.client(service), operation)(**{name: of(resources) for name, of in arguments.items()})
 
     return make
 
 
-def just(value: object) -> Argument:
+def constant(value: object) -> Argument:
     return lambda _: value
 
 
 STAGE_CALLS: dict[str, Call] = {
-    "list queues": calling("sqs", "list_queues"),
-    "write history": calling(
+    "list queues": api_call("sqs", "list_queues"),
+    "write history": api_call(
         "firehose",
         "put_record_batch",
         DeliveryStreamName=lambda p: p.outputs["HistoryStream"],
-        Records=just([{"Data": EVENT.to_json().encode()}]),
+        Records=constant([{"Data": EVENT.to_json().encode()}]),
     ),
-    "list history": calling("s3", "list_objects_v2", Bucket=lambda p: p.outputs["HistoryBucket"]),
-    "read the client's key": calling(
+    "list history": api_call("s3", "list_objects_v2", Bucket=lambda p: p.outputs["HistoryBucket"]),
+    "read the client's key": api_call(
         "secretsmanager", "get_secret_value", SecretId=lambda p: p.outputs["ClientSecretArn"]
     ),
-    KEY_ITSELF: calling("kms", "generate_data_key", KeyId=lambda p: p.key, KeySpec=just("AES_256")),
-    "make an access key": calling("iam", "create_access_key", UserName=lambda p: p.outputs["ClientUserName"]),
-    "list roles": calling("iam", "list_roles"),
+    KEY_ITSELF: api_call("kms", "generate_data_key", KeyId=lambda p: p.key, KeySpec=constant("AES_256")),
+    "make an access key": api_call("iam", "create_access_key", UserName=lambda p: p.outputs["ClientUserName"]),
+    "list roles": api_call("iam", "list_roles"),
 }
 
 
-def allowed(calls: Mapping[str, Call], session: boto3.Session, place: Place) -> set[str]:
+def allowed(calls: Mapping[str, Call], session: boto3.Session, resources: Resources) -> set[str]:
     """Return the calls that pass the permission check, even if they fail for another reason."""
-    return {what for what, call in calls.items() if _is_allowed(call, session, place)}
+    return {what for what, call in calls.items() if _is_allowed(call, session, resources)}
 
 
 def refused_to_administrator(
-    calls: Mapping[str, Call], deployment: Deployment, place: Place, *, without: Collection[str]
+    calls: Mapping[str, Call], deployment: Deployment, resources: Resources, *, without: Collection[str]
 ) -> set[str]:
     """Return the calls that the administrator is refused; other identities are refused these for the same reason."""
     harmless = {what: call for what, call in calls.items() if what not in HARMFUL and what not in without}
-    return harmless.keys() - allowed(harmless, deployment.session(), place)
+    return harmless.keys() - allowed(harmless, deployment.session(), resources)
 
 
-def _is_allowed(call: Call, session: boto3.Session, place: Place) -> bool:
+def _is_allowed(call: Call, session: boto3.Session, resources: Resources) -> bool:
     try:
-        call(session, place)
+        call(session, resources)
     except ClientError as error:
         return error.response["Error"]["Code"] not in REFUSALS
     return True
