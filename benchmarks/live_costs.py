@@ -1,4 +1,4 @@
-"""What many connections ask of an AWS account, and what they cost: a calculation, with all that goes into it."""
+"""A calculation of the quotas and costs of many connections in an AWS account, with all of its inputs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ MILLION = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked of a stage. A delivery is one event to one connection."""
+    """The load of a stage. A delivery is one event to one connection."""
 
     connections: int = 100_000
     deliveries_per_minute: int = 1_000_000
     subscribers_per_event: int = 100
     connection_minutes: int = 120
-    """After which API Gateway closes a connection."""
+    """The age at which API Gateway closes a connection."""
 
     @property
     def deliveries_per_second(self) -> float:
-        """Return how many events are posted in a second."""
+        """Return the number of posted events per second."""
         return self.deliveries_per_minute / 60
 
     @property
     def events_per_second(self) -> float:
-        """Return how many events are published in a second."""
+        """Return the number of published events per second."""
         return self.deliveries_per_second / self.subscribers_per_event
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one delivery takes, as the functions do it. A delivery has an item of its own in an outbox, at worst."""
+    """The resources of one delivery. In the worst case each delivery has its own item in an outbox."""
 
     batch: float = 10.0  # items of a call to SQS, and of an invocation of `deliver`
     deliver_seconds: float = 0.060  # for a batch: five connections at a time are posted to, 10 to 20 ms each
@@ -43,7 +43,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars, us-east-1, on demand. AWS's own pages are what counts."""
+    """US dollars, us-east-1, on demand. AWS's price pages are authoritative."""
 
     messages: float = 1.00 / MILLION  # API Gateway, the first billion of a month
     further_messages: float = 0.80 / MILLION
@@ -58,7 +58,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What is needed of a quota, and what an account has of it at first."""
+    """A need and the default quota of an account."""
 
     what: str
     needed: float
@@ -66,24 +66,24 @@ class Need:
 
     @property
     def is_enough(self) -> bool:
-        """Say whether nothing has to be asked of AWS."""
+        """Return whether the default quota is sufficient."""
         return self.quota is None or self.needed <= self.quota
 
 
 def needs(load: Load, work: Work) -> Iterator[Need]:
-    """Yield what is asked of the quotas that matter."""
+    """Yield the needs of the relevant quotas."""
     per_second = load.deliveries_per_second
     joins = load.connections / (load.connection_minutes * 60)
     yield Need("API Gateway requests a second, shared by all APIs", per_second, 10_000)
     yield Need("new connections a second, in the steady state", joins, 500)
-    yield Need("seconds until all are back after a cut, at 500 a second", load.connections / 500, None)
+    yield Need("seconds until all have reconnected after a cut, at 500 a second", load.connections / 500, None)
     yield Need("calls a second to the outbox, SQS FIFO with high throughput", per_second / work.batch, 70_000)
     yield Need("functions `deliver` at a time", per_second / work.batch * work.deliver_seconds, 1_000)
     yield Need("DynamoDB read units a second, of a table", per_second * work.read_units, 40_000)
 
 
 def costs(load: Load, work: Work, prices: Prices) -> Iterator[tuple[str, float]]:
-    """Yield dollars a month, by what they are for."""
+    """Yield the purposes and dollars a month of the costs."""
     deliveries = load.deliveries_per_minute * MINUTES_PER_MONTH
     events = deliveries / load.subscribers_per_event
     frames = load.connections * MINUTES_PER_MONTH / load.connection_minutes * work.frames_per_connection
@@ -92,7 +92,7 @@ def costs(load: Load, work: Work, prices: Prices) -> Iterator[tuple[str, float]]
     invocations = (deliveries + 2 * frames) / work.batch
     yield "API Gateway: messages", first * prices.messages + (messages - first) * prices.further_messages
     yield "API Gateway: connection minutes", load.connections * MINUTES_PER_MONTH * prices.connection_minutes
-    # Sent, received and deleted by tens, in the outbox; and the events in the exchange's own queue.
+    # Sent, received and deleted in batches of ten: outbox items, and events in the queue of the exchange.
     yield "SQS", 3 * (deliveries + events + 2 * frames) / work.batch * prices.fifo_requests
     seconds = invocations * work.deliver_seconds * work.deliver_gigabytes
     yield "Lambda", invocations * prices.invocations + seconds * prices.gigabyte_seconds
