@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 SDK = {"boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3"}
 ALL = SDK | {"lambdas", "signalbox", "aws_lambda_powertools", "typing_extensions"}

@@ -17,7 +17,7 @@ from signalbox.exchange.control.summary import Counted
 from signalbox.exchange.control.summary import glance as exchange_glance
 from signalbox.live.procedures.overview import Part, Picture, PictureName
 from signalbox.rendezvous.reporting.statistics import DayStatistics
-from signalbox.rendezvous.reporting.summary import glance as rendezvous_glance
+from signalbox.rendezvous.reporting.summary import summary as rendezvous_summary
 from signalbox.splitting.control.summary import summary as splits_summary
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class OverviewTables:
 
     def _rendezvous(self, now: datetime) -> object:
         day = now.date()
-        return rendezvous_glance(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
+        return rendezvous_summary(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
 
     def _splits(self, _now: datetime) -> object:
         return splits_summary(DynamoSplits(self.splits).every())

@@ -1,4 +1,4 @@
-"""The router's cache of subscribers, which is brought up to date once per batch by reading what has changed."""
+"""The router's cache of subscribers, which is updated once per batch by reading the changes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import REGION, aws, exchange_table, sqs
-from tests.handlers.recorded import request
+from tests.handlers.recorded_events import request
 
 __all__ = ["aws", "exchange_table", "sqs"]
 

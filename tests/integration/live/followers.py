@@ -12,7 +12,7 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
-from tests.integration.shared.connection_cuts import Relay
+from tests.integration.shared.tcp_proxy import TcpProxy
 
 LOOK_SECONDS = 0.5
 SECONDS_BETWEEN_STARTS = 0.2
@@ -75,7 +75,7 @@ def following(followers: Sequence[Follower]) -> Iterator[None]:
 
 
 @contextmanager
-def cutting(line: Relay, *, between: tuple[float, float], chance: Random) -> Iterator[Callable[[], int]]:
+def cutting(line: TcpProxy, *, between: tuple[float, float], chance: Random) -> Iterator[Callable[[], int]]:
     """Cut random connections one after another; the function returns the number of cuts."""
     over, cuts = threading.Event(), Counter[str]()
 

@@ -10,7 +10,7 @@ from signalbox.clients.live.client import LiveClient
 from signalbox.live.wamp.messages import Payload
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.live.wamp_clients import KINDS, Client, Refused, command_of, joined, started
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.emulator
 
@@ -230,7 +230,7 @@ def test_a_subscription_may_start_with_past_events(start, publisher, request):
 
 def test_a_client_reconnects_after_a_cut_connection(start, place, publisher):
     topic = new_topic()
-    with relay(place.url) as line:
+    with tcp_proxy(place.url) as line:
         client = start(url=line.url(place.url))
         client.ask("subscribe", name=topic, topic=topic)
         publish(publisher, topic, 1)

@@ -17,7 +17,7 @@ from signalbox.local import tools
 from tests.integration.live.stage import new_topic
 from tests.integration.live.wamp_clients import EXAMPLES, FOLDER, javascript, python
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.emulator
 
@@ -134,7 +134,7 @@ class Container:
 
 
 def test_no_event_is_missing_or_duplicated_through_cut_connections(command, place, tmp_path):
-    with relay(place.url) as line, place.publisher() as client:
+    with tcp_proxy(place.url) as line, place.publisher() as client:
         container = Container(client, new_topic())
         container.log(3)
         container.turn("Queued")

@@ -11,12 +11,12 @@ from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import Post
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.followers import Follower, cutting, differences, following
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import FaultInjector
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -29,23 +29,25 @@ FUNCTIONS = ("SessionFunctionName", "DeliverFunctionName", "RouteFunctionName")
 READY_SECONDS, END_SECONDS = 600, 900
 
 
-def test_no_event_is_missing_duplicated_or_out_of_order(place: TrialRealm, deployment: Deployment, stage_folder: State):
+def test_no_event_is_missing_duplicated_or_out_of_order(
+    place: TrialRealm, deployment: Deployment, stage_folder: StageFolder
+):
     chance, began = Random(3), time.monotonic()  # noqa: S311 - the same every time
     groups = [[f"{root}.t{number}" for number in range(TOPICS)] for root in (new_topic() for _ in range(GROUPS))]
     messages = [(chance.choice(chance.choice(groups)), number) for number in range(EVENTS)]
     published: dict[str, list[object]] = {}
     for topic, number in messages:
         published.setdefault(topic, []).append(number)
-    killer = Killer(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
+    injector = FaultInjector(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
 
-    with relay(place.url) as line:
+    with tcp_proxy(place.url) as line:
         followers = _followers(place, groups, url=line.url(place.url))
         with following(followers):
             _wait(followers, lambda one: one.is_ready, "ready", seconds=READY_SECONDS)
             ready = time.monotonic()
             with (
                 cutting(line, between=BETWEEN_CUTS, chance=chance) as cuts,
-                killer.killing(between=BETWEEN_KILLS) as kills,
+                injector.continuous_kills(between=BETWEEN_KILLS) as kills,
             ):
                 _publish(deployment, place.realm, messages)
                 sent = time.monotonic()

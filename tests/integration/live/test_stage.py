@@ -23,8 +23,8 @@ from signalbox.clients.web_socket import connector
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.local.demo_live import live_rows
-from signalbox.local.state import CHECKOUT
+from signalbox.local.demo.live import live_rows
+from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
 

@@ -77,7 +77,7 @@ class World:
         def connect() -> Line:
             script = left.pop(0)
             if script is None:
-                raise ConnectionLost("nobody is there")
+                raise ConnectionLost("connection refused")
             self.lines.append(Line(script, self))
             return self.lines[-1]
 
@@ -138,7 +138,7 @@ def test_a_refused_login_is_raised_with_its_reason(world: World) -> None:
 
 
 def test_the_first_session_is_tried_three_times(world: World) -> None:
-    with pytest.raises(ConnectionLost, match="nobody is there"):
+    with pytest.raises(ConnectionLost, match="connection refused"):
         world.client([[3, {}, "wamp.error.timeout"]], None, None).receive()
 
     assert world.pauses == [0.5, 1]

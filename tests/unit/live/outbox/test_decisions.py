@@ -82,7 +82,7 @@ def subscribed_connection() -> Connection:
         (KNOWN, False, JOE.rights, False),
         (KNOWN, True, WITHOUT_RIGHTS.rights, False),
     ],
-    ids=["all is well", "SUBSCRIBED not posted", "unsubscribed since", "without the right"],
+    ids=["all conditions hold", "SUBSCRIBED not posted", "unsubscribed since", "without the right"],
 )
 def test_an_event_is_posted_if_the_session_is_subscribed_and_the_user_has_the_right(
     outbox: OutboxState,

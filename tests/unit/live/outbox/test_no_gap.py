@@ -399,7 +399,7 @@ def test_without_backfill_no_event_after_the_first_is_missed(choices, pattern, b
         assert numbers == list(range(numbers[0], sum(batches[topic]) + 1))
 
 
-@pytest.mark.parametrize("kept", [0, 2], ids=["read again", "told of changes"])
+@pytest.mark.parametrize("kept", [0, 2], ids=["read again", "changes read"])
 def test_an_event_routed_before_the_subscription_arrives_by_backfill(kept: int) -> None:
     """The router reads subscribers just before the subscription is stored, and sends after the backfill was read."""
     world = World([(0, False)] * 4 + [(1, False)] * 20, kept_changes=kept)

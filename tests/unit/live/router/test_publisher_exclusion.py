@@ -88,7 +88,7 @@ def elements(parts: Mapping[str, Any]) -> list[Any]:
 
 
 def play(**options: object) -> list[Any]:
-    """Return what a client receives that sends the sequence's messages, with these options of PUBLISH."""
+    """Return the messages to a client that sends the sequence's messages, with these options of PUBLISH."""
     realm = Realm()
     realm.live.grant(USER, Right.READ, Right.WRITE, pattern="com.myapp.")
     client = Client(realm.live).open().join(USER)
