@@ -1,6 +1,6 @@
-"""The AWS calls of the function `route` for a publication, with many subscriptions that do not match.
+"""The calls of AWS that a publication makes while other sessions hold many subscriptions that do not match.
 
-The function runs as it is deployed, in a process of its own, with moto in the place of AWS.
+The function `route` runs as it is deployed, in its own process, with moto instead of AWS.
 """
 
 import os
@@ -46,8 +46,7 @@ SIZES = (10, 100, 1_000, 10_000)
 CONNECTIONS = 10
 PUBLICATIONS = 5
 MANY_CHANGES = 40
-"""More changes than the version item of a realm's patterns holds: a function that missed them reads the earlier ones
-from separate items."""
+"""More changes than the version of a realm's patterns holds: a function that missed them reads older chunks, too."""
 REGION, ROLE = "us-east-1", "AROASESSION"
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.other.log")
 NAMES = StageNames("signalbox", "stage-")
@@ -57,7 +56,7 @@ KEY = {"pk": "HASH", "sk": "RANGE"}
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The AWS calls for an acknowledged publication, alone in its batch, and the bytes of their responses."""
+    """The calls of AWS of an acknowledged publication alone in its batch, and the bytes of their responses."""
 
     calls: float
     answered_bytes: float
@@ -65,11 +64,11 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls with this number of subscriptions, half prefixes and half wildcards, and one more that matches."""
+    """The calls with a number of subscriptions, half prefixes and half wildcards, and one that matches."""
 
     subscriptions: int
     warm: Spent
-    """The median of a function that has read the subscriptions before."""
+    """The median of a function with cached subscribers."""
     cold: Spent
     """The first publication of a function instance."""
     behind: Spent
@@ -77,9 +76,9 @@ class Calls:
 
 
 def measure(say: Callable[[str], None]) -> list[Calls]:
-    """Count the calls with each number of subscriptions."""
+    """Return the calls for each number of subscriptions."""
     say(f"up to {SIZES[-1]:,} subscriptions in the tables")
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # separate environment variables and moto
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # with its own environment variables and moto
         return process.submit(_counted).result()
 
 
@@ -99,7 +98,7 @@ class _Realm:
     subscribers: DynamoSubscribers = field(init=False)
     answers: list[int] = field(default_factory=list)
     """The bytes of each response of AWS."""
-    _stored: int = 0
+    _attached: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
@@ -114,11 +113,11 @@ class _Realm:
         self._attach(TopicPattern.parse(TOPIC), ConnectionId("reader"))
 
     def counted(self, size: int) -> Calls:
-        """Count the calls with `size` subscriptions, at least as many as before."""
-        self._fill(range(self._stored, size - MANY_CHANGES))
-        for number in range(size - MANY_CHANGES, size):  # some are attached again: the same number of changes each time
+        """Add subscriptions up to `size`, and return the calls."""
+        self._fill(range(self._attached, size - MANY_CHANGES))
+        for number in range(size - MANY_CHANGES, size):  # attached again: the same number of changes at each size
             self._attach(_pattern(number % size), _connection(number % size))
-        self._stored = size
+        self._attached = size
         clear_caches(wiring, route_wiring)
         cold = self._publish()
         warm = [self._publish() for _ in range(PUBLICATIONS)]
@@ -126,7 +125,7 @@ class _Realm:
         return Calls(size, _median(warm), cold, self._publish())
 
     def _fill(self, numbers: Iterable[int]) -> None:
-        """Write the rows of `attach` without its changes, each of which takes moto long."""
+        """Write the rows of `attach` without the changes, which are slow in moto."""
         now = datetime.now(UTC)
         with self.subscribers.table.batch_writer() as rows:
             for number in numbers:
@@ -153,8 +152,8 @@ class _Realm:
         assert answer == {"batchItemFailures": []}
         return Spent(len(self.answers), sum(self.answers))
 
-    def _answered(self, **told: Any) -> None:  # noqa: ANN401 - botocore's
-        self.answers.append(len(told["http_response"].content))
+    def _answered(self, **event: Any) -> None:  # noqa: ANN401 - botocore's
+        self.answers.append(len(event["http_response"].content))
 
 
 def _median(spent: Sequence[Spent]) -> Spent:
@@ -172,26 +171,26 @@ def _connection(number: int) -> ConnectionId:
 
 
 def _record(number: int) -> dict[str, object]:
-    """Return a publication of a session as Lambda hands it over."""
+    """Return a publication of a session as an SQS record."""
     note = PublicationMetadata(
         PublicationId(number + 1),
         acknowledge_to=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1)),
     )
     said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe")
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"d-{number}")
-    sent_at, told = str(round(time.time() * 1000)), outgoing(message)
-    attributes: Any = told["MessageAttributes"]
+    sent_at, document = str(round(time.time() * 1000)), outgoing(message)
+    attributes: Any = document["MessageAttributes"]
     return {
         "messageId": f"message-{number}",
         "receiptHandle": f"handle-{number}",
-        "body": told["MessageBody"],
+        "body": document["MessageBody"],
         "attributes": {
             "SenderId": f"{ROLE}:session",
             "SentTimestamp": sent_at,
             "ApproximateFirstReceiveTimestamp": sent_at,
             "ApproximateReceiveCount": "1",
-            "MessageGroupId": told["MessageGroupId"],
-            "MessageDeduplicationId": told["MessageDeduplicationId"],
+            "MessageGroupId": document["MessageGroupId"],
+            "MessageDeduplicationId": document["MessageDeduplicationId"],
             "SequenceNumber": str(number + 1),
         },
         "messageAttributes": {
@@ -204,17 +203,17 @@ def _record(number: int) -> dict[str, object]:
 def _settings() -> dict[str, str]:
     made = boto3.client("sqs").create_queue(QueueName="outbox.fifo", Attributes={"FifoQueue": "true"})
     outbox = made["QueueUrl"]
-    beside = outbox.rpartition("/")[0]
+    prefix = outbox.rpartition("/")[0]
     return {
         "STAGE": NAMES.stage,
         "EXCHANGE_TABLE": "Exchanges",
         "EXCHANGE_PREFIX": NAMES.prefix,
-        "EXCHANGE_DEAD_LETTER_QUEUE_URL": f"{beside}/dead",
-        "EXCHANGE_RETRY_QUEUE_URL": f"{beside}/retries",
-        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": f"{beside}/retries.fifo",
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL": f"{prefix}/dead",
+        "EXCHANGE_RETRY_QUEUE_URL": f"{prefix}/retries",
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": f"{prefix}/retries.fifo",
         "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
         "ROUTE_TIMEOUT_SECONDS": "30",
-        "POWERTOOLS_METRICS_DISABLED": "true",  # they would stand in our output
+        "POWERTOOLS_METRICS_DISABLED": "true",  # they would be printed
         "HISTORY_STREAM": STREAM,
         "HISTORY_OVERFLOW_URL": OVERFLOW,
         "LIVE_TABLE": "Live",
