@@ -43,18 +43,22 @@ def store(table, items: Sequence[Json]) -> None:
 
 
 class RecordingSqs:
-    """The calls of SQS that send, as a recorder of their arguments without the queue."""
+    """The calls of SQS that send; `sent` has their arguments without the queue, and bytes as base64 text."""
 
     def __init__(self) -> None:
         self.sent: list[Json] = []
 
     def send_message(self, *, QueueUrl: str, **message: object) -> Mapping[str, object]:
-        self.sent.append(message)
+        self.sent.append(_plain(message))
         return {"MessageId": "sent"}
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Json]) -> Mapping[str, object]:
-        self.sent += [{name: value for name, value in entry.items() if name != "Id"} for entry in Entries]
+        self.sent += [_plain({name: entry[name] for name in entry if name != "Id"}) for entry in Entries]
         return {"Successful": [{"Id": entry["Id"], "MessageId": "sent"} for entry in Entries]}
+
+
+def _plain(message: Json) -> Json:
+    return json.loads(json.dumps(message, default=lambda value: base64.b64encode(value).decode()))
 
 
 def _shown(value: Json) -> Json:

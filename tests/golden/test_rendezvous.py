@@ -43,7 +43,9 @@ SPARSE_OFFER, PARKED_OFFER = offer("sparse", method=Method.HTTP), offer("parked"
 MATCHED = {"state": State.MATCHED, "sid": "p1", "proxy_type": "standalone", "matches": 1}
 MATCHED_OFFER = offer("matched", **FULL | MATCHED | {"available_at": AT + 20 * SECOND})
 FINAL = {"session_description": "", "reply": '{"answer":"a"}'}
-ANSWERED_OFFER = offer("answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": State.ANSWERED})
+ANSWERED_OFFER = offer(
+    "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": State.ANSWERED}
+)
 EXPIRED_OFFER = offer("expired", method=Method.AMP, **FINAL | {"state": State.EXPIRED, "reply": '{"error":"e"}'})
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
