@@ -48,13 +48,17 @@ class RecordingSqs:
     def __init__(self) -> None:
         self.sent: list[Json] = []
 
-    def send_message(self, *, QueueUrl: str, **message: object) -> Mapping[str, object]:
-        self.sent.append(_plain(message))
+    def send_message(self, **message: Json) -> Mapping[str, object]:
+        self._record(message)
         return {"MessageId": "sent"}
 
-    def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Json]) -> Mapping[str, object]:
-        self.sent += [_plain({name: entry[name] for name in entry if name != "Id"}) for entry in Entries]
-        return {"Successful": [{"Id": entry["Id"], "MessageId": "sent"} for entry in Entries]}
+    def send_message_batch(self, **call: Json) -> Mapping[str, object]:
+        for entry in call["Entries"]:
+            self._record(entry)
+        return {"Successful": [{"Id": entry["Id"], "MessageId": "sent"} for entry in call["Entries"]]}
+
+    def _record(self, message: Mapping[str, Json]) -> None:
+        self.sent.append(_plain({name: message[name] for name in message if name not in ("QueueUrl", "Id")}))
 
 
 def _plain(message: Json) -> Json:
