@@ -215,9 +215,9 @@ def write_subscribers(table) -> None:
 
 SIGNALS = {"lost": Lost(), "elapsed": Elapsed(), "rights": RightsChanged(), "killed": Killed("a.reason", "bye")}
 ITEMS = {
-    "reply": Reply("i-1", '[33,1,2]', begins=2, expects_backfill=True),
-    "last reply": Reply("i-2", '[35,1]', ends=2),
-    "plain reply": Reply("i-3", '[17,1,2]'),
+    "reply": Reply("i-1", "[33,1,2]", begins=2, expects_backfill=True),
+    "last reply": Reply("i-2", "[35,1]", ends=2),
+    "plain reply": Reply("i-3", "[17,1,2]"),
     "close": CloseRequest("i-4"),
     "events": EventBatch(
         "i-5", REALM, "alice", (SubscriptionEvent(EXACT, FULL_EVENT), SubscriptionEvent(BY_PREFIX, PLAIN_EVENT))

@@ -1,9 +1,12 @@
 """Stored items and messages of rendezvous, and leases; how a golden file is changed stands in `files.py`."""
 
+import json
 from datetime import UTC, date, datetime, timedelta
 
+import boto3
 import pytest
 
+from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
@@ -11,10 +14,10 @@ from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import Claimant, Method, Rendezvous, State
+from signalbox.rendezvous.rules.states import Claimant, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from signalbox.rendezvous.wire.reply import Reply, answer_reply, error_reply
+from signalbox.rendezvous.wire.reply import ClientReply, answer_reply, error_reply
 from tests.golden.files import golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -25,7 +28,7 @@ QUEUE = QueueUrl("https://sqs.us-east-1.amazonaws.com/111122223333/trial-snowfla
 
 def offer(client_id: str, **optional: object) -> Rendezvous:
     times = {"created_at": AT, "available_at": AT + 5 * SECOND, "deadline": AT + 60 * SECOND}
-    return Rendezvous(client_id, **{"method": Method.SQS, "state": State.PENDING, **times, **optional})
+    return Rendezvous(client_id, **{"method": RendezvousMethod.SQS, "state": OfferState.PENDING, **times, **optional})
 
 
 FULL = {
@@ -37,16 +40,18 @@ FULL = {
     "message_id": "m-1",
     "receipt_handle": "r-1",
     "queue_url": QUEUE,
-    "lent_to": "p1",
+    "reserved_for": "p1",
 }
-SPARSE_OFFER, PARKED_OFFER = offer("sparse", method=Method.HTTP), offer("parked", **FULL)
-MATCHED = {"state": State.MATCHED, "sid": "p1", "proxy_type": "standalone", "matches": 1}
+SPARSE_OFFER, PARKED_OFFER = offer("sparse", method=RendezvousMethod.HTTP), offer("parked", **FULL)
+MATCHED = {"state": OfferState.MATCHED, "sid": "p1", "proxy_type": "standalone", "matches": 1}
 MATCHED_OFFER = offer("matched", **FULL | MATCHED | {"available_at": AT + 20 * SECOND})
 FINAL = {"session_description": "", "reply": '{"answer":"a"}'}
 ANSWERED_OFFER = offer(
-    "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": State.ANSWERED}
+    "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": OfferState.ANSWERED}
 )
-EXPIRED_OFFER = offer("expired", method=Method.AMP, **FINAL | {"state": State.EXPIRED, "reply": '{"error":"e"}'})
+EXPIRED_OFFER = offer(
+    "expired", method=RendezvousMethod.AMP, **FINAL | {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
+)
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
 FREE_POLL = HeldPoll(3, "p3", Nat.RESTRICTED, "webext", 8, since=AT, until=AT + 20 * SECOND)
@@ -62,13 +67,13 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
         offers.open(offer(client_id, **FULL), replacing=None)
         offers.claim(client_id, proxy=Claimant("p1", "standalone"), now=AT, until=AT + 20 * SECOND)
     offers.answer("answered", sid="p1", reply='{"answer":"a"}', now=AT)
-    offers.open(offer("expired", method=Method.AMP), replacing=None)
-    offers.close("expired", state=State.EXPIRED, reply='{"error":"e"}')
+    offers.open(offer("expired", method=RendezvousMethod.AMP), replacing=None)
+    offers.close("expired", state=OfferState.EXPIRED, reply='{"error":"e"}')
     polls, presence = DynamoHeldPolls(table), DynamoPresence(table)
     for poll in (FREE_POLL, OFFERED_POLL):
-        polls.take(poll, now=AT)
-    polls.lend(OFFERED_POLL, client_id="parked")
-    presence.note(Nat.RESTRICTED, now=AT)
+        polls.acquire(poll, now=AT)
+    polls.reserve(OFFERED_POLL, client_id="parked")
+    presence.record_poll(Nat.RESTRICTED, now=AT)
     monkeypatch.setattr("secrets.token_bytes", lambda size: DAY_KEY[:size])
     statistics = DynamoStatistics(table)
     statistics.key(DAY)
@@ -137,8 +142,31 @@ def test_messages_are_written_as_in_the_golden_file() -> None:
 def test_golden_replies_are_read() -> None:
     found = golden("rendezvous", "messages")
 
-    assert Reply.parse(found["answer"].encode()) == Reply(answer="sdp")
-    assert Reply.parse(found["error"].encode()) == Reply(error="no snowflake proxies currently available")
+    assert ClientReply.parse(found["answer"].encode()) == ClientReply(answer="sdp")
+    assert ClientReply.parse(found["error"].encode()) == ClientReply(error="no snowflake proxies currently available")
+
+
+@pytest.fixture
+def outputs(aws: None) -> dict[str, str]:
+    boto3.client("iam").create_user(UserName="client")
+    secret = boto3.client("secretsmanager").create_secret(Name="client", SecretString="generated")
+    return {"ClientUserName": "client", "ClientSecretArn": secret["ARN"]}
+
+
+def test_the_secret_of_clients_is_written_as_in_the_golden_file(outputs: dict[str, str]) -> None:
+    made = client_credentials(boto3.Session(), outputs)
+
+    secret = boto3.client("secretsmanager").get_secret_value(SecretId="client")["SecretString"]
+    found = json.loads(secret.replace(made.access_key_id, "AKIA").replace(made.secret_access_key, "s3cret"))
+    assert found == golden("rendezvous", "client_secret")
+
+
+def test_a_golden_secret_of_clients_is_read(outputs: dict[str, str]) -> None:
+    key = boto3.client("iam").create_access_key(UserName="client")["AccessKey"]
+    secret = json.dumps(golden("rendezvous", "client_secret")).replace("AKIA", key["AccessKeyId"])
+    boto3.client("secretsmanager").put_secret_value(SecretId="client", SecretString=secret)
+
+    assert client_credentials(boto3.Session(), outputs) == ClientCredentials(key["AccessKeyId"], "s3cret")
 
 
 @pytest.mark.parametrize("name", EVENTS)
