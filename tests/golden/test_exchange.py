@@ -188,6 +188,14 @@ EVENTS = {
 
 FIELDS = {
     "declare_exchange": {"exchange": "xs_alt", "alternate": "xs_plain"},
+    "declare_exchange live": {
+        "exchange": "xs_live.fifo",
+        "live": True,
+        "order_by": "publisher",
+        "anonymous": "guest",
+        "retention": {"count": 10, "age_seconds": 5400},
+        "rules": {"news.": {"count": 5}, "old.": {"count": 0, "age_seconds": 7_776_000}},
+    },
     "delete_exchange": {"exchange": "xs_alt", "force": True},
     "declare_queue": {"queue": "q_plain", "expires_seconds": 600, "message_ttl_seconds": 20, "prefetch": 7},
     "delete_queue": {"queue": "q_plain", "if_empty": True},
@@ -197,6 +205,23 @@ FIELDS = {
     "publish": {"exchange": "xs_plain", "routing_key": "a.b", "body": "text", "headers": {"color": "red"}},
     "consuming": {"queue": "q_plain"},
     "status": {"names": ["q_*"]},
+    "whoami": {},
+    "exchanges": {},
+    "queues": {},
+    "replay": {
+        "queue": "q_plain",
+        "messages": [
+            {
+                "exchange": "xs_plain",
+                "routing_key": "a.b",
+                "body": "text",
+                "headers": {"color": "red"},
+                "message_id": "m-1",
+                "publisher": "alice",
+                "published_at": 1_772_366_400_250,
+            }
+        ],
+    },
 }
 IN_WORDS = MessageProperties("a.b", "text", {"color": TEXT})
 READ = {
@@ -212,13 +237,19 @@ READ = {
     "publish": commands.Publish("xs_plain", IN_WORDS, "q-1"),
     "consuming": commands.ConsumerHeartbeat("q_plain"),
     "status": commands.Status(("q_*",)),
+    "whoami": commands.WhoAmI(),
+    "exchanges": commands.ListExchanges(),
+    "queues": commands.ListQueues(),
+    "replay": commands.Replay(
+        "q_plain", (commands.ReplayedMessage("xs_plain", IN_WORDS, "m-1", "alice", 1_772_366_400_250),)
+    ),
 }
 
 
 def control_messages() -> dict[str, str]:
     reply_queue = PREFIX + REPLY_PREFIX + "0011"
     return {
-        name: command_body(name, request_id="q-1", reply_queue_url=reply_queue, fields=fields)
+        name: command_body(name.partition(" ")[0], request_id="q-1", reply_queue_url=reply_queue, fields=fields)
         for name, fields in FIELDS.items()
     }
 
@@ -319,6 +350,15 @@ def test_golden_commands_are_read(name: str) -> None:
     envelope = Envelope.parse(golden("exchange", "control")[name], reply_prefix=REPLY_PREFIX)
 
     assert envelope.command(COMMANDS) == READ[name]
+
+
+def test_golden_live_settings_are_read() -> None:
+    envelope = Envelope.parse(golden("exchange", "control")["declare_exchange live"], reply_prefix=REPLY_PREFIX)
+
+    found = envelope.command(COMMANDS).live.apply_to(None)
+    retention = Retention(10, timedelta(hours=1.5))
+    assert (found.order_by, found.anonymous, found.retention) == (OrderBy.PUBLISHER, "guest", retention)
+    assert found.rules == {"news.": Retention(5), "old.": Retention(age=90 * DAY)}
 
 
 @pytest.mark.parametrize("name", EVENTS)

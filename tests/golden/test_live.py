@@ -16,9 +16,19 @@ from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
+from signalbox.control.envelope import Envelope
+from signalbox.control.protocol import command_body
 from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
 from signalbox.live.admin import events as admin_events
-from signalbox.live.admin.commands import GiveGrant, TakeGrant
+from signalbox.live.admin.commands import (
+    COMMANDS,
+    ForgetSecret,
+    GiveGrant,
+    ListGrants,
+    PutSecret,
+    TakeGrant,
+    secret_fields,
+)
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.log.event_documents import event_document, event_of
@@ -173,6 +183,7 @@ class FixedDatetime(datetime):
 
     @classmethod
     def now(cls, tz: object = None) -> datetime:
+        del tz
         return AT
 
 
@@ -229,7 +240,9 @@ ITEMS = {
     },
 }
 PLAIN_METADATA = PublicationMetadata(9)
-FULL_METADATA = PublicationMetadata(9, AUDIENCE, ALICE, True, AcknowledgementTarget("c2=", 3))
+FULL_METADATA = PublicationMetadata(
+    9, AUDIENCE, ALICE, is_retained=True, acknowledge_to=AcknowledgementTarget("c2=", 3)
+)
 
 
 def inbox_messages() -> dict[str, object]:
@@ -264,6 +277,24 @@ def other_messages() -> dict[str, object]:
         "full publication": outgoing(message_for(full, order_by=OrderBy.PUBLISHER, deduplication_id="d-1")),
         "dead letter": dead_letter,
         "unordered dead letter": unordered_dead_letter,
+    }
+
+
+CREDENTIALS = Credentials.of("s3cret", salt="5a17" * 8, with_key=True)
+GRANTED = {"user": "bob", "exchange": REALM, "right": "read", "match": "prefix", "uri": "a."}
+COMMANDS_SENT = {
+    "grant": (GRANTED, GiveGrant("bob", REALM, GRANTS[0])),
+    "ungrant": (GRANTED, TakeGrant("bob", REALM, GRANTS[0])),
+    "grants": ({"exchange": REALM, "user": "bob"}, ListGrants(REALM, "bob")),
+    "secret": ({"user": "bob", **secret_fields(CREDENTIALS)}, PutSecret("bob", CREDENTIALS)),
+    "forget_secret": ({"user": "bob"}, ForgetSecret("bob")),
+}
+
+
+def control_messages() -> dict[str, str]:
+    return {
+        name: command_body(name, request_id="q-1", reply_queue_url=PREFIX + "trial-reply", fields=fields)
+        for name, (fields, _) in COMMANDS_SENT.items()
     }
 
 
@@ -396,3 +427,14 @@ def test_golden_publication_metadata_are_read(name: str, metadata: PublicationMe
 @pytest.mark.parametrize("name", EVENTS)
 def test_history_events_are_written_as_in_the_golden_file(name: str) -> None:
     assert EVENTS[name].to_json() == golden("live", "events")[name]
+
+
+def test_control_messages_are_written_as_in_the_golden_file() -> None:
+    assert control_messages() == golden("live", "control")
+
+
+@pytest.mark.parametrize("name", COMMANDS_SENT)
+def test_golden_commands_are_read(name: str) -> None:
+    envelope = Envelope.parse(golden("live", "control")[name], reply_prefix="trial-")
+
+    assert envelope.command(COMMANDS) == COMMANDS_SENT[name][1]

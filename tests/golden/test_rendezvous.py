@@ -49,9 +49,8 @@ FINAL = {"session_description": "", "reply": '{"answer":"a"}'}
 ANSWERED_OFFER = offer(
     "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": OfferState.ANSWERED}
 )
-EXPIRED_OFFER = offer(
-    "expired", method=RendezvousMethod.AMP, **FINAL | {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
-)
+EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
+EXPIRED_OFFER = offer("expired", method=RendezvousMethod.AMP, **EXPIRED)
 OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
 FREE_POLL = HeldPoll(3, "p3", Nat.RESTRICTED, "webext", 8, since=AT, until=AT + 20 * SECOND)

@@ -22,7 +22,7 @@ from signalbox.control.protocol import ControlReply, command_body
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
-from signalbox.splitting.control.commands import COMMANDS, Heartbeat, Reconcile, Start
+from signalbox.splitting.control import commands
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model import events
 from signalbox.splitting.model.observed_state import Sample
@@ -126,12 +126,30 @@ def write_splits(table) -> None:
 
 def messages() -> dict[str, object]:
     sqs = RecordingSqs()
-    SqsControlQueue(sqs, PREFIX + "trial-split-control").ask(Reconcile(APP, "h0"), delay=2 * SECOND)
+    SqsControlQueue(sqs, PREFIX + "trial-split-control").ask(commands.Reconcile(APP, "h0"), delay=2 * SECOND)
     SqsQueueSender(sqs, PREFIX).send(Batch(ORDERS, (Delivery(MESSAGE, ORDERS),)))
     dead_letters = SqsDeadLetters(sqs, PREFIX + "trial-split-dead-letters")
     dead_letters.dead_letter(MESSAGE, reason="too long", attributes={"OriginalQueue": ORDERS})
     reconcile, forwarded, dead_letter = sqs.sent
     return {"reconcile": reconcile, "forwarded": forwarded, "dead letter": dead_letter}
+
+
+ON_APP, SESSION = {"target": str(APP)}, {"target": str(APP), "session": "ann"}
+DOCUMENT = {"Body": "text"}
+COMMANDS_SENT = {
+    "apply": ({"documents": DOCUMENTS}, commands.Apply(tuple(DOCUMENTS))),
+    "registries": ({}, commands.ListRegistries()),
+    "discover": (ON_APP, commands.Discover(APP)),
+    "start": (
+        {**SESSION, "owner": "Ann", "config": json.loads(CONFIG)},
+        commands.Start(APP, "ann", "Ann", json.loads(CONFIG)),
+    ),
+    "heartbeat": (SESSION, commands.Heartbeat(APP, "ann")),
+    "stop": (SESSION, commands.Stop(APP, "ann")),
+    "status": (ON_APP, commands.Status(APP)),
+    "explain": ({**ON_APP, "queue_id": "memes", "messages": [DOCUMENT]}, commands.Explain(APP, "memes", [DOCUMENT])),
+    "audit": ({"message_id": "m-1", "days": 3}, commands.Audit("m-1", 3)),
+}
 
 
 def control_messages() -> dict[str, object]:
@@ -140,14 +158,11 @@ def control_messages() -> dict[str, object]:
     replies.result(QueueName("trial-split-reply-0011"), "q-1", {"session": "ann", "phase": "ready"})
     replies.error(QueueName("trial-split-reply-0011"), "q-1", "no registry", "rejected")
     result, error = sqs.sent
-    start = {"target": str(APP), "session": "ann", "owner": "Ann", "config": json.loads(CONFIG)}
-    heartbeat = {"target": str(APP), "session": "ann"}
-    return {
-        "start": command_body("start", request_id="q-1", reply_queue_url=REPLY_QUEUE, fields=start),
-        "heartbeat": command_body("heartbeat", request_id="q-2", reply_queue_url=REPLY_QUEUE, fields=heartbeat),
-        "result": result,
-        "error": error,
+    commands = {
+        name: command_body(name, request_id="q-1", reply_queue_url=REPLY_QUEUE, fields=fields)
+        for name, (fields, _) in COMMANDS_SENT.items()
     }
+    return {**commands, "result": result, "error": error}
 
 
 MATCH = SessionVerdict("ann", Mode.STEAL, Outcome.MATCH, "author matches '^ann'")
@@ -200,14 +215,18 @@ def test_control_messages_are_written_as_in_the_golden_file() -> None:
     assert control_messages() == golden("splitting", "control")
 
 
-def test_golden_control_messages_are_read() -> None:
+@pytest.mark.parametrize("name", COMMANDS_SENT)
+def test_golden_commands_are_read(name: str) -> None:
+    envelope = Envelope.parse(golden("splitting", "control")[name], reply_prefix=REPLY_PREFIX)
+
+    assert (envelope.request_id, envelope.reply_queue) == ("q-1", "trial-split-reply-0011")
+    assert envelope.command(commands.COMMANDS) == COMMANDS_SENT[name][1]
+
+
+def test_golden_replies_are_read() -> None:
     found = golden("splitting", "control")
     result, error = (ControlReply.parse(found[name]["MessageBody"]) for name in ("result", "error"))
 
-    start, heartbeat = (Envelope.parse(found[name], reply_prefix=REPLY_PREFIX) for name in ("start", "heartbeat"))
-    assert (start.request_id, start.reply_queue) == ("q-1", "trial-split-reply-0011")
-    assert start.command(COMMANDS) == Start(APP, "ann", "Ann", json.loads(CONFIG))
-    assert heartbeat.command(COMMANDS) == Heartbeat(APP, "ann")
     assert result == ControlReply("q-1", result={"session": "ann", "phase": "ready"})
     assert error == ControlReply("q-1", error="no registry", is_rejection=True)
 
@@ -215,7 +234,7 @@ def test_golden_control_messages_are_read() -> None:
 def test_a_golden_reconcile_command_is_read() -> None:
     body = golden("splitting", "messages")["reconcile"]["MessageBody"]
 
-    assert Envelope.parse(body, reply_prefix=REPLY_PREFIX).command(COMMANDS) == Reconcile(APP, "h0")
+    assert Envelope.parse(body, reply_prefix=REPLY_PREFIX).command(commands.COMMANDS) == commands.Reconcile(APP, "h0")
 
 
 @pytest.mark.parametrize("name", EVENTS)
