@@ -1,4 +1,7 @@
-"""Stored records and messages of history; how a golden file is changed stands in `files.py`."""
+"""Golden files of the stored records and messages of history.
+
+A golden file is changed by hand, on purpose, and together with a migration (see `files.py`).
+"""
 
 import json
 from datetime import UTC, datetime
@@ -70,7 +73,7 @@ class RecordingFirehose:
 
 
 def written(*, is_busy: bool) -> Json:
-    """Return what Firehose and the overflow queue get of two events."""
+    """Return the records and messages that Firehose and the overflow queue get for two events."""
     firehose, sqs = RecordingFirehose(is_busy=is_busy), RecordingSqs()
     stream, overflow = DeliveryStream(firehose, "trial-history"), Overflow(lambda: sqs, "overflow")
     FirehoseHistory(stream, overflow).write([PLAIN_EVENT, FULL_EVENT])

@@ -1,4 +1,7 @@
-"""Stored items and messages of live; how a golden file is changed stands in `files.py`."""
+"""Golden files of the stored items and messages of live.
+
+A golden file is changed by hand, on purpose, and together with a migration (see `files.py`).
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

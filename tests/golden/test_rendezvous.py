@@ -1,4 +1,7 @@
-"""Stored items and messages of rendezvous, and leases; how a golden file is changed stands in `files.py`."""
+"""Golden files of the stored items and messages of rendezvous, and of leases.
+
+A golden file is changed by hand, on purpose, and together with a migration (see `files.py`).
+"""
 
 import json
 from datetime import UTC, date, datetime, timedelta

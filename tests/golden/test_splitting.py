@@ -1,4 +1,7 @@
-"""Stored items and messages of splitting; how a golden file is changed stands in `files.py`."""
+"""Golden files of the stored items and messages of splitting.
+
+A golden file is changed by hand, on purpose, and together with a migration (see `files.py`).
+"""
 
 import json
 from datetime import UTC, datetime, timedelta
