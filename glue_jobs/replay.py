@@ -32,8 +32,8 @@ from glue_jobs.shared.arguments import resolved
 from glue_jobs.shared.replay_destination import Place, Target
 from signalbox.aws.shared.dead_letter_source import DeadLetters
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.messages.replayed_messages import Original, original_of_letter
-from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.messages.replayed_messages import OriginalMessage, original_of_dead_letter
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.history.replay_run import Ready, Run
 from signalbox.history.replay_state import (
@@ -135,10 +135,10 @@ def _letters(place: Place, asked: Mapping[str, str]) -> DeadLetters:
     matcher: BindingTrie[bool] = BindingTrie()
     matcher.add(topics, True)  # noqa: FBT003 - something to find
 
-    def is_wanted(original: Original) -> bool:
+    def is_wanted(original: OriginalMessage) -> bool:
         at = original.published_at
         is_in_time = (start is None or at >= start) and (end is None or at < end)
-        return is_in_time and bool(matcher.matching(original.envelope.key))
+        return is_in_time and bool(matcher.matching(original.properties.key))
 
     return DeadLetters(
         place.sqs,
@@ -148,8 +148,8 @@ def _letters(place: Place, asked: Mapping[str, str]) -> DeadLetters:
     )
 
 
-def _original(letter: Message, *, exchange: ExchangeName | None) -> Original:
-    return original_of_letter(letter, exchange=exchange)
+def _original(letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
+    return original_of_dead_letter(letter, exchange=exchange)
 
 
 def _count_letters(place: Place, asked: Mapping[str, str]) -> Counted:
@@ -160,8 +160,8 @@ def _count_letters(place: Place, asked: Mapping[str, str]) -> Counted:
     try:
         while found := letters.take(LETTERS_AT_ONCE, nothing):
             for one in found:
-                messages, size = messages + 1, size + len(one.item.envelope.body.encode(errors="replace"))
-                topics[one.item.envelope.key] = topics.get(one.item.envelope.key, 0) + 1
+                messages, size = messages + 1, size + len(one.item.properties.body.encode(errors="replace"))
+                topics[one.item.properties.key] = topics.get(one.item.properties.key, 0) + 1
     finally:
         letters.release()
     left_out = {"of other topics or times": letters.passed_over, "not readable": letters.unreadable}
@@ -175,7 +175,7 @@ def _carry_out(place: Place, progress: Progress, *, rate: int) -> None:
     letters = _letters(place, asked) if "dead_letters" in asked else None
     source = letters or LogSource(place.lake, progress.source, _wanted(asked), progress.position)
 
-    def send(ready: Sequence[Ready[Original]]) -> Sent:
+    def send(ready: Sequence[Ready[OriginalMessage]]) -> Sent:
         return resender.send([write(one.item) for one in ready])
 
     def tell(now: Progress) -> None:

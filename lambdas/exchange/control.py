@@ -8,9 +8,9 @@ from lambdas.shared.commands import obey
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
-from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.expiry import Expiring
+from signalbox.exchange.control.expiry import ExpiryService
 from signalbox.live.admin import commands
 from signalbox.live.admin.command_handlers import LiveDesk
 from signalbox.sarracenia.rights.names import UserName
@@ -36,7 +36,7 @@ def _answer(record: dict[str, Any], envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
     if isinstance(command, commands.Command):
         return LiveDesk(control_wiring.granting()).answer(_user(record), command)
-    return ExchangeDesk(control_wiring.ports()).answer(_user(record), command)
+    return ExchangeService(control_wiring.ports()).answer(_user(record), command)
 
 
 def _reply_prefix(record: dict[str, Any]) -> str:
@@ -49,7 +49,7 @@ def _user(record: dict[str, Any]) -> UserName | None:
 
 
 def _delete_expired() -> int:
-    deleted = Expiring(control_wiring.ports()).delete_expired()
+    deleted = ExpiryService(control_wiring.ports()).delete_expired()
     for queue in deleted:
         logger.info("queue %r has expired and is deleted", queue.name)
     return len(deleted)

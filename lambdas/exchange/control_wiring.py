@@ -6,7 +6,7 @@ import boto3
 
 from lambdas.exchange import wiring
 from lambdas.shared import history as writing
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
@@ -21,8 +21,8 @@ from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.shared.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.sqs import SqsTemporaryQueues
-from signalbox.exchange.control.orphan_queues import ExchangeSweep
-from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
+from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
+from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin.ports import GrantingPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
@@ -40,9 +40,9 @@ def replies() -> SqsReplies:
 
 
 @cache
-def sweep() -> ExchangeSweep:
+def sweep() -> OrphanQueueSweeper:
     """Return what deletes strays."""
-    return ExchangeSweep(ports(), SqsTemporaryQueues(wiring.sqs()))
+    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(wiring.sqs()))
 
 
 @cache
@@ -68,10 +68,10 @@ def ports() -> ControlPorts:
         metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), wiring.CLOCK.now),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=wiring.CLOCK,
-        setup=setup(),
+        config=config(),
         queue_url=replies().url,
         record=writing.record,
-        side_by_side=side_by_side,
+        parallel_map=parallel_map,
     )
 
 
@@ -88,16 +88,16 @@ def granting() -> GrantingPorts:
         inbox=SqsInbox(wiring.sqs(), wiring.settings().text("LIVE_INBOX_URL")),
         clock=wiring.CLOCK,
         record=writing.record,
-        side_by_side=side_by_side,
+        parallel_map=parallel_map,
     )
 
 
 @cache
-def setup() -> Setup:
+def config() -> StageConfig:
     """Return what the stage is like."""
     settings = wiring.settings()
     region, account = settings.text("ROUTE_FUNCTION_ARN").split(":")[3:5]
-    return Setup(
+    return StageConfig(
         names=wiring.names(),
         account=account,
         region=region,

@@ -7,7 +7,7 @@ from typing import Any
 from lambdas.exchange import route_wiring, wiring
 from lambdas.shared import history as writing
 from lambdas.shared.records import in_flight, messages_of
-from signalbox.exchange.routing.router import ExchangeUnknown, Routed
+from signalbox.exchange.routing.router import ExchangeUnknown, RoutingResult
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 
@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return in_flight(routed.not_done)
 
 
-def _routed(queue: QueueName, messages: Sequence[Message]) -> Routed:
+def _routed(queue: QueueName, messages: Sequence[Message]) -> RoutingResult:
     ordered_retry_queue = route_wiring.ordered_retry_queue()
     if queue in (route_wiring.retry_queue(), ordered_retry_queue):
         return route_wiring.retrier().retry(messages, is_ordered=queue == ordered_retry_queue)

@@ -5,15 +5,15 @@ from functools import cache
 import boto3
 
 from lambdas.exchange import wiring
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
-from signalbox.aws.exchange.routing import DynamoHeads, DynamoRoutingTable, DynamoTally
+from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.queue_sender import SqsQueueSender
-from signalbox.exchange.routing.delivery import Carrier
-from signalbox.exchange.routing.key_holds import Holding
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
 from signalbox.live.router.directory import Directory
@@ -31,8 +31,8 @@ def router() -> Router:
     return Router(
         table=DynamoRoutingTable(table),
         heads=DynamoHeads(table),
-        carrier=carrier(),
-        tally=DynamoTally(table, side_by_side),
+        dispatcher=dispatcher(),
+        counters=DynamoCounterWriter(table, parallel_map),
         names=wiring.names(),
         now=wiring.CLOCK.now,
         trusted_ids=frozenset(map(wiring.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
@@ -42,9 +42,9 @@ def router() -> Router:
 
 
 @cache
-def holding() -> Holding:
+def holding() -> KeyHolder:
     """Return what lets a router have routing keys to itself."""
-    return Holding(
+    return KeyHolder(
         DynamoKeyHolds(wiring.table()),
         wiring.CLOCK.now,
         wiring.CLOCK.sleep,
@@ -57,9 +57,9 @@ def distributor() -> Distributor:
     """Return what brings the messages of live exchanges to connections."""
     table = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
     return Distributor(
-        log=DynamoTopicLog(table, side_by_side),
+        log=DynamoTopicLog(table, parallel_map),
         directory=Directory(DynamoSubscribers(table), wiring.CLOCK.now),
-        outboxes=SqsOutboxes(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"), side_by_side),
+        outboxes=SqsOutboxes(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"), parallel_map),
     )
 
 
@@ -69,8 +69,8 @@ def retrier() -> Retrier:
     table = wiring.table()
     return Retrier(
         heads=DynamoHeads(table),
-        carrier=carrier(),
-        tally=DynamoTally(table, side_by_side),
+        dispatcher=dispatcher(),
+        counters=DynamoCounterWriter(table, parallel_map),
         names=wiring.names(),
         now=wiring.CLOCK.now,
         maximum_attempts=wiring.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
@@ -78,16 +78,16 @@ def retrier() -> Retrier:
 
 
 @cache
-def carrier() -> Carrier:
+def dispatcher() -> CopyDispatcher:
     """Return what sends copies."""
     dead_letter_queue_url = wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
-    return Carrier(
+    return CopyDispatcher(
         sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix(), dead_letter_queue_url),
         declared=DynamoRoutingTable(wiring.table()),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),
-        side_by_side=side_by_side,
+        parallel_map=parallel_map,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from signalbox.aws.shared.settings import Settings, SystemClock
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

@@ -11,7 +11,7 @@ from lambdas.live import deliver_wiring, wiring
 from lambdas.live.dead_letters import put_aside
 from lambdas.shared import history as writing
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.exchange.messages.publications import sent_at
 from signalbox.history.event import HistoryEvent
 from signalbox.live.outbox.events import bundled, last_words
@@ -40,7 +40,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     until = wiring.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     deliver_wiring.deliverer(), deliver_wiring.queue(), wiring.inbox()  # clients are not to be made by several threads
-    outcomes = list(side_by_side(partial(_delivered, until), by_connection.items()))
+    outcomes = list(parallel_map(partial(_delivered, until), by_connection.items()))
     buried, unburied = _put_aside(unreadable)
     delivered = [one for one in outcomes if isinstance(one, Delivered)]
     writing.record([*(told for one in delivered for told in bundled(one, now=wiring.CLOCK.now())), *buried])

@@ -9,7 +9,7 @@ from typing import Any
 from lambdas.live import session_wiring, wiring
 from lambdas.live.dead_letters import put_aside
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
@@ -46,7 +46,7 @@ def _heard(records: Iterable[Record]) -> list[str]:
         by_connection.setdefault(ConnectionId(record["attributes"]["MessageGroupId"]), []).append(record)
     converse = partial(_conversed, session_wiring.ports())  # clients are not to be made by several threads
     try:
-        return [message for failed in side_by_side(converse, by_connection.items()) for message in failed]
+        return [message for failed in parallel_map(converse, by_connection.items()) for message in failed]
     finally:
         session_wiring.write_down()
 

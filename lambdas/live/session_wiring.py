@@ -17,7 +17,7 @@ from signalbox.aws.live.overview import S3Pictures, Sources
 from signalbox.aws.live.sessions import DynamoRoster
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.procedures.overview import Glances
 from signalbox.live.procedures.watchers import KnownWatchers, LoggedTopics

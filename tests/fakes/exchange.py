@@ -11,20 +11,20 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import (
+    Binding,
     BindOutcome,
-    Bound,
+    CreatedQueue,
     DeclaredQueue,
     Exchange,
-    Kind,
-    MadeQueue,
-    Minute,
-    Place,
+    MinuteCounts,
     QueueActivity,
     QueueSize,
+    QueueSpec,
+    ResourceKind,
+    ResourceRef,
     User,
-    WantedQueue,
 )
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName, QueueUrl
@@ -102,7 +102,7 @@ class MemoryQueues:
 
     def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         found = self.records.get(name)
-        if found is None or found.is_leaving:
+        if found is None or found.is_deleting:
             return None
         return self.save(replace(found, consumed_at=now), replacing=found)
 
@@ -121,10 +121,10 @@ class MemoryQueues:
 class MemoryBindings:
     exchanges: MemoryExchanges
     queues: MemoryQueues
-    bound: dict[Bound, None] = field(default_factory=dict)
+    bound: dict[Binding, None] = field(default_factory=dict)
 
-    def bind(self, bound: Bound) -> BindOutcome:
-        if not self._is_there(Place(Kind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
+    def bind(self, bound: Binding) -> BindOutcome:
+        if not self._is_there(ResourceRef(ResourceKind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
             return BindOutcome.NOT_BOUND
         if bound in self.bound:
             return BindOutcome.THERE_ALREADY
@@ -132,26 +132,26 @@ class MemoryBindings:
         self._bump(bound)
         return BindOutcome.MADE
 
-    def unbind(self, bound: Bound) -> bool:
+    def unbind(self, bound: Binding) -> bool:
         if bound not in self.bound:
             return False
         del self.bound[bound]
         self._bump(bound)
         return True
 
-    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.exchange == exchange]
 
-    def to(self, target: Place) -> Sequence[Bound]:
+    def to(self, target: ResourceRef) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.target == target]
 
-    def _is_there(self, place: Place) -> bool:
-        found = (self.exchanges if place.kind is Kind.EXCHANGE else self.queues).records.get(place.name)
-        return found is not None and not found.is_leaving
+    def _is_there(self, resource: ResourceRef) -> bool:
+        found = (self.exchanges if resource.kind is ResourceKind.EXCHANGE else self.queues).records.get(resource.name)
+        return found is not None and not found.is_deleting
 
-    def _bump(self, bound: Bound) -> None:
+    def _bump(self, bound: Binding) -> None:
         self.exchanges.bump(bound.exchange)
-        if bound.target.kind is Kind.EXCHANGE:
+        if bound.target.kind is ResourceKind.EXCHANGE:
             self.exchanges.bump(bound.target.name)
 
 
@@ -165,9 +165,6 @@ class MemoryUsers:
     def every(self) -> Sequence[User]:
         return sorted(self.users.values(), key=lambda user: user.name)
 
-    def of_sender(self, user_id: str) -> UserName | None:
-        return next((user.name for user in self.users.values() if user.user_id == user_id), None)
-
     def put(self, user: User) -> None:
         self.users[user.name] = user
 
@@ -177,28 +174,28 @@ class MemoryUsers:
 
 @dataclass
 class MemoryCounters:
-    minutes: dict[Place, list[Minute]] = field(default_factory=dict)
+    minutes: dict[ResourceRef, list[MinuteCounts]] = field(default_factory=dict)
 
-    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
+    def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
         begins_at = moment.replace(second=0, microsecond=0)
-        return [minute for minute in self.minutes.get(place, []) if minute.begins_at >= begins_at]
+        return [minute for minute in self.minutes.get(resource, []) if minute.begins_at >= begins_at]
 
 
 @dataclass
 class MemoryExchangeQueues:
     """Queues in SQS, by name, and how much each holds; `refused` are names that cannot be made, and why."""
 
-    queues: dict[QueueName, WantedQueue] = field(default_factory=dict)
+    queues: dict[QueueName, QueueSpec] = field(default_factory=dict)
     held: dict[QueueName, QueueSize] = field(default_factory=dict)
     refused: dict[QueueName, str] = field(default_factory=dict)
 
-    def make(self, queue: WantedQueue) -> MadeQueue:
+    def make(self, queue: QueueSpec) -> CreatedQueue:
         if queue.name in self.refused:
             raise EffectRefused(self.refused[queue.name])
         dead = dead_letter_name(queue.name)
         self.queues[dead] = replace(queue, name=dead)
         self.queues[queue.name] = queue
-        return MadeQueue(queue.name, QueueUrl(f"https://sqs/1/{queue.name}"))
+        return CreatedQueue(queue.name, QueueUrl(f"https://sqs/1/{queue.name}"))
 
     def delete(self, name: QueueName) -> None:
         self.queues.pop(name, None)

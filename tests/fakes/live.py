@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
@@ -104,7 +104,7 @@ class MemoryAccounts:
 
     def standing(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> Standing:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
-        live = None if exchange is None or exchange.is_leaving else exchange.live
+        live = None if exchange is None or exchange.is_deleting else exchange.live
         failures = 0 if user is None else self.failures[user]
         return Standing(live, None if found is None else self._account(realm, found), failures)
 

@@ -9,23 +9,23 @@ from boto3.dynamodb.conditions import Key
 from signalbox.aws.exchange.items import (
     BACK_REFERENCE,
     BINDING,
-    IS_LEAVING,
+    IS_DELETING,
     back_reference_key,
+    binding_items,
     binding_key,
-    bound_items,
-    bound_of,
+    binding_of,
     partition,
     record_key,
 )
 from signalbox.aws.shared.dynamodb import ItemBusy, every_item, transacted
-from signalbox.exchange.model.records import BindOutcome, Bound, Kind, Place
+from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-STAYS = f"attribute_exists(pk) AND attribute_not_exists({IS_LEAVING})"
+STAYS = f"attribute_exists(pk) AND attribute_not_exists({IS_DELETING})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,18 @@ class DynamoBindings:
 
     table: "Table"
 
-    def bind(self, bound: Bound) -> BindOutcome:
+    def bind(self, bound: Binding) -> BindOutcome:
         """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
 
         Raises `ItemBusy`.
         """
-        table, (binding, back_reference) = self.table.name, bound_items(bound)
+        table, (binding, back_reference) = self.table.name, binding_items(bound)
         writes: list[TransactWriteItemTypeDef] = [
             {"Put": {"TableName": table, "Item": binding, "ConditionExpression": "attribute_not_exists(pk)"}},
             {"Put": {"TableName": table, "Item": back_reference}},
-            *(self._next_version(place, STAYS) for place in _exchanges(bound)),
+            *(self._next_version(resource, STAYS) for resource in _exchanges(bound)),
         ]
-        if bound.target.kind is Kind.QUEUE:
+        if bound.target.kind is ResourceKind.QUEUE:
             key = record_key(bound.target)
             writes.append({"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": STAYS}})
         is_new, _, *stay = transacted(self.table, writes)
@@ -53,13 +53,13 @@ class DynamoBindings:
             return BindOutcome.NOT_BOUND
         return BindOutcome.MADE if is_new else BindOutcome.THERE_ALREADY
 
-    def unbind(self, bound: Bound) -> bool:
+    def unbind(self, bound: Binding) -> bool:
         """Remove a binding, with the same changes of versions; say whether it was there. Raises `ItemBusy`."""
         table, key = self.table.name, binding_key(bound)
         writes: list[TransactWriteItemTypeDef] = [
             {"Delete": {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(pk)"}},
             {"Delete": {"TableName": table, "Key": back_reference_key(bound)}},
-            *(self._next_version(place, "attribute_exists(pk)") for place in _exchanges(bound)),
+            *(self._next_version(resource, "attribute_exists(pk)") for resource in _exchanges(bound)),
         ]
         was_there, *others = transacted(self.table, writes)
         if was_there and not all(others):
@@ -67,24 +67,24 @@ class DynamoBindings:
             raise ItemBusy(f"{bound.target} or exchange {bound.exchange!r} is being deleted at this moment")
         return was_there
 
-    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
-        return self._read(Place(Kind.EXCHANGE, exchange), BINDING)
+        return self._read(ResourceRef(ResourceKind.EXCHANGE, exchange), BINDING)
 
-    def to(self, target: Place) -> Sequence[Bound]:
+    def to(self, target: ResourceRef) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
         return self._read(target, BACK_REFERENCE)
 
-    def _read(self, place: Place, beginning: str) -> Sequence[Bound]:
-        condition = Key("pk").eq(partition(place)) & Key("sk").begins_with(beginning)
+    def _read(self, resource: ResourceRef, beginning: str) -> Sequence[Binding]:
+        condition = Key("pk").eq(partition(resource)) & Key("sk").begins_with(beginning)
         query = {"KeyConditionExpression": condition, "ConsistentRead": True}
-        return [bound_of(item) for item in every_item(self.table.query, query)]
+        return [binding_of(item) for item in every_item(self.table.query, query)]
 
-    def _next_version(self, place: Place, condition: str) -> "TransactWriteItemTypeDef":
+    def _next_version(self, resource: ResourceRef, condition: str) -> "TransactWriteItemTypeDef":
         return {
             "Update": {
                 "TableName": self.table.name,
-                "Key": record_key(place),
+                "Key": record_key(resource),
                 "UpdateExpression": "ADD version :one",
                 "ConditionExpression": condition,
                 "ExpressionAttributeValues": {":one": 1},
@@ -92,7 +92,7 @@ class DynamoBindings:
         }
 
 
-def _exchanges(bound: Bound) -> Sequence[Place]:
+def _exchanges(bound: Binding) -> Sequence[ResourceRef]:
     """Return the exchanges that a binding is about: one, when it is bound to itself."""
-    source = Place(Kind.EXCHANGE, bound.exchange)
-    return [source] if bound.target.kind is Kind.QUEUE or bound.target == source else [source, bound.target]
+    source = ResourceRef(ResourceKind.EXCHANGE, bound.exchange)
+    return [source] if bound.target.kind is ResourceKind.QUEUE or bound.target == source else [source, bound.target]

@@ -9,7 +9,7 @@ from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.exchange.items import MINUTE, minute_key, minute_of, partition
 from signalbox.aws.shared.dynamodb import every_item
-from signalbox.exchange.model.records import Minute, Place
+from signalbox.exchange.model.records import MinuteCounts, ResourceRef
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -23,9 +23,9 @@ class DynamoCounters:
 
     table: "Table"
 
-    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
+    def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
         """Return the minutes from the one of that moment on, oldest first; one without anything is missing."""
         minutes = Key("sk").between(minute_key(moment), AFTER_ALL_DIGITS)
-        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(place)) & minutes}
+        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(resource)) & minutes}
         # The client and not the table: only the former may be shared by threads.
         return [minute_of(item) for item in every_item(self.table.meta.client.query, query)]

@@ -10,7 +10,7 @@ from boto3.dynamodb.conditions import Attr, Key
 from signalbox.aws.exchange.items import (
     BY_KIND_INDEX,
     HEAD,
-    IS_LEAVING,
+    IS_DELETING,
     USER,
     exchange_item,
     exchange_of,
@@ -24,7 +24,7 @@ from signalbox.aws.exchange.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds, transacted, updated
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, Kind, Place, User
+from signalbox.exchange.model.records import DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ class DynamoExchanges:
 
     def find(self, name: ExchangeName) -> Exchange | None:
         """Return an exchange, or None."""
-        item = _read(self.table, record_key(Place(Kind.EXCHANGE, name)))
+        item = _read(self.table, record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
         return exchange_of(item) if item else None
 
     def every(self) -> Sequence[Exchange]:
         """Return all exchanges, by name, as they were a moment ago."""
-        return [exchange_of(item) for item in _of_kind(self.table, Kind.EXCHANGE)]
+        return [exchange_of(item) for item in _of_kind(self.table, ResourceKind.EXCHANGE)]
 
     def create(self, exchange: Exchange) -> bool:
         """Store a new record; say whether there was none."""
@@ -64,7 +64,7 @@ class DynamoExchanges:
         # The numbers go first: a new exchange of that name must not go on counting where an older one ended.
         if self.find(exchange.name) == exchange:
             self._forget_heads(exchange.name)
-        return _is_deleted(self.table, exchange.place, exchange.version)
+        return _is_deleted(self.table, exchange.resource, exchange.version)
 
     def _forget_heads(self, name: ExchangeName) -> None:
         heads = {
@@ -85,12 +85,12 @@ class DynamoQueues:
 
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
-        item = _read(self.table, record_key(Place(Kind.QUEUE, name)))
+        item = _read(self.table, record_key(ResourceRef(ResourceKind.QUEUE, name)))
         return queue_of(item) if item else None
 
     def every(self) -> Sequence[DeclaredQueue]:
         """Return all queues, by name, as they were a moment ago."""
-        return [queue_of(item) for item in _of_kind(self.table, Kind.QUEUE)]
+        return [queue_of(item) for item in _of_kind(self.table, ResourceKind.QUEUE)]
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; say whether there was none."""
@@ -106,17 +106,17 @@ class DynamoQueues:
         item = updated(
             self.table,
             {
-                "Key": record_key(Place(Kind.QUEUE, name)),
+                "Key": record_key(ResourceRef(ResourceKind.QUEUE, name)),
                 "UpdateExpression": "SET consumed_at = :now ADD version :one",
                 "ExpressionAttributeValues": {":now": milliseconds(now), ":one": 1},
-                "ConditionExpression": Attr("pk").exists() & Attr(IS_LEAVING).not_exists(),
+                "ConditionExpression": Attr("pk").exists() & Attr(IS_DELETING).not_exists(),
             },
         )
         return queue_of(item) if item else None
 
     def forget(self, queue: DeclaredQueue) -> bool:
         """Delete a record; say whether it was still as it was read."""
-        return _is_deleted(self.table, queue.place, queue.version)
+        return _is_deleted(self.table, queue.resource, queue.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,6 @@ class DynamoUsers:
     def every(self) -> Sequence[User]:
         """Return all users, by name, as they were a moment ago."""
         return [user_of(item) for item in _of_kind(self.table, USER)]
-
-    def of_sender(self, user_id: str) -> UserName | None:
-        """Return the user whom SQS calls so (SenderId up to the colon), or None."""
-        item = _read(self.table, sender_key(user_id))
-        return UserName(item["name"]) if item else None
 
     def put(self, user: User) -> None:
         """Store a user in the place of an older record; the older one's `user_id` is nobody's any more."""
@@ -171,6 +166,6 @@ def _replaces(table: "Table", item: Item, version: int) -> bool:
     return succeeds(lambda: table.put_item(Item=item, ConditionExpression=Attr("version").eq(version)))
 
 
-def _is_deleted(table: "Table", place: Place, version: int) -> bool:
+def _is_deleted(table: "Table", resource: ResourceRef, version: int) -> bool:
     is_as_read = Attr("version").eq(version)
-    return succeeds(lambda: table.delete_item(Key=record_key(place), ConditionExpression=is_as_read))
+    return succeeds(lambda: table.delete_item(Key=record_key(resource), ConditionExpression=is_as_read))

@@ -9,15 +9,15 @@ from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
-    Bound,
+    Binding,
     DeclaredQueue,
     Exchange,
-    Kind,
     LiveSettings,
-    Minute,
+    MinuteCounts,
     OrderBy,
-    Place,
     QueueSettings,
+    ResourceKind,
+    ResourceRef,
     Retention,
     User,
 )
@@ -29,17 +29,17 @@ BY_KIND_INDEX = "by_kind"
 USER = "user"
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
-IS_LEAVING = "is_leaving"  # only there when it is so
+IS_DELETING = "is_leaving"  # only there when it is so
 
 
-def partition(place: Place) -> str:
+def partition(resource: ResourceRef) -> str:
     """Return the partition of all that is kept of an exchange or a queue."""
-    return f"{place.kind}#{place.name}"
+    return f"{resource.kind}#{resource.name}"
 
 
-def record_key(place: Place) -> Item:
+def record_key(resource: ResourceRef) -> Item:
     """Return the key of the record of an exchange or a queue."""
-    return {"pk": partition(place), "sk": str(place.kind)}
+    return {"pk": partition(resource), "sk": str(resource.kind)}
 
 
 def user_key(name: UserName) -> Item:
@@ -52,11 +52,11 @@ def sender_key(user_id: str) -> Item:
     return {"pk": f"sender#{user_id}", "sk": "sender"}
 
 
-def binding_key(bound: Bound) -> Item:
+def binding_key(bound: Binding) -> Item:
     """Return the key of a binding, which is read with its exchange, or with all that begin with the same word."""
     # No name has a line feed, so that no two bindings meet in one key; a name may have a `#`, and so may a pattern.
     sort_key = f"{first_word_key(bound.pattern.words)}{bound.target.kind}#{bound.target.name}\n{bound.pattern}"
-    return {"pk": partition(Place(Kind.EXCHANGE, bound.exchange)), "sk": sort_key}
+    return {"pk": partition(ResourceRef(ResourceKind.EXCHANGE, bound.exchange)), "sk": sort_key}
 
 
 def first_word_key(words: Sequence[str]) -> str:
@@ -65,7 +65,7 @@ def first_word_key(words: Sequence[str]) -> str:
     return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
 
 
-def back_reference_key(bound: Bound) -> Item:
+def back_reference_key(bound: Binding) -> Item:
     """Return the key of the same binding as it is read with its target."""
     return {"pk": partition(bound.target), "sk": f"{BACK_REFERENCE}{bound.exchange}#{bound.pattern}"}
 
@@ -83,16 +83,16 @@ def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
     told = {
-        "kind": str(Kind.EXCHANGE),
+        "kind": str(ResourceKind.EXCHANGE),
         "name": exchange.name,
         "alternate": exchange.alternate,
         "created_by": exchange.created_by,
         "created_at": milliseconds(exchange.created_at),
-        IS_LEAVING: exchange.is_leaving or None,
+        IS_DELETING: exchange.is_deleting or None,
         "version": exchange.version,
         "live": None if exchange.live is None else _live_item(exchange.live),
     }
-    return record_key(exchange.place) | _there(told)
+    return record_key(exchange.resource) | _there(told)
 
 
 def exchange_of(item: Item) -> Exchange:
@@ -102,7 +102,7 @@ def exchange_of(item: Item) -> Exchange:
         created_by=item.get("created_by"),
         created_at=moment(item["created_at"]),
         alternate=item.get("alternate"),
-        is_leaving=item.get(IS_LEAVING, False),
+        is_deleting=item.get(IS_DELETING, False),
         version=int(item["version"]),
         live=_live_of(item["live"]) if "live" in item else None,
     )
@@ -112,7 +112,7 @@ def queue_item(queue: DeclaredQueue) -> Item:
     """Return the item of a queue's record."""
     settings = queue.settings
     told = {
-        "kind": str(Kind.QUEUE),
+        "kind": str(ResourceKind.QUEUE),
         "name": queue.name,
         "owner": queue.owner,
         "created_at": milliseconds(queue.created_at),
@@ -122,10 +122,10 @@ def queue_item(queue: DeclaredQueue) -> Item:
         "message_ttl_seconds": _seconds(settings.message_ttl),
         "prefetch": settings.prefetch,
         "maximum_receives": settings.maximum_receives,
-        IS_LEAVING: queue.is_leaving or None,
+        IS_DELETING: queue.is_deleting or None,
         "version": queue.version,
     }
-    return record_key(queue.place) | _there(told)
+    return record_key(queue.resource) | _there(told)
 
 
 def queue_of(item: Item) -> DeclaredQueue:
@@ -143,12 +143,12 @@ def queue_of(item: Item) -> DeclaredQueue:
             prefetch=int(item["prefetch"]),
             maximum_receives=int(item["maximum_receives"]),
         ),
-        is_leaving=item.get(IS_LEAVING, False),
+        is_deleting=item.get(IS_DELETING, False),
         version=int(item["version"]),
     )
 
 
-def bound_items(bound: Bound) -> Iterable[Item]:
+def binding_items(bound: Binding) -> Iterable[Item]:
     """Return the two items of a binding."""
     told = {
         "exchange": bound.exchange,
@@ -159,11 +159,11 @@ def bound_items(bound: Bound) -> Iterable[Item]:
     return binding_key(bound) | told, back_reference_key(bound) | told
 
 
-def bound_of(item: Item) -> Bound:
+def binding_of(item: Item) -> Binding:
     """Return the binding of either of its items."""
-    target = Place(Kind(item["target_kind"]), item["target"])
+    target = ResourceRef(ResourceKind(item["target_kind"]), item["target"])
     # What could be bound once still routes, whatever may be bound now.
-    return Bound(ExchangeName(item["exchange"]), target, Pattern.stored(item["pattern"]))
+    return Binding(ExchangeName(item["exchange"]), target, Pattern.stored(item["pattern"]))
 
 
 def user_item(user: User) -> Item:
@@ -190,11 +190,11 @@ def user_of(item: Item) -> User:
     )
 
 
-def minute_of(item: Item) -> Minute:
+def minute_of(item: Item) -> MinuteCounts:
     """Return what an item counts; what nothing was added to is zero."""
     last_at = item.get("last_at")
     counts = {name: int(item.get(name, 0)) for name in COUNTS}
-    return Minute(
+    return MinuteCounts(
         begins_at=moment(Decimal(item["sk"].removeprefix(MINUTE)) * 60_000),
         size_bytes=int(item.get("bytes", 0)),
         last_at=None if last_at is None else moment(last_at),

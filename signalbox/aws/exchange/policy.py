@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.queues import FIFO_SUFFIX
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, permitted_names
@@ -33,7 +33,7 @@ USE_KEY = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangePlace:
+class ExchangeLocation:
     """Where a stage's exchanges and queues are; `arn_prefix` is the ARN of a queue up to its name."""
 
     names: StageNames
@@ -46,16 +46,16 @@ class ExchangePlace:
         return self.arn_prefix.split(":")[3]
 
 
-def user_policy(user: UserName, role: Role, ownership: Ownership, place: ExchangePlace) -> Mapping[str, object]:
+def user_policy(user: UserName, role: Role, ownership: Ownership, location: ExchangeLocation) -> Mapping[str, object]:
     """Return all that a user may do; what names exchanges or queues is the rule that commands are judged by, too."""
-    written = _queues(permitted_names(user, role, Right.WRITE, ownership=ownership), EXCHANGES, place)
-    read = _queues(permitted_names(user, role, Right.READ, ownership=ownership), QUEUES, place)
-    through_queues = {"StringEquals": {"kms:ViaService": f"sqs.{place.region}.amazonaws.com"}}
+    written = _queues(permitted_names(user, role, Right.WRITE, ownership=ownership), EXCHANGES, location)
+    read = _queues(permitted_names(user, role, Right.READ, ownership=ownership), QUEUES, location)
+    through_queues = {"StringEquals": {"kms:ViaService": f"sqs.{location.region}.amazonaws.com"}}
     statements = [
-        _allow(PUBLISH, [*written, place.arn_prefix + place.names.control_queue(user)]),
+        _allow(PUBLISH, [*written, location.arn_prefix + location.names.control_queue(user)]),
         _allow(CONSUME, read),
-        _allow(WAIT_FOR_REPLIES, [place.arn_prefix + place.names.reply_prefix(user) + ANYTHING]),
-        _allow(USE_KEY, [place.key_arn]) | {"Condition": through_queues},
+        _allow(WAIT_FOR_REPLIES, [location.arn_prefix + location.names.reply_prefix(user) + ANYTHING]),
+        _allow(USE_KEY, [location.key_arn]) | {"Condition": through_queues},
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 
@@ -65,11 +65,13 @@ def policy_text(policy: Mapping[str, object]) -> str:
     return json.dumps(policy, separators=(",", ":"))
 
 
-def _queues(patterns: Iterable[str], beginning: str, place: ExchangePlace) -> list[str]:
+def _queues(patterns: Iterable[str], beginning: str, location: ExchangeLocation) -> list[str]:
     """Return the ARNs of the exchanges, or of the queues, that patterns permit: both have names of both kinds."""
     full = (beginning + ANYTHING if pattern == ANYTHING else pattern for pattern in patterns)
     chosen = (pattern for pattern in full if pattern.startswith(beginning))
-    return [f"{place.arn_prefix}{place.names.prefix}{name}" for pattern in chosen for name in _with_ordered(pattern)]
+    return [
+        f"{location.arn_prefix}{location.names.prefix}{name}" for pattern in chosen for name in _with_ordered(pattern)
+    ]
 
 
 def _with_ordered(pattern: str) -> tuple[str, ...]:

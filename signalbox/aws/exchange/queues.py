@@ -12,8 +12,8 @@ from signalbox.aws.shared.errors import look
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.model.naming import dead_letter_name
-from signalbox.exchange.model.records import MadeQueue, QueueSize, WantedQueue
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ class SqsExchangeQueues:
     stage: str
     key_arn: str
 
-    def make(self, queue: WantedQueue) -> MadeQueue:
+    def make(self, queue: QueueSpec) -> CreatedQueue:
         """Make a queue and its dead-letter queue, or make those that are there as they are to be; may come twice.
 
         Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
         dead_letters = dead_letter_name(queue.name)
-        tags = {STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY, NAME_TAG: _tag_value(queue.place.name)}
+        tags = {STAGE_TAG: self.stage, CAPABILITY_TAG: CAPABILITY, NAME_TAG: _tag_value(queue.resource.name)}
         common = {
             "KmsMasterKeyId": self.key_arn,
             "KmsDataKeyReusePeriodSeconds": _seconds(DATA_KEY_REUSE),
-            **(ORDERED if queue.place.is_ordered else {}),
+            **(ORDERED if queue.resource.is_ordered else {}),
         }
         self.queues.make(dead_letters, {**common, "MessageRetentionPeriod": _seconds(DEAD_LETTER_RETENTION)}, tags)
         redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
@@ -72,7 +72,7 @@ class SqsExchangeQueues:
             if NOT_YET_THERE in str(error):
                 raise EffectFailed(f"{dead_letters!r} is so new that SQS does not find it yet: {error}") from error
             raise
-        return MadeQueue(queue.name, QueueUrl(self.queues.url(queue.name)))
+        return CreatedQueue(queue.name, QueueUrl(self.queues.url(queue.name)))
 
     def delete(self, name: QueueName) -> None:
         """Delete one queue, and not the one beside it; a queue that is gone already is fine.

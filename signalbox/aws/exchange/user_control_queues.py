@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.aws.exchange.policy import ExchangePlace
+from signalbox.aws.exchange.policy import ExchangeLocation
 from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
+from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.sarracenia.rights.names import UserName
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
 )
 
 
-class NotRead(RejectedError):
+class ControlQueueUnread(RejectedError):
     """Raised when no function reads the administrators' control queue, so that none would read a user's."""
 
 
@@ -46,10 +46,10 @@ class UserControlQueues:
         """Return what things are called on the stage."""
         return StageNames(self.administrators_url.rpartition("/")[2].removesuffix(CONTROL_MARK), self.prefix)
 
-    def place(self) -> ExchangePlace:
+    def location(self) -> ExchangeLocation:
         """Return where the stage's exchange is. Raises `EffectRefused` and `EffectFailed`."""
         attributes = self._attributes()
-        return ExchangePlace(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
+        return ExchangeLocation(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
 
     def make(self, user: UserName, tags: Mapping[str, str]) -> None:
         """Make a user's control queue, or what is missing of it. Raises `RejectedError` and `UnavailableError`."""
@@ -82,7 +82,7 @@ class UserControlQueues:
         with look("event source mapping of the administrators' control queue"):
             found = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
         if not found:
-            raise NotRead(f"no function reads the control queue {self.administrators_url}")
+            raise ControlQueueUnread(f"no function reads the control queue {self.administrators_url}")
         return found[0]
 
     def _queues(self, arn: str) -> OwnQueues:

@@ -57,8 +57,8 @@ class ExchangeUsers:
         Raises `RejectedError` and `UnavailableError`.
         """
         self.control_queues.names.check_user(name)
-        place = self.control_queues.place()
-        policy = policy_text(user_policy(name, role, ownership, place))
+        location = self.control_queues.location()
+        policy = policy_text(user_policy(name, role, ownership, location))
         user_id = self._identity(name)
         with effect(_subject(name)):
             self.iam.put_user_policy(UserName=self._iam_name(name), PolicyName=POLICY, PolicyDocument=policy)

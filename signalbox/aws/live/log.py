@@ -24,7 +24,7 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, event_of, text_of
 from signalbox.live.log.events import LoggedEvent
@@ -54,7 +54,7 @@ class DynamoTopicLog:
     """`TopicLog` and `EventLog`."""
 
     table: "Table"
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
@@ -66,7 +66,7 @@ class DynamoTopicLog:
         puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items.values()]
         puts += [{"DeleteRequest": {"Key": key}} for event in events for key in _pushed_out(realm, event, live)]
         calls = [puts[start : start + MAXIMUM_WRITES] for start in range(0, len(puts), MAXIMUM_WRITES)]
-        for _ in self.side_by_side(self._write, calls):
+        for _ in self.parallel_map(self._write, calls):
             pass
         self._remember(realm, events)
 

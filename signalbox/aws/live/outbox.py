@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import look
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.live.outbox.items import OutboxItem, item_text
 from signalbox.live.router.distributor import Posting
 from signalbox.live.session.state import ConnectionId
@@ -32,7 +32,7 @@ class SqsOutboxes:
 
     sqs: "SQSClient"
     queue_url: str
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
         """Put items behind what is there; one that is put again soon is there once. Raises `EffectFailed`."""
@@ -44,7 +44,7 @@ class SqsOutboxes:
     def send(self, postings: Sequence[Posting]) -> Collection[int]:
         """Put each into its connection's outbox; return the places of those that failed. Of none is known the order."""
         calls = list(_calls(postings))
-        return [place for failed in self.side_by_side(self._failed, calls) for place in failed]
+        return [place for failed in self.parallel_map(self._failed, calls) for place in failed]
 
     def _failed(self, call: Sequence[_Placed]) -> list[int]:
         entries = [{"Id": str(place), **_message(posting)} for place, posting in call]

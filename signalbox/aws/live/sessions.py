@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
 
-from signalbox.aws.exchange.routing import every_key
+from signalbox.aws.exchange.routing_table import every_key
 from signalbox.aws.live.items import (
     SESSION,
     opened_key,

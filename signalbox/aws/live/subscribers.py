@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.exchange.routing import every_key
+from signalbox.aws.exchange.routing_table import every_key
 from signalbox.aws.live.changes import DynamoChanges
 from signalbox.aws.live.items import (
     SUBSCRIBER,
@@ -23,7 +23,7 @@ from signalbox.aws.live.items import (
     topic_bucket,
 )
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import Bucket, Change, Row, Version
@@ -43,7 +43,7 @@ class DynamoSubscribers:
     """`Subscribers`, `SubscriberTable` and `Watchers`."""
 
     table: "Table"
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
         """Let routers find a subscriber. When this has returned, every router that looks does; doing it twice is fine.
@@ -66,7 +66,7 @@ class DynamoSubscribers:
                 change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
                 gone.setdefault(bucket(realm, pattern), []).append(change)
         now = datetime.now(UTC)
-        for _ in self.side_by_side(lambda partition: self._changes.add(partition, gone[partition], at=now), gone):
+        for _ in self.parallel_map(lambda partition: self._changes.add(partition, gone[partition], at=now), gone):
             pass
 
     def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
 from signalbox.aws.shared.messages import message_of
-from signalbox.exchange.messages.replayed_messages import UNREADABLE, Original
+from signalbox.exchange.messages.replayed_messages import UNREADABLE, OriginalMessage
 from signalbox.history.replay_run import Ready
 from signalbox.history.replay_state import Progress
 from signalbox.messages import Message
@@ -31,8 +31,8 @@ class DeadLetters:
 
     sqs: "SQSClient"
     queue_url: str
-    read: Callable[[Message], Original]
-    is_wanted: Callable[[Original], bool]
+    read: Callable[[Message], OriginalMessage]
+    is_wanted: Callable[[OriginalMessage], bool]
     unreadable: int = 0
     passed_over: int = 0
     _receipts: dict[str, str] = field(default_factory=dict)
@@ -43,9 +43,9 @@ class DeadLetters:
         """No: a queue gives in any order what is left."""
         return False
 
-    def take(self, count: int, progress: Progress) -> Sequence[Ready[Original]]:
+    def take(self, count: int, progress: Progress) -> Sequence[Ready[OriginalMessage]]:
         """Return letters that are wanted; none when a look at the queue finds nothing new. Raises `EffectFailed`."""
-        found: list[Ready[Original]] = []
+        found: list[Ready[OriginalMessage]] = []
         while len(found) < count and (fresh := self._received(count - len(found))) is not None:
             sent = [letter.message_id for letter in fresh if letter.message_id in progress.kept]
             self._taken |= set(sent)
@@ -103,7 +103,7 @@ class DeadLetters:
         self.forget(deleted)  # SQS gives a message once more, seldom
         return [message_of(one) for one in fresh] if letters else None
 
-    def _chosen(self, letters: Iterator[Message]) -> Iterator[Ready[Original]]:
+    def _chosen(self, letters: Iterator[Message]) -> Iterator[Ready[OriginalMessage]]:
         for letter in letters:
             try:
                 original = self.read(letter)

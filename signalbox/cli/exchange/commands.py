@@ -12,7 +12,7 @@ from signalbox.cli.exchange import users
 from signalbox.cli.exchange.bindings import bind, list_bindings, unbind
 from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
-from signalbox.cli.exchange.stage import User, deleted, exchanges, shown
+from signalbox.cli.exchange.stage import User, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
 from signalbox.cli.live import grants
 from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
@@ -71,7 +71,7 @@ def declare(
     said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
     with exchanges(aws=aws, stage=stage, user=user) as client:
         told = client.declare_exchange(name, alternate=alternate, live=said)
-    shown(told, as_json=as_json)
+    print_resource(told, as_json=as_json)
     if told.get("connected") is False:
         say("not connected to the router yet: messages wait in its queue until it is, in about a minute")
 
@@ -91,7 +91,7 @@ def delete(
     """Delete an exchange that is not bound and holds nothing, and all that belongs to it."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         told = client.delete_exchange(name, force=force)
-    deleted(told, name, as_json=as_json)
+    print_deletion(told, name, as_json=as_json)
 
 
 @app.command(name="list")

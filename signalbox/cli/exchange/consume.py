@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.exchange.consumer import Consumer, Taken
-    from signalbox.exchange.messages.properties import Delivered
+    from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+    from signalbox.exchange.messages.properties import DeliveredMessage
 
 LONG_POLL_SECONDS = 20
 KEPT = 10_000  # messages that `--no-ack` looks at; all of them are kept from others meanwhile
@@ -53,7 +53,7 @@ def consume(
     ending = Ending()
     with ending.awaited(), exchanges(aws=aws, stage=stage, user=user) as client:
         with client.consumer(queue, prefetch=prefetch) as consumer:
-            _Reading(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
+            _Printer(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
         if consumer.expired:
             say(f"{consumer.expired} dropped, since they were older than the queue lets messages become")
         if consumer.unreadable:
@@ -61,7 +61,7 @@ def consume(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Printer:
     """Messages on their way from a queue to standard output."""
 
     consumer: "Consumer"
@@ -83,7 +83,7 @@ class _Reading:
             if not follow and not taken and self._seen() == before:
                 return
 
-    def _print_each(self, taken: "Sequence[Taken]") -> None:
+    def _print_each(self, taken: "Sequence[ReceivedMessage]") -> None:
         printed = []
         try:
             for one in taken:
@@ -94,7 +94,7 @@ class _Reading:
             if self.ack:
                 self.consumer.ack(*printed)
 
-    def _received(self, wait_seconds: int) -> "Sequence[Taken]":
+    def _received(self, wait_seconds: int) -> "Sequence[ReceivedMessage]":
         with self.ending.waiting():
             return self.consumer.receive(wait_seconds=wait_seconds)
         return ()  # a signal came
@@ -102,7 +102,7 @@ class _Reading:
     def _seen(self) -> int:
         return self.consumer.expired + self.consumer.unreadable
 
-    def _print(self, message: "Delivered") -> None:
+    def _print(self, message: "DeliveredMessage") -> None:
         if self.as_json:
             print_line(json.dumps(_document(message)))
             return
@@ -113,7 +113,7 @@ class _Reading:
         print_line(f"  {message.body}")
 
 
-def _document(message: "Delivered") -> dict[str, object]:
+def _document(message: "DeliveredMessage") -> dict[str, object]:
     return {
         "routing_key": message.key,
         "exchange": message.exchange,

@@ -55,7 +55,7 @@ def publish(
         raise RejectedError("the body is given twice: as an argument, and by --file or --lines")
     if lines and deduplication_id is not None:
         raise RejectedError("--deduplication-id goes with one message: with --lines all but the first would be dropped")
-    to = _To(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
+    to = _PublishTarget(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
     if lines:
         with exchanges(aws=aws, stage=stage, user=user) as client, _opened(file) as source:
             _publish_lines(client, to, source)
@@ -69,7 +69,7 @@ def publish(
 
 
 @dataclass(frozen=True, slots=True)
-class _To:
+class _PublishTarget:
     """What all messages of a command share."""
 
     exchange: str
@@ -85,13 +85,13 @@ class _To:
         print_line(json.dumps(told) if self.as_json else message_id)
 
 
-def _publish_lines(client: "ExchangeClient", to: _To, source: BinaryIO) -> None:
+def _publish_lines(client: "ExchangeClient", to: _PublishTarget, source: BinaryIO) -> None:
     """Publish each line as soon as it comes; what cannot be published is told, and does not hold up the others."""
-    from signalbox.clients.exchange.publisher import Post
+    from signalbox.clients.exchange.publisher import PublishRequest
 
     sent = unsent = 0
     for numbered in _numbered(source):
-        posts = (Post(to.routing_key, line, to.headers) for _, line in numbered)
+        posts = (PublishRequest(to.routing_key, line, to.headers) for _, line in numbered)
         for (number, _), posted in zip(
             numbered, client.publish_all(to.exchange, posts, order_by=to.order_by), strict=True
         ):

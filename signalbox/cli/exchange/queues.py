@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import User, deleted, exchanges, long, say_where, seconds, shown
+from signalbox.cli.exchange.stage import (
+    User,
+    duration_text,
+    exchanges,
+    note_sqs_name,
+    print_deletion,
+    print_resource,
+    seconds,
+)
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age
 
@@ -52,8 +60,8 @@ def declare(
             prefetch=prefetch,
             maximum_receives=maximum_receives,
         )
-    shown(told, as_json=as_json)
-    say_where(told, name)
+    print_resource(told, as_json=as_json)
+    note_sqs_name(told, name)
 
 
 @app.command()
@@ -69,7 +77,7 @@ def delete(
     """Delete a queue with its bindings and its messages."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         told = client.delete_queue(name, if_empty=if_empty)
-    deleted(told, name, as_json=as_json)
+    print_deletion(told, name, as_json=as_json)
 
 
 @app.command(name="list")
@@ -85,8 +93,8 @@ def list_queues(*, user: User = None, aws: Aws = False, stage: Stage = "signalbo
                 one["queue"],
                 one["sqs_name"],
                 one["owner"] or "administrators",
-                long(one["expires_seconds"]),
-                long(one["message_ttl_seconds"]),
+                duration_text(one["expires_seconds"]),
+                duration_text(one["message_ttl_seconds"]),
                 str(one["prefetch"]),
                 str(one["maximum_receives"]),
                 age(one["consumed_at"]) or "none",

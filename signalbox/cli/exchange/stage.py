@@ -46,7 +46,7 @@ def client_of(deployment: "Deployment", *, user: str | None = None) -> "Exchange
     """Return the client of a deployment's administrator, or of one of its users, whose key is here."""
     from signalbox.cli.shared.user_keys import user_key
     from signalbox.clients.exchange.client import ExchangeClient
-    from signalbox.exchange.model.naming import StageNames
+    from signalbox.exchange.model.names import StageNames
     from signalbox.sarracenia.rights.names import parse_user_name
 
     control_queue_url = output(deployment, "ExchangeControlQueueUrl")
@@ -61,7 +61,7 @@ def client_of(deployment: "Deployment", *, user: str | None = None) -> "Exchange
 
 def stage_name(control_queue: str) -> str:
     """Return the stage whose administrators' control queue this is, by name or by URL."""
-    from signalbox.exchange.model.naming import CONTROL_MARK
+    from signalbox.exchange.model.names import CONTROL_MARK
 
     return control_queue.rpartition("/")[2].removesuffix(CONTROL_MARK)
 
@@ -87,7 +87,7 @@ def seconds(text: str | None, option: str) -> int | None:
     raise RejectedError(f"{option}: expected a number of seconds, one with a unit ({units}) or {NEVER}, not {text!r}")
 
 
-def long(value: object) -> str:
+def duration_text(value: object) -> str:
     """Return a number of seconds of a document as people write it; None is for ever."""
     if not isinstance(value, int):
         return NEVER
@@ -95,7 +95,7 @@ def long(value: object) -> str:
     return f"{value // size}{unit}"
 
 
-def shown(told: Document, *, as_json: bool) -> None:
+def print_resource(told: Document, *, as_json: bool) -> None:
     """Print what the stage told of one thing."""
     if as_json:
         print_json(dict(told))
@@ -111,13 +111,13 @@ def _text(value: object) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def say_where(told: Document, name: str) -> None:
+def note_sqs_name(told: Document, name: str) -> None:
     """Tell the name that a queue has in SQS, where it is another one."""
     if told.get("sqs_name", name) != name:
         say(f"SQS does not take the name {name!r}: the queue is {told['sqs_name']!r} there")
 
 
-def deleted(told: Document, name: str, *, as_json: bool) -> None:
+def print_deletion(told: Document, name: str, *, as_json: bool) -> None:
     """Print what came of a deletion; for people, also what it took along, and what it left behind."""
     if as_json:
         print_json(dict(told))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import say
-from signalbox.clients.exchange.publisher import Post as Publication
+from signalbox.clients.exchange.publisher import PublishRequest as Publication
 from signalbox.clients.sarracenia.checksums import contents_of
 from signalbox.clients.sarracenia.tree_walk import Watch, absolute, walk
 from signalbox.errors import SignalboxError

@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from signalbox.clients.control import REPLY_TIMEOUT, ControlClient, SqsClient
-from signalbox.clients.exchange.consumer import BEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, beating
-from signalbox.clients.exchange.publisher import Post, Posted, Poster, PosterSqs
+from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, heartbeat
+from signalbox.clients.exchange.publisher import Publisher, PublisherSqs, PublishRequest, PublishResult
 from signalbox.control.protocol import InvalidControlReply
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.control.errors import refusals, using
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.control.errors import resource_errors, translated_errors
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import DEFAULT_PREFETCH, Kind, OrderBy, Place
+from signalbox.exchange.model.records import DEFAULT_PREFETCH, OrderBy, ResourceKind, ResourceRef
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
@@ -36,7 +36,7 @@ class NotPublished(UnavailableError):
     """Raised when SQS does not say what became of a message; it may be published."""
 
 
-class ExchangeSqs(SqsClient, PosterSqs, ConsumerSqs, Protocol):
+class ExchangeSqs(SqsClient, PublisherSqs, ConsumerSqs, Protocol):
     """What is needed of boto3's SQS client."""
 
     def get_queue_url(self, *, QueueName: str) -> Any:  # noqa: ANN401, N803 - boto3's mapping, boto3's name
@@ -160,15 +160,15 @@ class ExchangeClient:
         order_by: OrderBy = OrderBy.TOPIC,
     ) -> MessageId:
         """Publish a message and return its id. Raises `InvalidPublication`, `NotThere`, `NotPermitted`."""
-        post = Post(routing_key, body, headers or {}, deduplication_id)
+        post = PublishRequest(routing_key, body, headers or {}, deduplication_id)
         (posted,) = self.publish_all(exchange, [post], order_by=order_by)
         if posted.message_id is None:
             raise posted.problem or NotPublished(f"SQS did not say what became of a message to exchange {exchange!r}")
         return posted.message_id
 
     def publish_all(
-        self, exchange: str, posts: Iterable[Post], *, order_by: OrderBy = OrderBy.TOPIC
-    ) -> Iterator[Posted]:
+        self, exchange: str, posts: Iterable[PublishRequest], *, order_by: OrderBy = OrderBy.TOPIC
+    ) -> Iterator[PublishResult]:
         """Publish messages, ten a call, and yield in their order what became of each.
 
         One that cannot be published does not hold up the others. What a live exchange was declared to order by has to
@@ -179,8 +179,8 @@ class ExchangeClient:
         if order_by is OrderBy.PUBLISHER and self.user is None:
             raise RejectedError(f"exchange {name!r} goes by who publishes: publish as a user, not as an administrator")
         url = self._url(self.names.queue(name))
-        poster = Poster(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
-        with using(Place(Kind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
+        poster = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
+        with resource_errors(ResourceRef(ResourceKind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
             yield from poster.publish(posts)
 
     @contextmanager
@@ -193,13 +193,13 @@ class ExchangeClient:
         name = parse_queue_name(queue)
         told = self._told("consuming", {"queue": name})
         url, chosen = self._url(self.names.queue(name)), prefetch or told.get("prefetch", DEFAULT_PREFETCH)
-        consumer = Consumer(self.sqs, Place(Kind.QUEUE, name), url, self.user, chosen, hold)
+        consumer = Consumer(self.sqs, ResourceRef(ResourceKind.QUEUE, name), url, self.user, chosen, hold)
         with ExitStack() as beats:
             beats.callback(consumer.close)
-            beats.enter_context(beating(consumer.keep, every=hold / BEATS_PER_HOLD))
+            beats.enter_context(heartbeat(consumer.keep, every=hold / HEARTBEATS_PER_HOLD))
             if told.get("expires_seconds"):
                 every = timedelta(seconds=told["expires_seconds"]) / SIGNS_PER_EXPIRY
-                beats.enter_context(beating(partial(self._sign, name), every=every))
+                beats.enter_context(heartbeat(partial(self._sign, name), every=every))
             yield consumer
 
     def _sign(self, queue: str) -> None:
@@ -243,7 +243,7 @@ def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
     name = parse_user_name(user)
     control_queue = StageNames(stage).control_queue(name)
     missing = f"stage {stage!r} has no user {user!r}"
-    with refusals(sqs, missing=missing, denied=f"{missing}, or these are not that user's credentials"):
+    with translated_errors(sqs, missing=missing, denied=f"{missing}, or these are not that user's credentials"):
         url = sqs.get_queue_url(QueueName=control_queue)["QueueUrl"]
     url_prefix = url.removesuffix(control_queue)
     with ExchangeClient(sqs, StageNames(stage), url_prefix, name) as client:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
-from signalbox.exchange.control.errors import HasExceptions, using
-from signalbox.exchange.messages.properties import Delivered, InvalidDelivery
-from signalbox.exchange.model.records import DEFAULT_PREFETCH, Place
+from signalbox.exchange.control.errors import HasExceptions, resource_errors
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
+from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
@@ -20,7 +20,7 @@ from signalbox.sending import MAXIMUM_ENTRIES
 LONG_POLL_SECONDS = 20  # SQS: the longest
 # How long others do not get a message after its consumer died; one that lives holds it for as long as it works on it.
 HOLD = timedelta(seconds=60)
-BEATS_PER_HOLD = 3  # so that one may fail
+HEARTBEATS_PER_HOLD = 3  # so that one may fail
 PATIENCE_SECONDS = 5.0  # with a last beat, when all is over
 
 logger = logging.getLogger(__name__)
@@ -46,10 +46,10 @@ class ConsumerSqs(HasExceptions, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ReceivedMessage:
     """A message that a consumer has taken, and with `receipt` acknowledges or gives back."""
 
-    delivered: Delivered
+    delivered: DeliveredMessage
     receipt: str = field(repr=False)
     times_received: int = 1
 
@@ -59,7 +59,7 @@ class Consumer:
     """Takes messages of one queue, at most `prefetch` that are not acknowledged. Threads may share it."""
 
     sqs: ConsumerSqs
-    place: Place
+    resource: ResourceRef
     queue_url: str
     user: UserName | None = None
     prefetch: int = DEFAULT_PREFETCH
@@ -69,10 +69,10 @@ class Consumer:
     """Messages that were older than they may get, and were deleted unseen."""
     unreadable: int = 0
     """Messages that came through no exchange: they are left to the queue, which makes dead letters of them."""
-    _held: dict[str, Taken] = field(default_factory=dict)
+    _held: dict[str, ReceivedMessage] = field(default_factory=dict)
     _change: threading.Condition = field(default_factory=threading.Condition)
 
-    def __iter__(self) -> Iterator[Taken]:
+    def __iter__(self) -> Iterator[ReceivedMessage]:
         """Yield messages as they come, for ever."""
         while True:
             yield from self.receive()
@@ -83,13 +83,13 @@ class Consumer:
         with self._change:
             return len(self._held)
 
-    def receive(self, *, wait_seconds: int = LONG_POLL_SECONDS) -> list[Taken]:
+    def receive(self, *, wait_seconds: int = LONG_POLL_SECONDS) -> list[ReceivedMessage]:
         """Return messages, at least one if any comes in time; none while all that may be taken is not acknowledged.
 
         Raises `NotThere` and `NotPermitted`.
         """
         room = self._room(wait_seconds)
-        found: list[Taken] = []
+        found: list[ReceivedMessage] = []
         while room > 0:
             wanted = min(MAXIMUM_ENTRIES, room)
             received = self._received(wanted, wait_seconds=0 if found else wait_seconds)
@@ -99,7 +99,7 @@ class Consumer:
                 break
         return found
 
-    def ack(self, *taken: Taken) -> None:
+    def ack(self, *taken: ReceivedMessage) -> None:
         """Say that messages are done: nobody gets them again."""
         self._forget(taken)
         for part in _tens(taken):
@@ -109,7 +109,7 @@ class Consumer:
                 # It comes again: nobody may rely on less than that.
                 logger.warning("a message was not deleted: %s", failure.get("Message"))
 
-    def give_back(self, *taken: Taken) -> None:
+    def give_back(self, *taken: ReceivedMessage) -> None:
         """Let others have messages at once."""
         self._forget(taken)
         self._keep(taken, seconds=0)
@@ -128,7 +128,7 @@ class Consumer:
             return self.prefetch - len(self._held)
 
     def _received(self, wanted: int, *, wait_seconds: int) -> Sequence[Mapping[str, Any]]:
-        with using(self.place, self.sqs, user=self.user, what="consume from"):
+        with resource_errors(self.resource, self.sqs, user=self.user, what="consume from"):
             received: Mapping[str, Any] = self.sqs.receive_message(
                 QueueUrl=self.queue_url,
                 MaxNumberOfMessages=wanted,
@@ -140,9 +140,9 @@ class Consumer:
         messages: Sequence[Mapping[str, Any]] = received.get("Messages", ())
         return messages
 
-    def _taken(self, received: Iterable[Mapping[str, Any]]) -> list[Taken]:
-        fresh: list[Taken] = []
-        late: list[Taken] = []
+    def _taken(self, received: Iterable[Mapping[str, Any]]) -> list[ReceivedMessage]:
+        fresh: list[ReceivedMessage] = []
+        late: list[ReceivedMessage] = []
         for one in received:
             try:
                 taken = _read(one)
@@ -157,17 +157,17 @@ class Consumer:
         self.ack(*late)
         return fresh
 
-    def _everything(self) -> tuple[Taken, ...]:
+    def _everything(self) -> tuple[ReceivedMessage, ...]:
         with self._change:
             return tuple(self._held.values())
 
-    def _forget(self, taken: Iterable[Taken]) -> None:
+    def _forget(self, taken: Iterable[ReceivedMessage]) -> None:
         with self._change:
             for one in taken:
                 self._held.pop(one.receipt, None)
             self._change.notify_all()
 
-    def _keep(self, taken: Sequence[Taken], *, seconds: int) -> None:
+    def _keep(self, taken: Sequence[ReceivedMessage], *, seconds: int) -> None:
         for part in _tens(taken):
             entries = [
                 {"Id": str(number), "ReceiptHandle": one.receipt, "VisibilityTimeout": seconds}
@@ -177,7 +177,7 @@ class Consumer:
 
 
 @contextmanager
-def beating(beat: Callable[[], None], *, every: timedelta) -> Iterator[None]:
+def heartbeat(beat: Callable[[], None], *, every: timedelta) -> Iterator[None]:
     """Do something again and again meanwhile, in a thread of its own."""
     over = threading.Event()
 
@@ -199,16 +199,16 @@ def beating(beat: Callable[[], None], *, every: timedelta) -> Iterator[None]:
         thread.join(PATIENCE_SECONDS)
 
 
-def _tens(taken: Sequence[Taken]) -> Iterator[Sequence[Taken]]:
+def _tens(taken: Sequence[ReceivedMessage]) -> Iterator[Sequence[ReceivedMessage]]:
     for start in range(0, len(taken), MAXIMUM_ENTRIES):
         yield taken[start : start + MAXIMUM_ENTRIES]
 
 
-def _read(received: Mapping[str, Any]) -> Taken:
+def _read(received: Mapping[str, Any]) -> ReceivedMessage:
     attributes = {name: _with_base64(one) for name, one in received.get("MessageAttributes", {}).items()}
     message = Message.parse({**received, "MessageAttributes": attributes})
     times = int(message.system_attributes.get("ApproximateReceiveCount", "1"))
-    return Taken(Delivered.parse(message), received["ReceiptHandle"], times)
+    return ReceivedMessage(DeliveredMessage.parse(message), received["ReceiptHandle"], times)
 
 
 def _with_base64(attribute: Mapping[str, Any]) -> dict[str, Any]:

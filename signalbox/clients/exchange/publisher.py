@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from signalbox.exchange.messages.properties import Envelope, InvalidPublication
+from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
 from signalbox.queues import QueueUrl
 from signalbox.sending import MAXIMUM_ENTRIES
 
 
-class PosterSqs(Protocol):
+class PublisherSqs(Protocol):
     """What publishing needs of boto3's SQS client."""
 
     @property
@@ -27,7 +27,7 @@ class PosterSqs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class PublishRequest:
     """A message as its publisher says it; an ordered exchange takes a `deduplication_id` once in five minutes."""
 
     routing_key: str
@@ -37,46 +37,46 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PublishResult:
     """What became of a message: the id that it has now, or why it cannot be published."""
 
-    post: Post
+    post: PublishRequest
     message_id: MessageId | None = None
     problem: InvalidPublication | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Poster:
+class Publisher:
     """Publishes to one exchange; `order_by` is what an ordered one was declared to keep the order of.
 
     `sender` is the user who publishes.
     """
 
-    sqs: PosterSqs
+    sqs: PublisherSqs
     queue_url: QueueUrl
     is_ordered: bool
     order_by: OrderBy = OrderBy.TOPIC
     sender: str = ""
 
-    def publish(self, posts: Iterable[Post]) -> Iterator[Posted]:
+    def publish(self, posts: Iterable[PublishRequest]) -> Iterator[PublishResult]:
         """Publish messages and yield in their order what became of each; what was yielded is published for good."""
         for batch in _batches(map(self._checked, posts)):
             yield from self._sent(batch)
 
-    def _checked(self, post: Post) -> "_Checked":
+    def _checked(self, post: PublishRequest) -> "_Checked":
         try:
-            envelope = Envelope.of_publication(post.routing_key, post.body, post.headers)
+            properties = MessageProperties.of_publication(post.routing_key, post.body, post.headers)
         except InvalidPublication as problem:
-            return _Checked(Posted(post, problem=problem))
+            return _Checked(PublishResult(post, problem=problem))
         deduplication_id = (post.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
-        message = envelope.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
-        return _Checked(Posted(post), message)
+        message = properties.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
+        return _Checked(PublishResult(post), message)
 
-    def _sent(self, batch: Sequence["_Checked"]) -> Iterator[Posted]:
+    def _sent(self, batch: Sequence["_Checked"]) -> Iterator[PublishResult]:
         messages = {str(number): one.message for number, one in enumerate(batch) if one.message is not None}
         ids = dict(self._ids(messages))
         for number, one in enumerate(batch):
-            yield Posted(one.posted.post, ids.get(str(number)), one.posted.problem)
+            yield PublishResult(one.posted.post, ids.get(str(number)), one.posted.problem)
 
     def _ids(self, messages: Mapping[str, Message]) -> Iterator[tuple[str, MessageId]]:
         if not messages:
@@ -95,7 +95,7 @@ class Poster:
 class _Checked:
     """A message before it is sent; without `message`, it cannot be."""
 
-    posted: Posted
+    posted: PublishResult
     message: Message | None = None
 
 

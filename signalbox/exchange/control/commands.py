@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from signalbox.exchange.control.live_settings import LiveWish
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.control.live_settings import LiveSettingsPatch
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Bound, QueueSettings
+from signalbox.exchange.model.records import Binding, QueueSettings
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -26,7 +26,7 @@ class DeclareExchange:
     exchange: ExchangeName
     alternate: ExchangeName | None
     removes_alternate: bool = False
-    live: LiveWish | None = None
+    live: LiveSettingsPatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class DeleteExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsWish:
+class QueueSettingsPatch:
     """Settings as a command has them: what is None stays as it is, and a time of 0 takes the setting away."""
 
     expires: timedelta | None = None
@@ -53,8 +53,8 @@ class SettingsWish:
     def over(self, settings: QueueSettings) -> QueueSettings:
         """Return settings with what is wished."""
         return QueueSettings(
-            expires=_wished(self.expires, settings.expires),
-            message_ttl=_wished(self.message_ttl, settings.message_ttl),
+            expires=_patched(self.expires, settings.expires),
+            message_ttl=_patched(self.message_ttl, settings.message_ttl),
             prefetch=self.prefetch or settings.prefetch,
             maximum_receives=self.maximum_receives or settings.maximum_receives,
         )
@@ -70,7 +70,7 @@ class DeclareQueue:
     """
 
     queue: DeclaredName
-    wish: SettingsWish
+    wish: QueueSettingsPatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ class Bind:
     Result: {exchange, queue or destination, pattern, bound: true}.
     """
 
-    bound: Bound
+    bound: Binding
 
 
 @dataclass(frozen=True, slots=True)
 class Unbind:
     """`unbind`, with the fields of `bind`. Result: the binding, and `unbound`: whether it was there."""
 
-    bound: Bound
+    bound: Binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ class Publish:
     """
 
     exchange: ExchangeName
-    envelope: Envelope
+    properties: MessageProperties
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Consuming:
+class ConsumerHeartbeat:
     """`consuming {queue}`: a consumer's sign of life. Result: as declared."""
 
     queue: DeclaredName
@@ -143,11 +143,11 @@ class WhoAmI:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedMessage:
     """A message that was published before, as it was then; without a publisher, it is who replays it."""
 
     exchange: ExchangeName
-    envelope: Envelope
+    properties: MessageProperties
     message_id: MessageId
     publisher: str | None
     published_at: int
@@ -162,7 +162,7 @@ class Replay:
     """
 
     queue: DeclaredName
-    messages: tuple[Replayed, ...]
+    messages: tuple[ReplayedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +186,12 @@ Command = (
     | ListQueues
     | ListBindings
     | Publish
-    | Consuming
+    | ConsumerHeartbeat
     | WhoAmI
     | Replay
     | Status
 )
 
 
-def _wished(wish: timedelta | None, found: timedelta | None) -> timedelta | None:
+def _patched(wish: timedelta | None, found: timedelta | None) -> timedelta | None:
     return found if wish is None else wish or None

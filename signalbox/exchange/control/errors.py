@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.records import Place
+from signalbox.exchange.model.records import ResourceRef
 from signalbox.sarracenia.rights.names import UserName
 
 DENIALS = frozenset({"AccessDenied", "AccessDeniedException", "KMS.AccessDeniedException", "KmsAccessDenied"})
 
 
-class NotThere(RejectedError):
+class NotFound(RejectedError):
     """Raised when an exchange, a queue or a user is not there, or not any more."""
 
 
@@ -29,15 +29,15 @@ class HasExceptions(Protocol):
 
 
 @contextmanager
-def refusals(queues: HasExceptions, *, missing: str, denied: str) -> Iterator[None]:
+def translated_errors(queues: HasExceptions, *, missing: str, denied: str) -> Iterator[None]:
     """Tell meanwhile that a queue is missing, or that access is denied, by these texts.
 
-    Raises `NotThere` and `NotPermitted`.
+    Raises `NotFound` and `NotPermitted`.
     """
     try:
         yield
     except queues.exceptions.QueueDoesNotExist as error:
-        raise NotThere(missing) from error
+        raise NotFound(missing) from error
     except queues.exceptions.ClientError as error:
         if error.response["Error"]["Code"] not in DENIALS:
             raise
@@ -45,9 +45,13 @@ def refusals(queues: HasExceptions, *, missing: str, denied: str) -> Iterator[No
 
 
 @contextmanager
-def using(place: Place, queues: HasExceptions, *, user: UserName | None, what: str) -> Iterator[None]:
-    """Tell meanwhile what SQS refuses about an exchange or a queue. Raises `NotThere` and `NotPermitted`."""
+def resource_errors(
+    resource: ResourceRef, queues: HasExceptions, *, user: UserName | None, what: str
+) -> Iterator[None]:
+    """Tell meanwhile what SQS refuses about an exchange or a queue. Raises `NotFound` and `NotPermitted`."""
     who = f"user {str(user)!r}" if user else "who has these credentials"
-    denied = f"{who} may not {what} {place}: its name tells whose it is, and the user's role does not open it to others"
-    with refusals(queues, missing=f"{place} is not there: declare it first", denied=denied):
+    denied = (
+        f"{who} may not {what} {resource}: its name tells whose it is, and the user's role does not open it to others"
+    )
+    with translated_errors(queues, missing=f"{resource} is not there: declare it first", denied=denied):
         yield

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.exchange.control.caller import Asker
-from signalbox.exchange.control.deletion import Deleting
+from signalbox.exchange.control.caller import Caller
+from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.records import DeclaredQueue, latest
 
@@ -26,14 +26,14 @@ def _ends(queue: DeclaredQueue) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Expiring:
+class ExpiryService:
     """Deletes queues that have expired."""
 
     ports: ControlPorts
 
     def delete_expired(self) -> Sequence[DeclaredQueue]:
         """Delete what has expired, and return it. Raises `UnavailableError`."""
-        now, delay = self.ports.now(), self.ports.setup.metrics_delay
+        now, delay = self.ports.now(), self.ports.config.metrics_delay
         late = expired(self.ports.store.queues.every(), now, delay=delay)
         # Metrics cost a call each: they are asked for only of queues without another sign of life.
         unused = expired([self._as_measured(queue, now, delay=delay) for queue in late], now, delay=delay)
@@ -47,7 +47,7 @@ class Expiring:
 
     def _is_deleted(self, queue: DeclaredQueue) -> bool:
         try:
-            Deleting(self.ports, Asker(None)).take_away(queue, reason=REASON)
+            DeletionService(self.ports, Caller(None)).take_away(queue, reason=REASON)
         except ChangedMeanwhile:
             return False  # somebody consumed from it since it was read, so it has not expired
         return True

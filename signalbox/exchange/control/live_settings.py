@@ -18,7 +18,7 @@ MAXIMUM_RULES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionWish:
+class RetentionPatch:
     """How many events of a topic are to be kept and for how long; None stays as it is, and 0 is no limit."""
 
     count: int | None = None
@@ -33,7 +33,7 @@ class RetentionWish:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveWish:
+class LiveSettingsPatch:
     """What is to be of an exchange that is live: what is None stays as it is, or has its default in a new one.
 
     The empty name as `anonymous` takes away that anybody may join; `rules` take the place of all that there were. One
@@ -43,8 +43,8 @@ class LiveWish:
     ends: bool = False
     order_by: OrderBy | None = None
     anonymous: UserName | None = None
-    retention: RetentionWish = RetentionWish()
-    rules: Mapping[str, RetentionWish] | None = None
+    retention: RetentionPatch = RetentionPatch()
+    rules: Mapping[str, RetentionPatch] | None = None
 
     def over(self, live: LiveSettings | None) -> LiveSettings | None:
         """Return settings with what is wished."""
@@ -62,7 +62,7 @@ class LiveWish:
         )
 
 
-def live_wish(section: Section, *, exchange: str) -> LiveWish | None:
+def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch | None:
     """Read the fields about live of a command that declares an exchange; None if it has none of them."""
     given = [name for name in LIVE_FIELDS if section.fields.get(name) is not None]
     if not given:
@@ -71,13 +71,13 @@ def live_wish(section: Section, *, exchange: str) -> LiveWish | None:
         for name in given:
             if name != "live":
                 section.problem(name, "is said of live exchanges only, and this one is not to be live")
-        return LiveWish(ends=True)
+        return LiveSettingsPatch(ends=True)
     if not is_fifo(exchange):
         section.problem(given[0], f"only ordered exchanges, whose names end with {FIFO_SUFFIX!r}, can be live")
-    return LiveWish(
+    return LiveSettingsPatch(
         order_by=_order_by(section),
         anonymous=_anonymous(section),
-        retention=_retention(section.section("retention")) if "retention" in given else RetentionWish(),
+        retention=_retention(section.section("retention")) if "retention" in given else RetentionPatch(),
         rules=_rules(section),
     )
 
@@ -103,7 +103,7 @@ def _anonymous(section: Section) -> UserName | None:
         return None
 
 
-def _rules(section: Section) -> Mapping[str, RetentionWish] | None:
+def _rules(section: Section) -> Mapping[str, RetentionPatch] | None:
     if section.fields.get("rules") is None:
         return None
     rules = section.section("rules")
@@ -116,11 +116,11 @@ def _rules(section: Section) -> Mapping[str, RetentionWish] | None:
     return {prefix: _retention(rules.section(prefix)) for prefix in rules.fields}
 
 
-def _retention(section: Section) -> RetentionWish:
+def _retention(section: Section) -> RetentionPatch:
     section.refuse_unknown(RETENTION_FIELDS)
     count, age = section.whole_number("count"), section.whole_number("age_seconds")
     for name, number, most in (("count", count, MAXIMUM_COUNT), ("age_seconds", age, MAXIMUM_AGE_SECONDS)):
         if number is not None and number > most:
             section.problem(name, f"expected 1 to {most}, or 0 for no limit, not {shown(number)}")
-            return RetentionWish()
-    return RetentionWish(count, None if age is None else timedelta(seconds=age))
+            return RetentionPatch()
+    return RetentionPatch(count, None if age is None else timedelta(seconds=age))

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.model.naming import REPLY_QUEUE_MARK, dead_letter_name
+from signalbox.exchange.model.names import REPLY_QUEUE_MARK, dead_letter_name
 from signalbox.queues import QueueName, StrayQueue
 
 FAMILIES = ("x", "q_")  # how names of exchanges and of queues begin
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangeSweep:
+class OrphanQueueSweeper:
     """Deletes stray queues; one that does not carry this stage's tags is never touched."""
 
     ports: ControlPorts

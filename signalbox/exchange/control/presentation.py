@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from signalbox.exchange.model.naming import StageNames
-from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, LiveSettings, Retention
+from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, LiveSettings, ResourceKind, Retention
 from signalbox.queues import QueueName, QueueUrl
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Presenter:
     """Tells what there is, with the names that it has in SQS."""
 
     names: StageNames
@@ -20,7 +20,7 @@ class Telling:
         """Return an exchange as a document."""
         return {
             "exchange": exchange.name,
-            "ordered": exchange.place.is_ordered,
+            "ordered": exchange.resource.is_ordered,
             "alternate": exchange.alternate,
             "created_by": exchange.created_by,
             "created_at": exchange.created_at.isoformat(),
@@ -33,7 +33,7 @@ class Telling:
         settings = queue.settings
         return {
             "queue": queue.name,
-            "ordered": queue.place.is_ordered,
+            "ordered": queue.resource.is_ordered,
             "owner": queue.owner,
             "created_at": queue.created_at.isoformat(),
             "consumed_at": time_text(queue.consumed_at),
@@ -49,9 +49,9 @@ class Telling:
         return {"sqs_name": name, "url": self.queue_url(name)}
 
 
-def binding(bound: Bound) -> dict[str, object]:
+def binding_document(bound: Binding) -> dict[str, object]:
     """Return a binding as a document, with the fields of the command that makes it."""
-    field = "queue" if bound.target.kind is Kind.QUEUE else "destination"
+    field = "queue" if bound.target.kind is ResourceKind.QUEUE else "destination"
     return {"exchange": bound.exchange, field: bound.target.name, "pattern": str(bound.pattern)}
 
 

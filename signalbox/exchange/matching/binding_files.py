@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.model.bindings import Binding, DeclaredName
+from signalbox.exchange.model.bindings import DeclaredName, FileBinding
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key
 
 
@@ -42,7 +42,7 @@ def _lines(text: bytes) -> list[bytes]:
     return [*ended, rest] if rest else ended
 
 
-def matches(keys: Iterable[RoutingKey], bindings: Iterable[Binding]) -> Iterator[Match]:
+def matches(keys: Iterable[RoutingKey], bindings: Iterable[FileBinding]) -> Iterator[Match]:
     """Yield for each key the queues that have a binding for it."""
     trie: BindingTrie[DeclaredName] = BindingTrie()
     for binding in bindings:

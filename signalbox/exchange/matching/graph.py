@@ -7,7 +7,7 @@ from itertools import islice
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import WILDCARDS
-from signalbox.exchange.model.records import Bound, Exchange, Kind, Place
+from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey, words_of
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -31,25 +31,27 @@ class _Compiled:
 
     exchange: Exchange
     words: frozenset[str] | None = None
-    bindings: BindingTrie[Place] = field(default_factory=BindingTrie)
+    bindings: BindingTrie[ResourceRef] = field(default_factory=BindingTrie)
     count: int = 0
     leads_to: set[ExchangeName] = field(init=False)
-    _targets: dict[Place, Place] = field(default_factory=dict)  # many bindings have one, which memory holds once
+    _targets: dict[ResourceRef, ResourceRef] = field(
+        default_factory=dict
+    )  # many bindings have one, which memory holds once
 
     def __post_init__(self) -> None:
         self.leads_to = {self.exchange.alternate} if self.exchange.alternate else set()
 
-    def add(self, bindings: Iterable[Bound]) -> None:
+    def add(self, bindings: Iterable[Binding]) -> None:
         for bound in bindings:
             target = self._targets.setdefault(bound.target, bound.target)
             self.bindings.add(bound.pattern, target)
             self.count += 1
-            if target.kind is Kind.EXCHANGE:
+            if target.kind is ResourceKind.EXCHANGE:
                 self.leads_to.add(ExchangeName(target.name))
 
 
 @dataclass(slots=True)
-class Graph:
+class RoutingGraph:
     """Exchanges as they were compiled last. An exchange that is not in it leads nowhere.
 
     Of an exchange with more than `maximum` bindings only those are held whose first words are those of keys that came,
@@ -59,7 +61,7 @@ class Graph:
     maximum: int = MAXIMUM_BINDINGS
     _compiled: dict[ExchangeName, _Compiled] = field(default_factory=dict)
 
-    def put(self, exchange: Exchange, bindings: Iterable[Bound]) -> None:
+    def put(self, exchange: Exchange, bindings: Iterable[Binding]) -> None:
         """Compile an exchange, in the place of what was known of it; of too many bindings none is kept."""
         compiled = _Compiled(exchange)
         compiled.add(islice(bindings, self.maximum + 1))
@@ -72,7 +74,7 @@ class Graph:
             return NO_WORDS
         return ANYWAY.union(*(words_of(key)[:1] for key in keys)) - known.words
 
-    def add(self, name: ExchangeName, word: str, bindings: Iterable[Bound]) -> None:
+    def add(self, name: ExchangeName, word: str, bindings: Iterable[Binding]) -> None:
         """Compile the bindings of an exchange that begin with a word."""
         known = self._compiled[name]
         known.add(bindings)
@@ -127,9 +129,9 @@ class Graph:
             targets = known.bindings.matching(key)
             if not targets and known.exchange.alternate:
                 by_alternate = True
-                targets = [Place(Kind.EXCHANGE, known.exchange.alternate)]
+                targets = [ResourceRef(ResourceKind.EXCHANGE, known.exchange.alternate)]
             for target in targets:
-                if target.kind is Kind.QUEUE:
+                if target.kind is ResourceKind.QUEUE:
                     queues[DeclaredName(target.name)] = None
                 elif target.name not in seen:
                     seen.add(ExchangeName(target.name))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.messages.properties import Delivered, InvalidDelivery, group_of
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery, group_of
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
@@ -70,7 +70,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         told = json.loads(_text(message))
         queue = DeclaredName(told["queue"])
         copied = Message.parse({"Body": message.body, "MessageAttributes": told["attributes"]})
-        delivered = Delivered.parse(copied)
+        delivered = DeliveredMessage.parse(copied)
         destination = names.queue(queue)
     except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InvalidRetry(f"message {message.message_id!r} is no copy to be tried again: {error}") from error

@@ -1,4 +1,4 @@
-"""The envelope of a message: what a publisher says of it, and what its consumers are told."""
+"""The properties of a message: what a publisher says of it, and what its consumers are told."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ class InvalidDelivery(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class MessageProperties:
     """A publication: its routing key, its payload and its publisher's headers."""
 
     key: RoutingKey
@@ -49,7 +49,9 @@ class Envelope:
     headers: Mapping[str, Attribute]
 
     @classmethod
-    def of_publication(cls, routing_key: str, body: str, headers: Mapping[str, str] | None = None) -> "Envelope":
+    def of_publication(
+        cls, routing_key: str, body: str, headers: Mapping[str, str] | None = None
+    ) -> "MessageProperties":
         """Return what is to be published. Raises `InvalidPublication` with all that is wrong with it."""
         problems = Problems()
         key = _key(routing_key, problems)
@@ -58,23 +60,23 @@ class Envelope:
         elif not is_allowed(body):
             problems.add("body", "has characters that SQS does not take: control characters, or half of a pair")
         attributes = {name: Attribute("String", text) for name, text in (headers or {}).items()}
-        envelope = cls(key, body, attributes)
-        _check_size(envelope, problems)
+        properties = cls(key, body, attributes)
+        _check_size(properties, problems)
         problems.refuse(InvalidPublication)
-        return envelope
+        return properties
 
     @classmethod
-    def from_published(cls, message: Message, *, own_names: Collection[str] = (TOPIC,)) -> "Envelope":
+    def from_published(cls, message: Message, *, own_names: Collection[str] = (TOPIC,)) -> "MessageProperties":
         """Return what was published with a message of an exchange's queue. Raises `InvalidPublication`.
 
         Attributes of `own_names` are no headers.
         """
         problems = Problems()
         key = _topic_of(message, problems)
-        envelope = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
-        _check_size(envelope, problems)
+        properties = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
+        _check_size(properties, problems)
         problems.refuse(InvalidPublication)
-        return envelope
+        return properties
 
     def check_group(self, message: Message, order_by: OrderBy, *, publisher: str) -> None:
         """Refuse a message of an ordered exchange whose group is not as it should be. Raises `InvalidPublication`."""
@@ -132,7 +134,7 @@ class Envelope:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveredMessage:
     """A message as its consumer sees it; `sequence` counts the messages of a routing key on an ordered exchange."""
 
     key: RoutingKey
@@ -146,7 +148,7 @@ class Delivered:
     expires_at: datetime | None
 
     @classmethod
-    def parse(cls, message: Message) -> "Delivered":
+    def parse(cls, message: Message) -> "DeliveredMessage":
         """Return what was delivered. Raises `InvalidDelivery` with all that is missing."""
         problems = Problems()
         told = message.attributes
@@ -245,10 +247,10 @@ def _key(text: str, problems: Problems) -> RoutingKey:
         return RoutingKey("")
 
 
-def _check_size(envelope: Envelope, problems: Problems) -> None:
+def _check_size(properties: MessageProperties, problems: Problems) -> None:
     # Of a copy that has to be tried again, the headers are a text in a text.
-    headers = len(json.dumps(headers_text(envelope.headers))) if envelope.headers else 0
-    size = len(envelope.body.encode(errors="replace")) + headers
+    headers = len(json.dumps(headers_text(properties.headers))) if properties.headers else 0
+    size = len(properties.body.encode(errors="replace")) + headers
     if size > MAXIMUM_BYTES - ROOM_BYTES:
         room = f"SQS takes {MAXIMUM_BYTES} (1 MiB), and {ROOM_BYTES} of them are for what the exchange adds"
         problems.add("body", f"has {size} bytes with its headers; {room}")

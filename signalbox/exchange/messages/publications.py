@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import Attribute, Message, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-NOBODY = "unknown"
+UNKNOWN_PUBLISHER = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Publication:
     """A message that was published to an exchange, and where it goes; `notes` are what a session says of it."""
 
     message: Message
-    envelope: Envelope
+    properties: MessageProperties
     routes: Routes
     publisher: str
     notes: str | None = None
@@ -36,32 +36,37 @@ class Rejection:
     reason: str
 
 
-def read(message: Message, *, trusted_ids: Collection[str]) -> Envelope | Rejection:
+def read_publication(message: Message, *, trusted_ids: Collection[str]) -> MessageProperties | Rejection:
     """Return what was published with a message of an exchange's queue."""
-    own_names = (TOPIC, PUBLISHER, LIVE) if user_id(message) in trusted_ids else (TOPIC,)
+    own_names = (TOPIC, PUBLISHER, LIVE) if principal_id(message) in trusted_ids else (TOPIC,)
     try:
-        return Envelope.from_published(message, own_names=own_names)
+        return MessageProperties.from_published(message, own_names=own_names)
     except InvalidPublication as error:
         return Rejection(message, str(error))
 
 
 def publication(
-    message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName], *, trusted_ids: Collection[str]
+    message: Message,
+    properties: MessageProperties,
+    routes: Routes,
+    users: Mapping[str, UserName],
+    *,
+    trusted_ids: Collection[str],
 ) -> Publication:
     """Return a publication, with its publisher's name if that is a user's."""
-    is_trusted = user_id(message) in trusted_ids
+    is_trusted = principal_id(message) in trusted_ids
     # The control plane and sessions publish for users, and say for whom. Of anybody else this is one header more.
     told = message.attributes if is_trusted else {}
-    publisher = _text(told, PUBLISHER) or users.get(user_id(message)) or message.system_attributes.get("SenderId")
-    return Publication(message, envelope, routes, publisher or NOBODY, _text(told, LIVE))
+    publisher = _text(told, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
+    return Publication(message, properties, routes, publisher or UNKNOWN_PUBLISHER, _text(told, LIVE))
 
 
-def in_its_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
+def checked_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
     """Return a publication, unless its message is not in the group that keeps its order; None is no order."""
     if order_by is None:
         return publication
     try:
-        publication.envelope.check_group(publication.message, order_by, publisher=publication.publisher)
+        publication.properties.check_group(publication.message, order_by, publisher=publication.publisher)
     except InvalidPublication as error:
         return Rejection(publication.message, str(error))
     return publication
@@ -71,7 +76,7 @@ def _text(told: Mapping[str, Attribute], name: str) -> str | None:
     return told[name].text if name in told else None
 
 
-def user_id(message: Message) -> str:
+def principal_id(message: Message) -> str:
     """Return by which id IAM knows who sent a message: what is behind the colon names a session of a role."""
     return message.system_attributes.get("SenderId", "").partition(":")[0]
 
@@ -81,18 +86,18 @@ def copies(
     *,
     exchange: ExchangeName,
     names: StageNames,
-    lifetimes: Mapping[DeclaredName, timedelta],
+    message_ttls: Mapping[DeclaredName, timedelta],
     sequence: int | None,
     now: datetime,
 ) -> Iterator[Copy]:
     """Yield the copy for each queue. Copies that say the same share their message."""
-    message, envelope = publication.message, publication.envelope
+    message, properties = publication.message, publication.properties
     shared: dict[tuple[bool, timedelta | None], tuple[Message, int]] = {}
     for queue in publication.routes.queues:
-        destination, lifetime = names.queue(queue), lifetimes.get(queue)
+        destination, lifetime = names.queue(queue), message_ttls.get(queue)
         variant = is_fifo(destination), lifetime
         if variant not in shared:
-            copied = envelope.delivered(
+            copied = properties.delivered(
                 message,
                 exchange=exchange,
                 publisher=publication.publisher,
@@ -107,7 +112,7 @@ def copies(
             message=shared[variant][0],
             size_bytes=shared[variant][1],
             exchange=exchange,
-            key=envelope.key,
+            key=properties.key,
             sequence=sequence,
             published_at=sent_at(message),
             attempt=attempt(message),

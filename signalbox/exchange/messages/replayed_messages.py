@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.messages.headers import HEADERS, OWN_NAMES
-from signalbox.exchange.messages.properties import Delivered, Envelope, InvalidDelivery, InvalidPublication
+from signalbox.exchange.messages.properties import (
+    DeliveredMessage,
+    InvalidDelivery,
+    InvalidPublication,
+    MessageProperties,
+)
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import is_fifo
@@ -17,7 +22,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class OriginalMessage:
     """A message as it was published first.
 
     `origin` tells it from all others of its source, whatever became of its message id.
@@ -25,32 +30,34 @@ class Original:
 
     origin: str
     exchange: ExchangeName
-    envelope: Envelope
+    properties: MessageProperties
     message_id: MessageId
     publisher: str
     published_at: datetime
     sequence: int | None = None
 
 
-def replayed_publication(original: Original, replay_id: str, *, order_by: OrderBy | None, sender: str = "") -> Message:
+def replayed_publication(
+    original: OriginalMessage, replay_id: str, *, order_by: OrderBy | None, sender: str = ""
+) -> Message:
     """Return the message for the queue behind an exchange; an ordered one takes it once in five minutes.
 
     `order_by` is what the exchange keeps in order, if anything; `sender` is who sends, as SQS knows him.
     """
-    envelope = _marked(original, replay_id).envelope
+    properties = _marked(original, replay_id).properties
     if order_by is None:
-        told = envelope.published()
+        told = properties.published()
     else:
         once = _deduplication_id(original, replay_id)
-        told = envelope.published(deduplication_id=once, order_by=order_by, sender=sender)
+        told = properties.published(deduplication_id=once, order_by=order_by, sender=sender)
     return replace(told, message_id=MessageId(original.origin))
 
 
-def replayed_copy(original: Original, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
+def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
     """Return the copy for a declared queue, as its consumers would have got it first, but for the mark."""
     sent_at = {"SentTimestamp": str(round(original.published_at.timestamp() * 1000))}
-    copy = _marked(original, replay_id).envelope.delivered(
-        Message(original.message_id, original.envelope.body, {}, sent_at, {}),
+    copy = _marked(original, replay_id).properties.delivered(
+        Message(original.message_id, original.properties.body, {}, sent_at, {}),
         exchange=original.exchange,
         publisher=original.publisher,
         sequence=original.sequence,
@@ -63,28 +70,28 @@ def replayed_copy(original: Original, replay_id: str, *, into: str, expires_at: 
     return replace(copy, message_id=MessageId(original.origin), system_attributes=system)
 
 
-def original_of_letter(letter: Message, *, exchange: ExchangeName | None) -> Original:
+def original_of_dead_letter(letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
     """Return what is in a dead letter: a copy that its queue's consumers left, or a publication beside its exchange.
 
     `exchange` is the one that the dead-letter queue stands beside. Raises `InvalidPublication` and `InvalidDelivery`.
     """
     if "exchange" in letter.attributes:
-        found = Delivered.parse(letter)
-        return Original(
+        found = DeliveredMessage.parse(letter)
+        return OriginalMessage(
             letter.message_id,
             found.exchange,
-            Envelope(found.key, found.body, found.attributes),
+            MessageProperties(found.key, found.body, found.attributes),
             found.message_id,
             found.publisher,
             found.published_at,
             found.sequence,
         )
-    envelope = Envelope.from_published(letter, own_names=OWN_NAMES - {HEADERS})
+    properties = MessageProperties.from_published(letter, own_names=OWN_NAMES - {HEADERS})
     told = letter.attributes.get("publisher")
-    return Original(
+    return OriginalMessage(
         letter.message_id,
         exchange or ExchangeName(UNKNOWN),
-        envelope,
+        properties,
         letter.message_id,
         (told and told.text) or UNKNOWN,
         datetime.fromtimestamp(int(letter.system_attributes["SentTimestamp"]) / 1000, UTC),
@@ -92,13 +99,13 @@ def original_of_letter(letter: Message, *, exchange: ExchangeName | None) -> Ori
 
 
 UNREADABLE = (InvalidPublication, InvalidDelivery)
-"""What `original_of_letter` raises of a message that no exchange can take."""
+"""What `original_of_dead_letter` raises of a message that no exchange can take."""
 
 
-def _marked(original: Original, replay_id: str) -> Original:
-    headers = {**original.envelope.headers, REPLAY: Attribute("String", replay_id)}
-    return replace(original, envelope=replace(original.envelope, headers=headers))
+def _marked(original: OriginalMessage, replay_id: str) -> OriginalMessage:
+    headers = {**original.properties.headers, REPLAY: Attribute("String", replay_id)}
+    return replace(original, properties=replace(original.properties, headers=headers))
 
 
-def _deduplication_id(original: Original, replay_id: str) -> str:
+def _deduplication_id(original: OriginalMessage, replay_id: str) -> str:
     return hashlib.sha256(f"{replay_id}\n{original.origin}".encode(errors="surrogatepass")).hexdigest()

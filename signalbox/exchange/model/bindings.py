@@ -18,14 +18,14 @@ class InvalidBindings(RejectedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class FileBinding:
     """A queue, and a pattern of what it is to get."""
 
     queue: DeclaredName
     pattern: Pattern
 
 
-def parse_bindings(document: object) -> tuple[Binding, ...]:
+def parse_bindings(document: object) -> tuple[FileBinding, ...]:
     """Return the bindings in `[{"queue": …, "pattern": …}]`. Raises `InvalidBindings` with all problems."""
     if not isinstance(document, list):
         raise InvalidBindings(f"bindings: expected a list of objects with queue and pattern, not {shown(document)}")
@@ -36,7 +36,7 @@ def parse_bindings(document: object) -> tuple[Binding, ...]:
     return tuple(binding for binding in bindings if binding)
 
 
-def _binding(value: object, path: str, problems: list[str]) -> Binding | None:
+def _binding(value: object, path: str, problems: list[str]) -> FileBinding | None:
     """Return a binding, or None when what is noted in `problems` keeps it from being one."""
     if not isinstance(value, Mapping):
         problems.append(f"{path}: expected an object with queue and pattern, not {shown(value)}")
@@ -45,7 +45,7 @@ def _binding(value: object, path: str, problems: list[str]) -> Binding | None:
     problems += [f"{path}: unknown field {name}; known here: {', '.join(FIELDS)}" for name in unknown]
     queue = _queue(value.get("queue"), f"{path}.queue", problems)
     pattern = _pattern(value.get("pattern"), f"{path}.pattern", problems)
-    return Binding(queue, pattern) if queue and pattern else None
+    return FileBinding(queue, pattern) if queue and pattern else None
 
 
 def _queue(value: object, path: str, problems: list[str]) -> DeclaredName | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.errors import Contended
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
     Bindings,
     Clock,
@@ -18,8 +18,8 @@ from signalbox.exchange.model.ports import (
     Sender,
     Users,
 )
-from signalbox.exchange.model.records import Place
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.records import ResourceRef
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
 
@@ -28,13 +28,13 @@ class ChangedMeanwhile(Contended):
     """Raised when an exchange or a queue is changed by somebody else at the same time."""
 
     @classmethod
-    def of(cls, place: Place) -> "ChangedMeanwhile":
+    def of(cls, resource: ResourceRef) -> "ChangedMeanwhile":
         """Return the error for an exchange or a queue."""
-        return cls(f"{place} was changed by somebody else meanwhile: ask again")
+        return cls(f"{resource} was changed by somebody else meanwhile: ask again")
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class StageConfig:
     """What a stage is like; the times and the number of receives are those of the queues behind exchanges.
 
     `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, and none where there are no metrics.
@@ -62,7 +62,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `record` takes history events, `side_by_side` has several looks at a time."""
+    """What the control plane works with; `record` takes history events, `parallel_map` has several looks at a time."""
 
     store: Store
     sqs: ExchangeQueues
@@ -70,15 +70,15 @@ class ControlPorts:
     metrics: Metrics
     sender: Sender
     clock: Clock
-    setup: Setup
+    config: StageConfig
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     @property
     def names(self) -> StageNames:
         """Return what things are called."""
-        return self.setup.names
+        return self.config.names
 
     def now(self) -> datetime:
         """Return the current moment."""

@@ -10,17 +10,17 @@ from typing import Protocol
 
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import (
+    Binding,
     BindOutcome,
-    Bound,
+    CreatedQueue,
     DeclaredQueue,
     Exchange,
-    MadeQueue,
-    Minute,
-    Place,
+    MinuteCounts,
     QueueActivity,
     QueueSize,
+    QueueSpec,
+    ResourceRef,
     User,
-    WantedQueue,
 )
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
@@ -90,7 +90,7 @@ class Queues(Protocol):
 class Bindings(Protocol):
     """The bindings between exchanges and whatever is bound to them. Each change is one transaction."""
 
-    def bind(self, bound: Bound) -> BindOutcome:
+    def bind(self, bound: Binding) -> BindOutcome:
         """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
 
         One that is there already stays, and changes no version. Otherwise the exchange gets its next version, and so
@@ -98,15 +98,15 @@ class Bindings(Protocol):
         """
         ...
 
-    def unbind(self, bound: Bound) -> bool:
+    def unbind(self, bound: Binding) -> bool:
         """Remove a binding, with the same changes of versions; say whether it was there."""
         ...
 
-    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
         ...
 
-    def to(self, target: Place) -> Sequence[Bound]:
+    def to(self, target: ResourceRef) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
         ...
 
@@ -122,10 +122,6 @@ class Users(Protocol):
         """Return all users, by name."""
         ...
 
-    def of_sender(self, user_id: str) -> UserName | None:
-        """Return the user whom SQS calls so (SenderId up to the colon), or None."""
-        ...
-
     def put(self, user: User) -> None:
         """Store a user in the place of an older record; the older one's `user_id` is nobody's any more."""
         ...
@@ -138,7 +134,7 @@ class Users(Protocol):
 class ExchangeQueues(Protocol):
     """The queues in SQS behind exchanges and declared queues, each with a dead-letter queue beside it."""
 
-    def make(self, queue: WantedQueue) -> MadeQueue:
+    def make(self, queue: QueueSpec) -> CreatedQueue:
         """Make a queue and its dead-letter queue, or make those that are there as they are to be; may come twice.
 
         Raises a `RejectedError` if there is a queue of that name whose tags tell of another stage or another place,
@@ -181,7 +177,7 @@ class Metrics(Protocol):
 class Counters(Protocol):
     """What was counted of exchanges and queues."""
 
-    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
+    def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
         """Return the minutes from the one of that moment on, oldest first; one without anything is missing."""
         ...
 

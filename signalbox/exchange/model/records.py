@@ -15,7 +15,7 @@ DEFAULT_PREFETCH = 25  # sr3's
 DEFAULT_MAXIMUM_RECEIVES = 5
 
 
-class Kind(StrEnum):
+class ResourceKind(StrEnum):
     """What messages can be bound from and to."""
 
     EXCHANGE = "exchange"
@@ -23,10 +23,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourceRef:
     """An exchange or a queue, by name; one that there is or not."""
 
-    kind: Kind
+    kind: ResourceKind
     name: str
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Exchange:
     """An exchange as it is stored.
 
     `version` grows with every change of the record and of the bindings from it and to it, so that a router sees by it
-    whether to read them again. `created_by` is None for the stage's administrators. One that `is_leaving` is being
+    whether to read them again. `created_by` is None for the stage's administrators. One that `is_deleting` is being
     deleted and can be bound no more. With `live` it is a realm of WAMP, and ordered.
     """
 
@@ -81,21 +81,21 @@ class Exchange:
     created_by: UserName | None
     created_at: datetime
     alternate: ExchangeName | None = None
-    is_leaving: bool = False
+    is_deleting: bool = False
     version: int = 1
     live: LiveSettings | None = None
 
     @property
-    def place(self) -> Place:
+    def resource(self) -> ResourceRef:
         """Return the exchange as something that can be bound."""
-        return Place(Kind.EXCHANGE, self.name)
+        return ResourceRef(ResourceKind.EXCHANGE, self.name)
 
     @property
     def order_by(self) -> OrderBy | None:
         """Return what keeps its order, or None when nothing does."""
         if self.live is not None:
             return self.live.order_by
-        return OrderBy.TOPIC if self.place.is_ordered else None
+        return OrderBy.TOPIC if self.resource.is_ordered else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +121,21 @@ class DeclaredQueue:
     declared_at: datetime
     consumed_at: datetime | None = None
     settings: QueueSettings = field(default_factory=QueueSettings)
-    is_leaving: bool = False
+    is_deleting: bool = False
     version: int = 1
 
     @property
-    def place(self) -> Place:
+    def resource(self) -> ResourceRef:
         """Return the queue as something that can be bound."""
-        return Place(Kind.QUEUE, self.name)
+        return ResourceRef(ResourceKind.QUEUE, self.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Binding:
     """A binding: what is published to `exchange` under a key that matches goes to `target`, too."""
 
     exchange: ExchangeName
-    target: Place
+    target: ResourceRef
     pattern: Pattern
 
 
@@ -159,18 +159,18 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedQueue:
-    """How a queue in SQS is to be; `place` is what it stands behind, and stands in its tags."""
+class QueueSpec:
+    """How a queue in SQS is to be; `resource` is what it stands behind, and stands in its tags."""
 
     name: QueueName
-    place: Place
+    resource: ResourceRef
     retention: timedelta
     visibility: timedelta
     maximum_receives: int
 
 
 @dataclass(frozen=True, slots=True)
-class MadeQueue:
+class CreatedQueue:
     """A queue as SQS has it."""
 
     name: QueueName
@@ -205,7 +205,7 @@ class QueueActivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Minute:
+class MinuteCounts:
     """What was counted of an exchange or a queue in one minute; a queue's `received` is what was put into it."""
 
     begins_at: datetime

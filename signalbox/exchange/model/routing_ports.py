@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Bound, Exchange, Place
+from signalbox.exchange.model.records import Binding, Exchange, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RoutingSnapshot:
     """What one look at the table tells: those of the exchanges that are there, and whose SenderIds are known."""
 
     exchanges: Mapping[ExchangeName, Exchange]
@@ -33,18 +33,18 @@ class Look:
 class RoutingTable(Protocol):
     """The declarations, as routing reads them."""
 
-    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
+    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
         """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
         ...
 
-    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Bound]:
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Binding]:
         """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
 
         With a first word, those whose patterns begin with it, and perhaps others.
         """
         ...
 
-    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         """Return how old messages become in those of the queues that say so; may be a moment old."""
         ...
 
@@ -64,7 +64,7 @@ class Heads(Protocol):
         """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
         ...
 
-    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+    def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
         """Note a later last message of a detour; say whether there still is one."""
         ...
 
@@ -92,16 +92,16 @@ class DeclaredQueues(Protocol):
         ...
 
 
-class Tally(Protocol):
+class CounterWriter(Protocol):
     """Counts what became of messages, minute by minute."""
 
-    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
         """Add to the counters of exchanges and queues. Never raises: counting must not stop a message."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class NumberedPublication:
     """A publication to a live exchange, with its number among those of its routing key."""
 
     publication: Publication
@@ -111,7 +111,7 @@ class Published:
 class LiveDelivery(Protocol):
     """Brings what is published to a live exchange to its connections."""
 
-    def deliver(self, exchange: Exchange, published: Sequence[Published]) -> Collection[MessageId]:
+    def deliver(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
         """Bring publications, in their order, to whoever is subscribed; return the messages that must come again."""
         ...
 
@@ -120,7 +120,7 @@ class LiveDelivery(Protocol):
         ...
 
 
-class SideBySide(Protocol):
+class ParallelMap(Protocol):
     """Calls a function for each value and gives the answers in order, as `map`; perhaps with several at a time."""
 
     def __call__(self, function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
@@ -128,6 +128,6 @@ class SideBySide(Protocol):
         ...
 
 
-def one_by_one(function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
-    """Return the answers of calls that follow one another: `SideBySide` where nothing is gained by haste."""
+def serial_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
+    """Return the answers of calls that follow one another: `ParallelMap` where nothing is gained by haste."""
     return map(function, values)

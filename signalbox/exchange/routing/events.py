@@ -70,7 +70,7 @@ def _of_publication(
         kind=kind,
         outcome=outcome,
         message_id=message.message_id,
-        topic=publication.envelope.key,
+        topic=publication.properties.key,
         sequence=sequence,
         source=exchange,
         size_bytes=size_bytes(message),

@@ -40,7 +40,7 @@ class KeyHolds(Protocol):
 
 
 @dataclass(slots=True)
-class Held:
+class HeldKeys:
     """The keys that are held, and which of their messages are done by now, or have had no number."""
 
     keys: Collection[RoutingKey]
@@ -48,7 +48,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class KeyHolder:
     """Holds keys for the messages of one batch at a time.
 
     Messages that come again, because the batch failed or its function was killed, had their numbers, so nobody's later
@@ -62,7 +62,7 @@ class Holding:
     hold_for: timedelta
 
     @contextmanager
-    def held(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[Held]:
+    def held(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[HeldKeys]:
         """Hold those of the messages' keys that are to be had for as long as the context lasts.
 
         They are reached for in their order, so that no two wait for each other. Of what is not done when it ends the
@@ -70,7 +70,7 @@ class Holding:
         """
         deadline = self.now() + PATIENCE
         found = {key: self._reached(exchange, key, messages[key], deadline) for key in sorted(messages)}
-        held = Held(frozenset(key for key, waiting in found.items() if waiting))
+        held = HeldKeys(frozenset(key for key, waiting in found.items() if waiting))
         yield held
         for key, waiting in found.items():
             if waiting:

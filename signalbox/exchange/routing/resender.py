@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.history.replay_state import Sent
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
@@ -22,12 +22,12 @@ class Resender:
     sender: QueueSender
     queue: QueueName
     sleep: Callable[[float], None]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def send(self, messages: Sequence[Message]) -> Sent:
         """Return what became of messages."""
         refused = {str(one.message_id): TOO_LONG for one in messages if size_bytes(one) > MAXIMUM_BYTES}
-        work = _Work([one for one in messages if one.message_id not in refused], refused)
+        work = _SendProgress([one for one in messages if one.message_id not in refused], refused)
         for pause in PAUSES:
             if work.left:
                 self.sleep(pause)
@@ -41,20 +41,20 @@ class Resender:
             is_stopped=bool(left),
         )
 
-    def _try(self, work: "_Work") -> None:
+    def _try(self, work: "_SendProgress") -> None:
         """Make one call for each ten messages; what is not taken is left."""
         ready, work.left = work.left, []
         if is_fifo(self.queue):
             self._try_in_order(ready, work)
             return
         calls = list(_calls(ready, is_fifo=False))
-        for messages, failures in zip(calls, self.side_by_side(self._failures, calls), strict=True):
+        for messages, failures in zip(calls, self.parallel_map(self._failures, calls), strict=True):
             if failures is None:  # perhaps they were taken, and a second call would make two of each
                 work.doubtful += [str(one.message_id) for one in messages]
             else:
                 work.note(messages, failures)
 
-    def _try_in_order(self, ready: Sequence[Message], work: "_Work") -> None:
+    def _try_in_order(self, ready: Sequence[Message], work: "_SendProgress") -> None:
         waiting: set[str | None] = set()
         for call in _calls(ready, is_fifo=True):
             # Behind a message that was not taken, none of its group may come first.
@@ -76,7 +76,7 @@ class Resender:
         return {delivery.message.message_id: reason for delivery, reason in failed}
 
 
-class _Work:
+class _SendProgress:
     """Messages of one claim, and what became of them so far."""
 
     def __init__(self, left: list[Message], refused: dict[str, str]) -> None:

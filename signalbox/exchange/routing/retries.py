@@ -6,11 +6,11 @@ from datetime import datetime
 
 from signalbox.exchange.messages.copies import Copy, InvalidRetry, read_retry
 from signalbox.exchange.messages.publications import Rejection
-from signalbox.exchange.model.naming import StageNames
-from signalbox.exchange.model.routing_ports import Heads, Tally
-from signalbox.exchange.routing.accounting import Account
-from signalbox.exchange.routing.delivery import Carrier, Outcome
-from signalbox.exchange.routing.router import Routed
+from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.routing_ports import CounterWriter, Heads
+from signalbox.exchange.routing.batch_report import BatchReport
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.router import RoutingResult
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 
@@ -20,7 +20,7 @@ MAXIMUM_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _RetryEntry:
     """A message of a retry queue and the copy in it, or why there is none."""
 
     message: Message
@@ -32,34 +32,34 @@ class Retrier:
     """Delivers what waits in the retry queues."""
 
     heads: Heads
-    carrier: Carrier
-    tally: Tally
+    dispatcher: CopyDispatcher
+    counters: CounterWriter
     names: StageNames
     now: Callable[[], datetime]
     maximum_attempts: int = MAXIMUM_ATTEMPTS
 
-    def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> Routed:
+    def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> RoutingResult:
         """Deliver copies, or bury those that were tried often enough; the others come again."""
         entries = [self._read(message) for message in messages]
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
-        account = Account(self.now())
+        account = BatchReport(self.now())
         while ready := batch.take_ready():
             self._carry_out(ready, batch, account)
-        self.tally.add(account.counts(), at=account.at)
-        return Routed(batch.not_done(), tuple(account.events))
+        self.counters.add(account.counts(), at=account.at)
+        return RoutingResult(batch.not_done(), tuple(account.events))
 
-    def _read(self, message: Message) -> _Waiting:
+    def _read(self, message: Message) -> _RetryEntry:
         try:
-            return _Waiting(message, read_retry(message, self.names))
+            return _RetryEntry(message, read_retry(message, self.names))
         except InvalidRetry as error:
-            return _Waiting(message, Rejection(message, str(error)))
+            return _RetryEntry(message, Rejection(message, str(error)))
 
-    def _carry_out(self, entries: Sequence[_Waiting], batch: FifoBatch[_Waiting], account: Account) -> None:
+    def _carry_out(self, entries: Sequence[_RetryEntry], batch: FifoBatch[_RetryEntry], account: BatchReport) -> None:
         chosen: list[Copy] = []
         for entry in entries:
             if isinstance(entry.content, Copy):
                 chosen.append(entry.content)
-            elif self.carrier.bury(entry.message, beside=None, reason=entry.content.reason):
+            elif self.dispatcher.bury(entry.message, beside=None, reason=entry.content.reason):
                 account.reject(entry.content, None)
             else:
                 batch.fail(entry.message.message_id)
@@ -71,13 +71,13 @@ class Retrier:
             if isinstance(content, Copy) and (content.message_id, content.destination) in left:
                 batch.fail(entry.message.message_id)
 
-    def _delivered(self, copies: Sequence[Copy]) -> Outcome:
-        outcome = self.carrier.deliver(copies)
+    def _delivered(self, copies: Sequence[Copy]) -> DispatchResult:
+        outcome = self.dispatcher.deliver(copies)
         last = [copy for copy in outcome.failed if copy.attempt >= self.maximum_attempts]
         outcome.failed = [copy for copy in outcome.failed if copy.attempt < self.maximum_attempts]
         for copy in last:
             reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
-            self.carrier.bury_copy(copy, outcome, reason=reason)
+            self.dispatcher.bury_copy(copy, outcome, reason=reason)
         # Only now may what follows go directly: this is in the queue, or will never be.
         for copy in (*outcome.taken, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:

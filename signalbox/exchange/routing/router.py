@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
-from signalbox.exchange.matching.graph import MAXIMUM_BINDINGS, Graph
+from signalbox.exchange.matching.graph import MAXIMUM_BINDINGS, RoutingGraph
 from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import (
     Publication,
     Rejection,
+    checked_group,
     copies,
-    in_its_group,
+    principal_id,
     publication,
-    read,
-    user_id,
+    read_publication,
 )
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
-from signalbox.exchange.model.routing_ports import Heads, LiveDelivery, Published, RoutingTable, Tally
+from signalbox.exchange.model.routing_ports import CounterWriter, Heads, LiveDelivery, NumberedPublication, RoutingTable
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.accounting import Account
-from signalbox.exchange.routing.delivery import Carrier, Outcome
-from signalbox.exchange.routing.key_holds import Held, Holding
-from signalbox.exchange.routing.retention import Lifetimes
+from signalbox.exchange.routing.batch_report import BatchReport
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
+from signalbox.exchange.routing.message_ttls import MessageTtls
 from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
@@ -41,7 +41,7 @@ class ExchangeUnknown(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class RoutingResult:
     """What became of a batch: the messages that must come again, and what happened."""
 
     not_done: tuple[MessageId, ...]
@@ -49,13 +49,13 @@ class Routed:
 
 
 @dataclass(slots=True)
-class _Work:
+class _BatchRouting:
     """One batch on its way; the copies of a publication are made when it is its turn."""
 
     exchange: ExchangeName
     entries: Sequence[Entry]
     batch: FifoBatch[Entry]
-    account: Account
+    account: BatchReport
     sequences: dict[MessageId, int] = field(default_factory=dict)
     detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
 
@@ -70,30 +70,30 @@ class Router:
 
     table: RoutingTable
     heads: Heads
-    carrier: Carrier
-    tally: Tally
+    dispatcher: CopyDispatcher
+    counters: CounterWriter
     names: StageNames
     now: Callable[[], datetime]
     trusted_ids: frozenset[str]
     maximum_bindings: int = MAXIMUM_BINDINGS
     live: LiveDelivery | None = None
-    holding: Holding | None = None
-    _graph: Graph = field(init=False)
+    holding: KeyHolder | None = None
+    _graph: RoutingGraph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
-    _lifetimes: Lifetimes = field(init=False)
+    _message_ttls: MessageTtls = field(init=False)
 
     def __post_init__(self) -> None:
-        self._graph = Graph(self.maximum_bindings)
-        self._lifetimes = Lifetimes(self.table)
+        self._graph = RoutingGraph(self.maximum_bindings)
+        self._message_ttls = MessageTtls(self.table)
 
-    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> Routed:
+    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> RoutingResult:
         """Route messages of an exchange's queue. A message is done when each copy is delivered or accounted for.
 
         Raises `ExchangeUnknown`.
         """
         entries = self._entries(messages, exchange)
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
-        work = _Work(exchange, entries, batch, Account(self.now()))
+        work = _BatchRouting(exchange, entries, batch, BatchReport(self.now()))
         work.account.receive(messages, exchange)
         with self._keys(work) as held:
             routed = self._routed(work, held.keys)
@@ -102,19 +102,19 @@ class Router:
             return routed
 
     @contextmanager
-    def _keys(self, work: _Work) -> Iterator[Held]:
+    def _keys(self, work: _BatchRouting) -> Iterator[HeldKeys]:
         """Give the keys of a batch on which nobody else works for now: as a rule the queue's groups see to that."""
         messages: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.entries:
             if isinstance(entry, Publication):
-                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+                messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
         if self.holding is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
-            yield Held(messages.keys())
+            yield HeldKeys(messages.keys())
             return
         with self.holding.held(work.exchange, messages) as held:
             yield held
 
-    def _routed(self, work: _Work, keys: Collection[RoutingKey]) -> Routed:
+    def _routed(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> RoutingResult:
         batch = work.batch
         if batch.is_fifo:
             self._number(work, keys)
@@ -124,28 +124,28 @@ class Router:
             self._carry_out(ready, work)
         if live:
             self._acknowledge(work, live)
-        self.tally.add(work.account.counts(), at=work.account.at)
-        return Routed(batch.not_done(), tuple(work.account.events))
+        self.counters.add(work.account.counts(), at=work.account.at)
+        return RoutingResult(batch.not_done(), tuple(work.account.events))
 
     def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
-        contents = [(message, read(message, trusted_ids=self.trusted_ids)) for message in messages]
-        keys = {content.key for _, content in contents if isinstance(content, Envelope)}
-        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {"", *self.trusted_ids})
+        contents = [(message, read_publication(message, trusted_ids=self.trusted_ids)) for message in messages]
+        keys = {content.key for _, content in contents if isinstance(content, MessageProperties)}
+        self._refresh(exchange, keys, senders={principal_id(message) for message in messages} - {"", *self.trusted_ids})
         return [self._entry(message, content, exchange) for message, content in contents]
 
-    def _entry(self, message: Message, content: Envelope | Rejection, exchange: ExchangeName) -> Entry:
+    def _entry(self, message: Message, content: MessageProperties | Rejection, exchange: ExchangeName) -> Entry:
         if isinstance(content, Rejection):
             return content
         routes = self._graph.routes(exchange, content.key)
         published = publication(message, content, routes, self._users, trusted_ids=self.trusted_ids)
-        return in_its_group(published, self._graph.exchange(exchange).order_by)
+        return checked_group(published, self._graph.exchange(exchange).order_by)
 
     def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
         """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
         unknown = set(senders) - self._users.keys()
         seen: set[ExchangeName] = set()
         while unseen := self._graph.reachable(root) - seen:
-            look = self.table.look(unseen, senders=() if seen else unknown)
+            look = self.table.snapshot(unseen, senders=() if seen else unknown)
             self._users.update(look.users)
             for name in unseen:
                 found = look.exchanges.get(name)
@@ -165,15 +165,15 @@ class Router:
         for word in self._graph.missing(name, keys):
             self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
-    def _number(self, work: _Work, keys: Collection[RoutingKey]) -> None:
+    def _number(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> None:
         """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
         for entry in work.entries:
-            if isinstance(entry, Publication) and entry.envelope.key not in keys:
+            if isinstance(entry, Publication) and entry.properties.key not in keys:
                 work.batch.fail(entry.message.message_id)
         messages: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.batch.unblocked():
             if isinstance(entry, Publication):
-                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+                messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
         heads = self.heads.read(work.exchange, messages)
         kept = KEPT_OF_MANY if self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER else KEPT
         for key, found in messages.items():
@@ -183,31 +183,31 @@ class Router:
                 work.sequences |= {one: counted.recent[one] for one in found}
                 work.detours[key] = dict(head.detours)
 
-    def _live(self, work: _Work) -> LiveDelivery | None:
+    def _live(self, work: _BatchRouting) -> LiveDelivery | None:
         return self.live if self._graph.exchange(work.exchange).live else None
 
-    def _bring(self, work: _Work, live: LiveDelivery) -> None:
+    def _bring(self, work: _BatchRouting, live: LiveDelivery) -> None:
         """Bring publications to connections, but for those that wait for a number, and all behind them."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
                 work.batch.fail(entry.message.message_id)
         published = [
-            Published(entry, work.sequences[entry.message.message_id])
+            NumberedPublication(entry, work.sequences[entry.message.message_id])
             for entry in work.batch.unblocked()
             if isinstance(entry, Publication)
         ]
         failed = live.deliver(self._graph.exchange(work.exchange), published)
-        keys = {one.publication.envelope.key for one in published if one.publication.message.message_id in failed}
+        keys = {one.publication.properties.key for one in published if one.publication.message.message_id in failed}
         for one in published:  # of such a key nobody's message goes before another's
-            if one.publication.envelope.key in keys:
+            if one.publication.properties.key in keys:
                 work.batch.fail(one.publication.message.message_id)
 
-    def _acknowledge(self, work: _Work, live: LiveDelivery) -> None:
+    def _acknowledge(self, work: _BatchRouting, live: LiveDelivery) -> None:
         left = set(work.batch.not_done())
         done = [entry for entry in work.entries if isinstance(entry, Publication)]
         work.batch.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
 
-    def _carry_out(self, entries: Sequence[Entry], work: _Work) -> None:
+    def _carry_out(self, entries: Sequence[Entry], work: _BatchRouting) -> None:
         chosen: list[Copy] = []
         is_live = self._live(work) is not None
         for entry in entries:
@@ -224,44 +224,44 @@ class Router:
         for copy in outcome.stuck:
             work.batch.fail(copy.message_id)
 
-    def _reject(self, rejection: Rejection, work: _Work) -> None:
+    def _reject(self, rejection: Rejection, work: _BatchRouting) -> None:
         queue = self.names.queue(work.exchange)
-        if self.carrier.bury(rejection.message, beside=queue, reason=rejection.reason):
+        if self.dispatcher.bury(rejection.message, beside=queue, reason=rejection.reason):
             work.account.reject(rejection, work.exchange)
         else:
             work.batch.fail(rejection.message.message_id)
 
-    def _copies(self, publication: Publication, work: _Work) -> Iterator[Copy]:
+    def _copies(self, publication: Publication, work: _BatchRouting) -> Iterator[Copy]:
         return copies(
             publication,
             exchange=work.exchange,
             names=self.names,
-            lifetimes=self._lifetimes.of(publication.routes.queues, now=work.account.at),
+            message_ttls=self._message_ttls.of(publication.routes.queues, now=work.account.at),
             sequence=work.sequences.get(publication.message.message_id),
             now=work.account.at,
         )
 
-    def _sent(self, chosen: Sequence[Copy], work: _Work) -> Outcome:
+    def _sent(self, chosen: Sequence[Copy], work: _BatchRouting) -> DispatchResult:
         """Deliver copies, and have those tried again later that failed, or must not overtake one that did."""
         direct: list[Copy] = []
         behind: list[Copy] = []
         for copy in chosen:
             (behind if self._is_detoured(copy, work) else direct).append(copy)
-        outcome = self.carrier.deliver(direct)
+        outcome = self.dispatcher.deliver(direct)
         for copy in outcome.failed:
             if copy.sequence is not None and copy.keeps_order:
                 self.heads.detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
                 work.detours[copy.key][copy.destination] = copy.sequence
-        self.carrier.retry_later([*outcome.failed, *behind], outcome)
+        self.dispatcher.retry_later([*outcome.failed, *behind], outcome)
         return outcome
 
-    def _is_detoured(self, copy: Copy, work: _Work) -> bool:
+    def _is_detoured(self, copy: Copy, work: _BatchRouting) -> bool:
         """Say whether copies for a queue go by way of the retry queue, and make this one the last that does."""
         detours = work.detours.get(copy.key, {})
         if copy.sequence is None or copy.destination not in detours:
             return False
         last = max(copy.sequence, detours[copy.destination])
-        if not self.heads.prolong(work.exchange, copy.key, copy.destination, last=last):
+        if not self.heads.extend_detour(work.exchange, copy.key, copy.destination, last=last):
             del detours[copy.destination]  # all of it has been delivered since
             return False
         detours[copy.destination] = last

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from signalbox.exchange.model.ports import Clock, Exchanges, Users
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant
 from signalbox.live.session.ports import Inbox, Roster
@@ -50,7 +50,7 @@ class Secrets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GrantingPorts:
-    """What granting works with; `record` takes history events, `side_by_side` has several looks at a time."""
+    """What granting works with; `record` takes history events, `parallel_map` has several looks at a time."""
 
     exchanges: Exchanges
     users: Users
@@ -60,4 +60,4 @@ class GrantingPorts:
     inbox: Inbox
     clock: Clock
     record: Callable[[Sequence[HistoryEvent]], None]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map

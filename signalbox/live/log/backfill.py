@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import accumulate
 
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import SideBySide
+from signalbox.exchange.model.routing_ports import ParallelMap
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged, past, retained
@@ -46,14 +46,14 @@ class PastReader:
     realm: ExchangeName
     live: LiveSettings
     now: datetime
-    side_by_side: SideBySide
+    parallel_map: ParallelMap
 
     def read(self, wish: PastWish, listener: Listener, *, left: Numbers) -> Found:
         """Return what a wish finds, in the order of publication, and all that was left to it: from these numbers on."""
         # In this order: what is newer than the latest that was read is in the logs, and so comes behind it.
         latest = self.log.retained(self.realm, wish.pattern) if wish.get_retained else []
         topics = self.log.topics(self.realm, wish.pattern) if wish.history else list(left)
-        logs = list(self.side_by_side(lambda topic: self._log(topic, left), topics))
+        logs = list(self.parallel_map(lambda topic: self._log(topic, left), topics))
         logged = in_order(logs)
         chosen = _chosen(logged, wish, listener, left)
         states = [one for one in retained(latest, listener) if one.publication not in chosen]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.backfill import PastReader
@@ -87,7 +87,7 @@ class Deliverer:
     log: TopicLog
     connections: Connections
     now: Callable[[], datetime]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def deliver(self, connection: ConnectionId, incoming: Sequence[Incoming], *, until: datetime) -> Delivered:
         """Post what came of a connection's outbox, in its order, as far as there is time until a moment."""
@@ -198,7 +198,7 @@ class _Writer:
             return End.DONE
         if session is None or session.realm is None or listener is None or live is None:
             return End.DONE
-        reader = PastReader(self.deliverer.log, session.realm, live, self.deliverer.now(), self.deliverer.side_by_side)
+        reader = PastReader(self.deliverer.log, session.realm, live, self.deliverer.now(), self.deliverer.parallel_map)
         past = reader.read(wish, listener, left=self.outbox.awaited[subscription])
         # Again, and after the logs: who may not see them any more sees nothing that was published since.
         belongs_to = session.realm, UserName(listener.authid)

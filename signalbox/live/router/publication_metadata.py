@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
-from signalbox.exchange.messages.properties import LIVE, Envelope
+from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import Document, audience_document, audience_of, listener_document, listener_of
@@ -72,6 +72,6 @@ class Said:
 def message_for(said: Said, *, order_by: OrderBy, deduplication_id: str) -> Message:
     """Return the message for a realm's queue. Raises `InvalidPublication`."""
     body, headers = body_of(said.payload)
-    envelope = Envelope.of_publication(said.topic, body, headers)
+    envelope = MessageProperties.of_publication(said.topic, body, headers)
     message = envelope.published(publisher=said.publisher, deduplication_id=deduplication_id, order_by=order_by)
     return replace(message, attributes={**message.attributes, LIVE: Attribute("String", note_text(said.note))})

@@ -12,14 +12,14 @@ from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.ports import Bindings, Exchanges, Queues
-from signalbox.exchange.model.records import BindOutcome, Bound, Kind, Place
+from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
 from tests.fakes.exchange import MemoryBindings, MemoryExchanges, MemoryQueues
 
 MANY = Pattern.parse("v03.#")
-TO_QUEUE = Bound(PUBLIC, QUEUE.place, MANY)
-TO_EXCHANGE = Bound(PUBLIC, Place(Kind.EXCHANGE, OURS), MANY)
+TO_QUEUE = Binding(PUBLIC, QUEUE.resource, MANY)
+TO_EXCHANGE = Binding(PUBLIC, ResourceRef(ResourceKind.EXCHANGE, OURS), MANY)
 OTHER = replace(EXCHANGE, name=OURS)
 
 
@@ -51,7 +51,7 @@ def stage(request: pytest.FixtureRequest) -> Stage:
         pytest.param(TO_EXCHANGE, (2, 2, 1), id="exchange"),
     ],
 )
-def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Bound, versions: tuple) -> None:
+def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Binding, versions: tuple) -> None:
     assert stage.bindings.bind(bound) is BindOutcome.MADE
 
     assert stage.bindings.of(PUBLIC) == [bound]
@@ -60,10 +60,10 @@ def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, boun
 
 
 def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
-    itself = Bound(PUBLIC, EXCHANGE.place, MANY)
+    itself = Binding(PUBLIC, EXCHANGE.resource, MANY)
 
     assert stage.bindings.bind(itself) is BindOutcome.MADE
-    assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.place) == [itself]
+    assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.resource) == [itself]
     assert stage.bindings.unbind(itself)
 
     assert stage.bindings.of(PUBLIC) == []
@@ -82,7 +82,7 @@ def test_names_and_patterns_with_separators_do_not_meet(stage: Stage) -> None:
     stage.queues.create(replace(QUEUE, name=DeclaredName("q_a")))
     stage.queues.create(replace(QUEUE, name=DeclaredName("q_a#b")))
     bound = [
-        Bound(PUBLIC, Place(Kind.QUEUE, name), Pattern.parse(pattern))
+        Binding(PUBLIC, ResourceRef(ResourceKind.QUEUE, name), Pattern.parse(pattern))
         for name, pattern in (("q_a", "b#c"), ("q_a#b", "c"), ("q_a", ""), ("q_a", "*"))
     ]
 
@@ -111,11 +111,11 @@ def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
     "bound",
     [
         pytest.param(replace(TO_QUEUE, exchange=ExchangeName("xnone")), id="no-exchange"),
-        pytest.param(replace(TO_QUEUE, target=Place(Kind.QUEUE, "q_none")), id="no-queue"),
-        pytest.param(replace(TO_QUEUE, target=Place(Kind.EXCHANGE, "xnone")), id="no-target-exchange"),
+        pytest.param(replace(TO_QUEUE, target=ResourceRef(ResourceKind.QUEUE, "q_none")), id="no-queue"),
+        pytest.param(replace(TO_QUEUE, target=ResourceRef(ResourceKind.EXCHANGE, "xnone")), id="no-target-exchange"),
     ],
 )
-def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Bound) -> None:
+def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Binding) -> None:
     assert stage.bindings.bind(bound) is BindOutcome.NOT_BOUND
 
     assert stage.bindings.of(bound.exchange) == []
@@ -125,13 +125,13 @@ def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Bound) -> No
 
 def test_what_is_leaving_is_bound_no_more_and_can_be_unbound(stage: Stage) -> None:
     stage.bindings.bind(TO_QUEUE)
-    stage.queues.save(replace(QUEUE, is_leaving=True), replacing=QUEUE)
+    stage.queues.save(replace(QUEUE, is_deleting=True), replacing=QUEUE)
 
     assert stage.bindings.bind(TO_QUEUE) is BindOutcome.NOT_BOUND
     assert stage.bindings.bind(replace(TO_QUEUE, pattern=Pattern.parse("a"))) is BindOutcome.NOT_BOUND
     assert stage.bindings.unbind(TO_QUEUE)
 
-    stage.exchanges.save(replace(OTHER, is_leaving=True), replacing=OTHER)
+    stage.exchanges.save(replace(OTHER, is_deleting=True), replacing=OTHER)
     assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.NOT_BOUND
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
-from signalbox.aws.exchange.routing import DynamoHeads
+from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import KeyHolds
 from signalbox.exchange.routing.sequences import Head, numbered

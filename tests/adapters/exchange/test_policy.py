@@ -4,14 +4,14 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangePlace, policy_text, user_policy
-from signalbox.exchange.model.naming import StageNames
+from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangeLocation, policy_text, user_policy
+from signalbox.exchange.model.names import StageNames
 from signalbox.sarracenia.rights.names import UserName, sqs_name
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
 from tests.adapters.shared.queues import ARNS, KEY
 
 ALICE = UserName("alice")
-PLACE = ExchangePlace(StageNames("signalbox", "sr-"), ARNS, KEY)
+PLACE = ExchangeLocation(StageNames("signalbox", "sr-"), ARNS, KEY)
 EXCHANGES = (
     *("xpublic", "xalert_public", "xs_alice", "xs_alice.fifo", "xs_alice_images", "xs_alice_images.fifo", "xs_alice2"),
     *("xs_alicex.fifo", "xs_alice-b", "xs_bob", "xs_bob_alice", "xl_alice", "xr_alice"),
@@ -99,6 +99,6 @@ def test_every_policy_fits_into_what_iam_takes(role: Role, ownership: Ownership)
     """IAM takes 2,048 characters of inline policies of a user."""
     arns = "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:"
     key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/" + "0" * 36
-    place = ExchangePlace(StageNames("s" * 30, "p" * 40), arns, key)
+    location = ExchangeLocation(StageNames("s" * 30, "p" * 40), arns, key)
 
-    assert len(policy_text(user_policy(UserName("u" * 32), role, ownership, place))) <= 2048
+    assert len(policy_text(user_policy(UserName("u" * 32), role, ownership, location))) <= 2048

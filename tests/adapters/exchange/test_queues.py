@@ -9,13 +9,13 @@ import pytest
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.shared.managed_queues import ForeignQueue, OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.exchange.model.records import Kind, MadeQueue, Place, QueueSize, WantedQueue
+from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec, ResourceKind, ResourceRef
 from signalbox.queues import QueueName
 from tests.adapters.shared.queues import ARNS, KEY, URLS, Answering, attributes_of, error, tags_of
 
 NAME, DEAD = QueueName("xpublic"), QueueName("xpublic-dlq")
-WANTED = WantedQueue(NAME, Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)
-FIFO = replace(WANTED, name=QueueName("xs_a.fifo"), place=Place(Kind.EXCHANGE, "xs_a.fifo"))
+WANTED = QueueSpec(NAME, ResourceRef(ResourceKind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)
+FIFO = replace(WANTED, name=QueueName("xs_a.fifo"), resource=ResourceRef(ResourceKind.EXCHANGE, "xs_a.fifo"))
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def failing(queues: SqsExchangeQueues, call: str, *answers: object) -> SqsExchan
 
 
 def test_a_queue_is_made_with_its_dead_letter_queue(queues: SqsExchangeQueues, sqs) -> None:
-    assert queues.make(WANTED) == MadeQueue(NAME, URLS + NAME)
+    assert queues.make(WANTED) == CreatedQueue(NAME, URLS + NAME)
 
     made, dead = attributes_of(sqs, NAME), attributes_of(sqs, DEAD)
     assert (made["MessageRetentionPeriod"], made["VisibilityTimeout"]) == ("345600", "180")
@@ -61,7 +61,7 @@ def test_the_tags_say_whose_both_are(queues: SqsExchangeQueues, sqs) -> None:
 
 @pytest.mark.parametrize("declared", ["q_alice.wéather", "q_alice." + "x" * 250])
 def test_a_name_that_no_tag_can_have_is_told_by_its_digest(queues: SqsExchangeQueues, sqs, declared: str) -> None:
-    queues.make(replace(WANTED, place=Place(Kind.QUEUE, declared)))
+    queues.make(replace(WANTED, resource=ResourceRef(ResourceKind.QUEUE, declared)))
 
     digest = tags_of(sqs, NAME)["signalbox:name"]
     assert digest.startswith("sha256:")
@@ -78,9 +78,9 @@ def test_an_ordered_exchange_has_queues_that_keep_order_by_key(queues: SqsExchan
 
 
 @pytest.mark.parametrize("wanted", [WANTED, FIFO])
-def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, wanted: WantedQueue) -> None:
+def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, wanted: QueueSpec) -> None:
     queues.make(wanted)
-    ordered = {"MessageGroupId": "a", "MessageDeduplicationId": "1"} if wanted.place.is_ordered else {}
+    ordered = {"MessageGroupId": "a", "MessageDeduplicationId": "1"} if wanted.resource.is_ordered else {}
     sqs.send_message(QueueUrl=URLS + wanted.name, MessageBody="kept", **ordered)
 
     for _ in range(2):

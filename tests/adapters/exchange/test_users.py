@@ -6,7 +6,7 @@ from dataclasses import replace
 import boto3
 import pytest
 
-from signalbox.aws.exchange.user_control_queues import NotRead
+from signalbox.aws.exchange.user_control_queues import ControlQueueUnread
 from signalbox.aws.exchange.users import ExchangeUsers, UserTaken
 from signalbox.aws.shared.managed_queues import ForeignQueue
 from signalbox.errors import EffectRefused
@@ -176,6 +176,6 @@ def test_without_anything_that_reads_commands_there_are_no_users(users: Exchange
     (found,) = mappings(users, CONTROL)
     users.control_queues.functions.delete_event_source_mapping(UUID=found["UUID"])
 
-    with pytest.raises(NotRead, match="no function reads"):
+    with pytest.raises(ControlQueueUnread, match="no function reads"):
         make(users)
     assert sqs.list_queues(QueueNamePrefix=OWN).get("QueueUrls", []) == []

@@ -8,7 +8,7 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.rights.names import InvalidExchangeName
@@ -252,7 +252,7 @@ def test_a_user_in_aws_asks_in_a_queue_of_her_own(stage):
 
 
 def test_a_user_who_is_not_there_is_told_so(stage):
-    with pytest.raises(NotThere, match="stage 'signalbox' has no user 'bob'"):
+    with pytest.raises(NotFound, match="stage 'signalbox' has no user 'bob'"):
         signalbox("bindings", "--user", "bob")
 
 

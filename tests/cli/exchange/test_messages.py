@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.messages.properties import InvalidPublication
 from tests.cli.exchange.stage import exchange_stage, queue, signalbox
 from tests.cli.shared.stage import FakeStage
@@ -148,7 +148,7 @@ def test_a_message_that_cannot_be_published_is_refused_with_the_reason(stage):
 
 
 def test_an_exchange_that_is_not_there_is_named(stage):
-    with pytest.raises(NotThere, match="exchange 'xs_none' is not there: declare it first"):
+    with pytest.raises(NotFound, match="exchange 'xs_none' is not there: declare it first"):
         signalbox("publish", "xs_none", "a", "hello")
 
 
@@ -254,7 +254,7 @@ def _messages(name: str) -> int:
 
 
 def test_a_queue_that_is_not_there_is_named(stage):
-    with pytest.raises(NotThere, match="queue 'q_none' is not there"):
+    with pytest.raises(NotFound, match="queue 'q_none' is not there"):
         signalbox("consume", "q_none", "--no-follow")
 
 

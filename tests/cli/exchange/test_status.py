@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.exchange.status import COLOURS
-from signalbox.exchange.control.status import State
+from signalbox.exchange.control.status import ResourceState
 from tests.cli.exchange.stage import exchange_stage, signalbox
 from tests.cli.shared.stage import FakeStage
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
@@ -87,7 +87,7 @@ def test_what_is_not_there_has_no_table(stage, told: dict[str, Any], shown: str)
 
 
 def test_every_state_has_a_colour():
-    assert COLOURS.keys() == {state.value for state in State}
+    assert COLOURS.keys() == {state.value for state in ResourceState}
 
 
 def test_it_is_shown_again_and_again_until_a_signal_comes(stage):

@@ -15,7 +15,7 @@ from lambdas.shared import commands
 from signalbox.aws.exchange.exchanges import DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.records import DeclaredQueue, MadeQueue, User, WantedQueue
+from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
 from signalbox.queues import lease_tags
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -293,7 +293,7 @@ def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
 def test_who_is_second_to_declare_a_queue_gets_it_as_the_first_does(stage, monkeypatch):
     make, meanwhile = SqsExchangeQueues.make, iter(["somebody else"])
 
-    def made(queues: SqsExchangeQueues, wanted: WantedQueue) -> MadeQueue:
+    def made(queues: SqsExchangeQueues, wanted: QueueSpec) -> CreatedQueue:
         if next(meanwhile, None):
             stage.told("declare_queue", queue="q_alice", user="alice")
         return make(queues, wanted)

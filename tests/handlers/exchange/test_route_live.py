@@ -12,8 +12,8 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.messages import batch_entry
-from signalbox.exchange.messages.properties import LIVE, Envelope
-from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.messages.properties import LIVE, MessageProperties
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.items import Bundle, Reply, parse_item
@@ -77,8 +77,8 @@ def test_who_publishes_by_wamp_is_told_when_it_is_done(realm, live_table, monkey
     monkeypatch.setenv("LIVE_SESSION_ROLE_ID", sender)
     route_wiring.router.cache_clear()
     note = Note(PublicationId(42), awaited=Awaited(ConnectionId("p"), RequestId(3)))
-    envelope = Envelope.of_publication("trial.a", "1")
-    told = envelope.published(publisher="joe", deduplication_id="d")
+    properties = MessageProperties.of_publication("trial.a", "1")
+    told = properties.published(publisher="joe", deduplication_id="d")
     message = outgoing(told)
     message["MessageAttributes"] |= {LIVE: Attribute("String", note_text(note)).value}  # type: ignore[operator]
     realm.sqs.send_message_batch(QueueUrl=realm.urls[NAMES.queue(REALM)], Entries=[batch_entry("0", message)])

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from signalbox.aws.exchange import items as exchange_items
-from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, UserName
 from stacks.settings.choices import EXCHANGE_PREFIX
 from stacks.shared import tables

@@ -20,11 +20,11 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.consumer import Consumer, Taken
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.control.protocol import CommandRejected
-from signalbox.exchange.control.errors import NotThere
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.control.errors import NotFound
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.local.state import State
 from tests.integration.rendezvous.peers import SOON_SECONDS, dead_letter_reasons, wait_for
 
@@ -67,9 +67,9 @@ class Desk:
     def url(self, name: str) -> str:
         return f"{self.client.url_prefix}{self.client.names.queue(name)}"
 
-    def taken(self, queue: str, count: int) -> list[Taken]:
+    def taken(self, queue: str, count: int) -> list[ReceivedMessage]:
         """Return as many messages as are to come into a queue, and see that no more came with them."""
-        found: list[Taken] = []
+        found: list[ReceivedMessage] = []
         with self.client.consumer(queue) as consumer:
 
             def all_of_them() -> bool:
@@ -181,7 +181,7 @@ def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
         desk.client.bind(exchange, everything, pattern)
 
     keys = ["v03.can.weather", "v03.can.weather.alerts", "v03.can.traffic", "", "v03..weather"]
-    posted = list(desk.client.publish_all(exchange, (Post(key, key or "the empty key") for key in keys)))
+    posted = list(desk.client.publish_all(exchange, (PublishRequest(key, key or "the empty key") for key in keys)))
 
     assert all(one.message_id for one in posted)
     assert sorted(desk.bodies(weather, 3)) == ["v03..weather", "v03.can.weather", "v03.can.weather.alerts"]
@@ -241,7 +241,7 @@ def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deplo
     with ThreadPoolExecutor(WORKERS) as threads:
         working = [threads.submit(work, mine) for mine in found]
         everybody.wait(LATE_SECONDS)
-        list(desk.client.publish_all(exchange, (Post("a", body) for body in sorted(wanted))))
+        list(desk.client.publish_all(exchange, (PublishRequest("a", body) for body in sorted(wanted))))
         for one in working:
             one.result()
 
@@ -315,7 +315,7 @@ def test_an_ordered_exchange_keeps_the_order_of_each_key_and_numbers_it(desk: De
     exchange, fifo, standard = desk.exchange(".fifo"), desk.queue(".fifo"), desk.queue("_plain")
     for queue in (fifo, standard):
         desk.client.bind(exchange, queue, "log.#")
-    posts = [Post(f"log.{number % 3}", str(number)) for number in range(30)]
+    posts = [PublishRequest(f"log.{number % 3}", str(number)) for number in range(30)]
 
     assert all(one.message_id for one in desk.client.publish_all(exchange, posts))
 
@@ -378,7 +378,11 @@ def test_messages_that_are_too_old_are_not_given_to_anybody(desk: Desk):
     desk.client.bind(exchange, queue, "#")
     desk.client.publish(exchange, "a", "hello")
     later = Consumer(
-        desk.client.sqs, Place(Kind.QUEUE, queue), desk.url(queue), now=lambda: time.time() + 30, hold=timedelta(0)
+        desk.client.sqs,
+        ResourceRef(ResourceKind.QUEUE, queue),
+        desk.url(queue),
+        now=lambda: time.time() + 30,
+        hold=timedelta(0),
     )
 
     wait_for(lambda: later.receive(wait_seconds=1) or later.expired, "the expired message", seconds=LATE_SECONDS)
@@ -396,7 +400,7 @@ def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):
 
     assert [dict(one) for one in told["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
     assert desk.client.delete_exchange(exchange)["deleted"] is False
-    with pytest.raises(NotThere, match=f"exchange '{exchange}' is not there: declare it first"):
+    with pytest.raises(NotFound, match=f"exchange '{exchange}' is not there: declare it first"):
         desk.client.publish(exchange, "a", "hello")
 
 

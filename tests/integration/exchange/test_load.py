@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.local.state import State
 from signalbox.messages import MessageId
 from tests.integration.rendezvous.peers import wait_for
@@ -64,7 +64,7 @@ def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: 
     assert len(kills) >= LEAST_KILLS
 
 
-def _sequences(found: Sequence[Delivered]) -> dict[str, list[tuple[int | None, int]]]:
+def _sequences(found: Sequence[DeliveredMessage]) -> dict[str, list[tuple[int | None, int]]]:
     """Return for each key which number each message had, in the order in which they came."""
     return {
         key: [(one.sequence, int(one.body)) for one in found if one.key == key] for key in {one.key for one in found}
@@ -79,8 +79,10 @@ def _counted(sent: Iterable[Sent]) -> dict[str, list[tuple[int | None, int]]]:
     return {key: list(enumerate(found, start=1)) for key, found in numbers.items()}
 
 
-def _not_as_published(taken: Mapping[str, Sequence[Delivered]], published: Mapping[MessageId, Sent]) -> list[Delivered]:
-    def said(one: Delivered) -> tuple[str, str, str, str]:
+def _not_as_published(
+    taken: Mapping[str, Sequence[DeliveredMessage]], published: Mapping[MessageId, Sent]
+) -> list[DeliveredMessage]:
+    def said(one: DeliveredMessage) -> tuple[str, str, str, str]:
         return one.exchange, one.key, one.body, one.headers["number"]
 
     def sent(one: Sent) -> tuple[str, str, str, str]:

@@ -7,12 +7,12 @@ import pytest
 
 from signalbox.clients.control import NoControlReply
 from signalbox.clients.exchange.client import ExchangeClient, NotPublished, user_client
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.control.protocol import CommandRejected, InvalidControlReply
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.messages.properties import InvalidPublication
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.exchange.model.records import OrderBy
 from signalbox.queues import InvalidQueueName
@@ -220,7 +220,7 @@ def test_somebody_else_is_told_so(sqs, user, denied, error, text):
 
 
 def test_a_user_who_is_not_there_is_told_so(sqs):
-    with pytest.raises(NotThere, match="stage 'dev' has no user 'eve'"):
+    with pytest.raises(NotFound, match="stage 'dev' has no user 'eve'"):
         user_client(sqs, "eve", stage="dev")
 
 
@@ -286,7 +286,7 @@ def test_a_message_of_which_nothing_is_told_may_be_published(sqs):
 
 @pytest.mark.parametrize("exchange", ["xs_eve", "xs_eve.fifo"])
 def test_an_exchange_that_nobody_declared_is_named_with_what_to_do(sqs, exchange):
-    with pytest.raises(NotThere, match=f"^exchange '{exchange}' is not there: declare it first$"):
+    with pytest.raises(NotFound, match=f"^exchange '{exchange}' is not there: declare it first$"):
         client(sqs).publish(exchange, "a", "hello")
 
 
@@ -310,7 +310,7 @@ def test_what_else_sqs_refuses_is_raised_as_it_is(sqs):
 
 
 def test_ten_messages_go_in_one_call(sqs):
-    posts = [Post("a", str(number)) for number in range(1, 24)]
+    posts = [PublishRequest("a", str(number)) for number in range(1, 24)]
 
     results = list(client(sqs).publish_all("xs_alice", posts))
 
@@ -319,7 +319,7 @@ def test_ten_messages_go_in_one_call(sqs):
 
 
 def test_a_call_holds_no_more_than_sqs_takes(sqs):
-    posts = [Post("a", "x" * 500_000) for _ in range(3)]
+    posts = [PublishRequest("a", "x" * 500_000) for _ in range(3)]
 
     assert all(one.message_id for one in client(sqs).publish_all("xs_alice", posts))
     assert [len(call["Entries"]) for call in sqs.named("SendMessageBatch")] == [2, 1]
@@ -327,15 +327,15 @@ def test_a_call_holds_no_more_than_sqs_takes(sqs):
 
 def test_messages_are_sent_before_the_next_are_known(sqs):
     def posts():
-        yield from [Post("a", "x")] * 10
+        yield from [PublishRequest("a", "x")] * 10
         assert len(published(sqs)) == 10
-        yield Post("a", "last")
+        yield PublishRequest("a", "last")
 
     assert len(list(client(sqs).publish_all("xs_alice", posts()))) == 11
 
 
 def test_a_message_that_cannot_be_published_does_not_hold_up_the_others(sqs):
-    posts = [Post("a", "first"), Post("k" * 256, "second"), Post("a", "third")]
+    posts = [PublishRequest("a", "first"), PublishRequest("k" * 256, "second"), PublishRequest("a", "third")]
 
     first, second, third = client(sqs).publish_all("xs_alice", posts)
 
@@ -346,21 +346,26 @@ def test_a_message_that_cannot_be_published_does_not_hold_up_the_others(sqs):
 
 
 def test_nothing_is_called_for_messages_that_all_cannot_be_published(sqs):
-    assert [one.message_id for one in client(sqs).publish_all("xs_alice", [Post("a", "")])] == [None]
+    assert [one.message_id for one in client(sqs).publish_all("xs_alice", [PublishRequest("a", "")])] == [None]
     assert sqs.calls == []
 
 
 def test_what_a_call_leaves_behind_is_sent_alone(sqs):
     sqs.failing = {"second"}
 
-    first, second = client(sqs).publish_all("xs_alice", [Post("a", "first"), Post("a", "second")])
+    first, second = client(sqs).publish_all("xs_alice", [PublishRequest("a", "first"), PublishRequest("a", "second")])
 
     assert (first.message_id, second.message_id) == ("m1", "m2")
     assert sqs.named("SendMessage")[0]["MessageBody"] == "second"
 
 
 def test_an_ordered_exchange_gets_groups_by_key_and_never_two_of_a_group_in_a_call(sqs):
-    posts = [Post("a", "1"), Post("b", "2"), Post("a", "3", deduplication_id="mine"), Post("", "4")]
+    posts = [
+        PublishRequest("a", "1"),
+        PublishRequest("b", "2"),
+        PublishRequest("a", "3", deduplication_id="mine"),
+        PublishRequest("", "4"),
+    ]
 
     list(client(sqs).publish_all("xs_alice.fifo", posts))
 
@@ -374,5 +379,5 @@ def test_an_ordered_exchange_gets_groups_by_key_and_never_two_of_a_group_in_a_ca
 
 def test_no_more_is_sent_than_there_is(sqs):
     assert list(client(sqs).publish_all("xs_alice", [])) == []
-    assert len(list(client(sqs).publish_all("xs_alice", [Post("a", "x")] * 10))) == 10
+    assert len(list(client(sqs).publish_all("xs_alice", [PublishRequest("a", "x")] * 10))) == 10
     assert len(sqs.named("SendMessageBatch")) == 1

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.consumer import Consumer, beating
-from signalbox.exchange.control.errors import NotPermitted, NotThere
-from signalbox.exchange.model.naming import StageNames
+from signalbox.clients.exchange.consumer import Consumer, heartbeat
+from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.names import StageNames
 from signalbox.sarracenia.rights.names import UserName
 from tests.unit.clients.exchange.fake_sqs import SENT_AT, URL_PREFIX, PretendedSqs
 
@@ -208,7 +208,7 @@ def test_what_came_through_no_exchange_is_left_to_be_a_dead_letter(sqs, caplog):
 def test_a_queue_that_is_deleted_meanwhile_is_named(sqs):
     with consuming(sqs) as consumer:
         del sqs.queues[QUEUE]
-        with pytest.raises(NotThere, match=f"queue '{QUEUE}' is not there"):
+        with pytest.raises(NotFound, match=f"queue '{QUEUE}' is not there"):
             consumer.receive()
 
 
@@ -255,7 +255,7 @@ def test_a_beat_that_fails_is_followed_by_others(caplog):
             raise error
         beaten.set()
 
-    with beating(beat, every=timedelta(milliseconds=1)):
+    with heartbeat(beat, every=timedelta(milliseconds=1)):
         assert beaten.wait(DEADLINE_SECONDS)
 
     assert "a consumer's sign of life failed: no network" in caplog.text

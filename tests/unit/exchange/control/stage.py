@@ -5,11 +5,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 from signalbox.control.envelope import Envelope
-from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.expiry import Expiring
-from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.control.expiry import ExpiryService
+from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import User
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
@@ -60,7 +60,7 @@ class ExchangeStage:
             metrics=self.metrics,
             sender=self.sender,
             clock=self.time,
-            setup=Setup(StageNames("box"), account="1", region="eu-central-1"),
+            config=StageConfig(StageNames("box"), account="1", region="eu-central-1"),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
         )
@@ -69,7 +69,7 @@ class ExchangeStage:
         self, command: str, *, user: UserName | None = None, ports: ControlPorts | None = None, **given: Any
     ) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return ExchangeDesk(ports or self.ports).answer(user, envelope.command(COMMANDS))
+        return ExchangeService(ports or self.ports).answer(user, envelope.command(COMMANDS))
 
     def ask_until_done(self, command: str, **given: Any) -> Any:
         """Ask a control plane that is killed before its first call, then before its second, until it is done."""
@@ -93,7 +93,7 @@ class ExchangeStage:
         )
 
     def delete_expired(self) -> list[str]:
-        return [queue.name for queue in Expiring(self.ports).delete_expired()]
+        return [queue.name for queue in ExpiryService(self.ports).delete_expired()]
 
     def kinds(self) -> list[tuple[str, str]]:
         """Return what history was told, in order."""

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.errors import NotPermitted, NotThere
-from signalbox.exchange.control.observation import MAXIMUM_OBSERVED, TooManyToObserve
-from signalbox.exchange.messages.properties import Delivered
-from signalbox.exchange.model.records import BindOutcome, Minute, QueueActivity, QueueSize
+from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.control.status_service import MAXIMUM_OBSERVED, TooManyResources
+from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.model.records import BindOutcome, MinuteCounts, QueueActivity, QueueSize
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership
 from tests.fakes.exchange import START
@@ -70,22 +70,22 @@ def test_exchanges_may_be_bound_in_a_circle(stage):
     ],
 )
 def test_what_is_bound_has_to_be_there(stage, given, missing):
-    with pytest.raises(NotThere, match=f"{missing} is not there: declare it first"):
+    with pytest.raises(NotFound, match=f"{missing} is not there: declare it first"):
         stage.ask("bind", **{**TO_QUEUE, **given})
 
 
 def test_what_is_being_deleted_cannot_be_bound(stage):
     queue = stage.queues.records["q_alice"]
-    stage.queues.records["q_alice"] = replace(queue, is_leaving=True)
+    stage.queues.records["q_alice"] = replace(queue, is_deleting=True)
 
-    with pytest.raises(NotThere, match="queue 'q_alice' is being deleted"):
+    with pytest.raises(NotFound, match="queue 'q_alice' is being deleted"):
         stage.ask("bind", **TO_QUEUE)
 
 
 def test_what_came_just_after_it_was_bound_is_to_be_bound_again(stage):
     stage.bindings.bind = lambda bound: BindOutcome.NOT_BOUND
 
-    with pytest.raises(NotThere, match="was not there a moment ago: ask again"):
+    with pytest.raises(NotFound, match="was not there a moment ago: ask again"):
         stage.ask("bind", **TO_QUEUE)
 
 
@@ -106,7 +106,7 @@ def test_lists_show_what_one_may_read(stage):
 
 
 def test_bindings_are_those_of_an_exchange_that_is_there(stage):
-    with pytest.raises(NotThere):
+    with pytest.raises(NotFound):
         stage.ask("bindings", exchange="xs_new")
 
 
@@ -181,7 +181,7 @@ def test_a_loose_user_owns_what_begins_with_the_name(stage):
 
 
 def test_a_user_who_is_gone_has_no_rights_left(stage):
-    with pytest.raises(NotThere, match="there is no user 'carol': have an administrator add the user"):
+    with pytest.raises(NotFound, match="there is no user 'carol': have an administrator add the user"):
         stage.ask("whoami", user=UserName("carol"))
 
 
@@ -222,7 +222,7 @@ def test_a_command_that_comes_twice_is_one_message_of_an_ordered_exchange(stage)
 
 
 def test_a_message_needs_an_exchange_that_is_there(stage):
-    with pytest.raises(NotThere, match="exchange 'xs_alice_new' is not there: declare it first"):
+    with pytest.raises(NotFound, match="exchange 'xs_alice_new' is not there: declare it first"):
         stage.ask("publish", user=ALICE, exchange="xs_alice_new", routing_key="a", body="x")
 
 
@@ -235,14 +235,14 @@ def test_a_consumer_gives_signs_of_life(stage):
 
 
 def test_nobody_consumes_from_a_queue_that_is_not_there(stage):
-    with pytest.raises(NotThere, match="queue 'q_alice_x' is not there: declare it first"):
+    with pytest.raises(NotFound, match="queue 'q_alice_x' is not there: declare it first"):
         stage.ask("consuming", user=ALICE, queue="q_alice_x")
 
 
 def test_a_queue_may_go_while_a_consumer_says_that_it_lives(stage):
     stage.meanwhile(stage.queues, "consumed", stage.queues.records.clear)
 
-    with pytest.raises(NotThere, match="queue 'q_alice' is not there any more"):
+    with pytest.raises(NotFound, match="queue 'q_alice' is not there any more"):
         stage.ask("consuming", user=ALICE, queue="q_alice")
 
 
@@ -250,7 +250,7 @@ def test_old_messages_are_delivered_again_as_they_were(stage):
     told = stage.ask("replay", user=ALICE, queue="q_alice", messages=[OLD, {**OLD, "publisher": "feed"}])
 
     assert told == {"queue": "q_alice", "delivered": 2, "failed": []}
-    one, other = map(Delivered.parse, stage.sender.sent["q_alice"])
+    one, other = map(DeliveredMessage.parse, stage.sender.sent["q_alice"])
     assert (one.exchange, one.key, one.body, one.message_id) == ("xpublic", "a.b", "old", "m-1")
     assert (one.publisher, other.publisher) == ("alice", "feed")
     assert one.published_at.timestamp() == 1
@@ -262,7 +262,7 @@ def test_an_old_message_lives_as_long_as_a_new_one(stage):
 
     stage.ask("replay", queue="q_alice", messages=[OLD])
 
-    delivered = Delivered.parse(stage.sender.sent["q_alice"][0])
+    delivered = DeliveredMessage.parse(stage.sender.sent["q_alice"][0])
     assert (delivered.publisher, delivered.expires_at) == ("_", START + timedelta(minutes=1))
 
 
@@ -278,7 +278,7 @@ def test_what_cannot_be_replayed_is_told(stage):
 
 
 def test_nothing_is_replayed_into_a_queue_that_is_not_there(stage):
-    with pytest.raises(NotThere):
+    with pytest.raises(NotFound):
         stage.ask("replay", queue="q_new", messages=[OLD])
 
 
@@ -287,7 +287,7 @@ def test_the_status_is_that_of_what_one_may_read(stage):
     name = stage.ports.names.queue("q_bob.x")
     stage.sqs.held = {name: QueueSize(1), f"{name}-dlq": QueueSize(2)}
     stage.metrics.activities[name] = QueueActivity(removed=300)
-    stage.counters.minutes[queue.place] = [Minute(START, received=1, last_at=START)]
+    stage.counters.minutes[queue.resource] = [MinuteCounts(START, received=1, last_at=START)]
 
     told = stage.ask("status", user=BOB)
 
@@ -318,7 +318,7 @@ def test_no_more_is_told_than_one_reply_holds(stage):
     stage.exchanges.records = {"xpublic": exchange}
     stage.queues.records = {f"q_{n}": replace(queue, name=f"q_{n}") for n in range(MAXIMUM_OBSERVED)}
 
-    with pytest.raises(TooManyToObserve, match=r"501 exchanges and queues are more than the 500 .*: give names"):
+    with pytest.raises(TooManyResources, match=r"501 exchanges and queues are more than the 500 .*: give names"):
         stage.ask("status")
 
     assert len(stage.ask("status", names=["q_*"])["queues"]) == MAXIMUM_OBSERVED
@@ -331,6 +331,6 @@ def test_looks_are_taken_side_by_side(stage):
         looks.append([value.name for value in values])
         return map(function, values)
 
-    stage.ask("status", ports=replace(stage.ports, side_by_side=noted), user=BOB)
+    stage.ask("status", ports=replace(stage.ports, parallel_map=noted), user=BOB)
 
     assert looks == [["xpublic", "xs_bob"], ["q_bob.x"]]

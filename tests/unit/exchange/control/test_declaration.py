@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from signalbox.errors import EffectRefused
-from signalbox.exchange.control.declaration import Leaving, NameTaken
-from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.control.declaration import BeingDeleted, NameNotAllowed
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.control_ports import ChangedMeanwhile
-from signalbox.exchange.model.records import Kind, Place, WantedQueue
+from signalbox.exchange.model.records import QueueSpec, ResourceKind, ResourceRef
 from tests.fakes.exchange import START
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
 
@@ -37,8 +37,8 @@ def test_an_exchange_is_told_as_it_was_made(stage):
 def test_an_exchange_has_a_queue_that_is_connected_to_the_router(stage):
     stage.ask("declare_exchange", exchange="xpublic")
 
-    assert stage.sqs.queues["xpublic"] == WantedQueue(
-        "xpublic", Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(minutes=3), 5
+    assert stage.sqs.queues["xpublic"] == QueueSpec(
+        "xpublic", ResourceRef(ResourceKind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(minutes=3), 5
     )
     assert "xpublic-dlq" in stage.sqs.queues
     assert stage.mappings.connected == {"xpublic"}
@@ -69,7 +69,9 @@ def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, comma
     told = stage.ask_until_done(command, **given)
 
     assert told == ExchangeStage().ask(command, **given)
-    assert stage.kinds() == [("declared", Kind.EXCHANGE if command == "declare_exchange" else Kind.QUEUE)]
+    assert stage.kinds() == [
+        ("declared", ResourceKind.EXCHANGE if command == "declare_exchange" else ResourceKind.QUEUE)
+    ]
 
 
 def test_an_alternate_stays_until_it_is_taken_away(stage):
@@ -83,7 +85,7 @@ def test_an_alternate_stays_until_it_is_taken_away(stage):
 
 
 def test_an_alternate_has_to_be_there(stage):
-    with pytest.raises(NotThere, match="exchange 'xs_lost' is not there: declare it before it becomes an alternate"):
+    with pytest.raises(NotFound, match="exchange 'xs_lost' is not there: declare it before it becomes an alternate"):
         stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
 
 
@@ -124,8 +126,8 @@ def test_a_name_that_sqs_does_not_take_is_mapped(stage):
 def test_sqs_keeps_messages_as_long_as_they_live_but_a_minute_at_least(stage, given, retention):
     stage.ask("declare_queue", queue="q_a", maximum_receives=9, **given)
 
-    assert stage.sqs.queues["q_a"] == WantedQueue(
-        "q_a", Place(Kind.QUEUE, "q_a"), retention, timedelta(minutes=1), maximum_receives=9
+    assert stage.sqs.queues["q_a"] == QueueSpec(
+        "q_a", ResourceRef(ResourceKind.QUEUE, "q_a"), retention, timedelta(minutes=1), maximum_receives=9
     )
 
 
@@ -153,7 +155,7 @@ def test_declaring_again_is_a_sign_of_life(stage):
     [("declare_exchange", {"exchange": "xs_alice_a-dlq"}), ("declare_queue", {"queue": "q_alice_a-dlq"})],
 )
 def test_nothing_has_the_name_of_a_dead_letter_queue(stage, command, given):
-    with pytest.raises(NameTaken, match="ends with '-dlq', as dead-letter queues do"):
+    with pytest.raises(NameNotAllowed, match="ends with '-dlq', as dead-letter queues do"):
         stage.ask(command, user=ALICE, **given)
 
 
@@ -176,7 +178,7 @@ def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
     refusals = []
 
     def declare_again():
-        with pytest.raises(Leaving) as caught:
+        with pytest.raises(BeingDeleted) as caught:
             stage.ask(declare, **given)
         refusals.append(str(caught.value))
 
@@ -214,7 +216,7 @@ def test_an_exchange_that_is_deleted_before_it_is_connected_does_not_stay_connec
 
     stage.meanwhile(stage.mappings, "connect", delete_and_leave_the_queue)
 
-    with pytest.raises(Leaving, match="was deleted while it was declared: ask again"):
+    with pytest.raises(BeingDeleted, match="was deleted while it was declared: ask again"):
         stage.ask("declare_exchange", exchange="xpublic")
 
     assert stage.mappings.connected == set()

@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.control.envelope import InvalidCommand
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from tests.unit.exchange.control.stage import ALICE, BOB, ExchangeStage
 
 OWN = "xs_alice_logs.fifo"
@@ -85,7 +85,7 @@ def test_nobody_else_lends_the_rights_of_a_user(stage):
 
 
 def test_nobody_joins_as_a_user_whom_there_is_not(stage):
-    with pytest.raises(NotThere, match="there is no user 'carol'"):
+    with pytest.raises(NotFound, match="there is no user 'carol'"):
         declare(stage, user=None, anonymous="carol")
 
 

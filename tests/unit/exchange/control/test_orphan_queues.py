@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.orphan_queues import ExchangeSweep
+from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.model.records import QueueSize
 from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
 from tests.unit.exchange.control.stage import ExchangeStage
@@ -30,7 +30,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stage = ExchangeStage()
         self.found = MemoryFoundQueues()
-        self.desk = ExchangeSweep(self.stage.ports, self.found)
+        self.desk = OrphanQueueSweeper(self.stage.ports, self.found)
 
     def add(self, name: str, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
         at = self.stage.time.now() - timedelta(hours=hours)

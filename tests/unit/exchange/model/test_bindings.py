@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.exchange.matching.binding_files import matches, parse_routing_keys
-from signalbox.exchange.model.bindings import Binding, DeclaredName, InvalidBindings, parse_bindings
+from signalbox.exchange.model.bindings import DeclaredName, FileBinding, InvalidBindings, parse_bindings
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey
 
@@ -12,8 +12,8 @@ def test_a_queue_may_have_several_bindings_and_the_empty_pattern():
     document = [{"queue": "q", "pattern": "a.#"}, {"queue": "q", "pattern": ""}]
 
     assert parse_bindings(document) == (
-        Binding(DeclaredName("q"), Pattern(("a", "#"))),
-        Binding(DeclaredName("q"), Pattern(())),
+        FileBinding(DeclaredName("q"), Pattern(("a", "#"))),
+        FileBinding(DeclaredName("q"), Pattern(())),
     )
 
 

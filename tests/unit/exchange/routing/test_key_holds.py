@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.key_holds import PATIENCE, Holding
+from signalbox.exchange.routing.key_holds import PATIENCE, KeyHolder
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.rendezvous import MemoryClock
@@ -29,8 +29,8 @@ def holds() -> MemoryKeyHolds:
 
 
 @pytest.fixture
-def holding(holds, clock) -> Holding:
-    return Holding(holds, clock.now, clock.sleep, HOLD_FOR)
+def holding(holds, clock) -> KeyHolder:
+    return KeyHolder(holds, clock.now, clock.sleep, HOLD_FOR)
 
 
 def others_hold(holds: MemoryKeyHolds, key: RoutingKey, clock: MemoryClock, **how_long: float) -> None:

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered, Envelope
+from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.key_holds import Holding
+from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -39,14 +39,14 @@ def router(world, holds) -> Router:
     def sleep(seconds: float) -> None:
         world.moment += seconds
 
-    holding = Holding(holds, world.now, sleep, timedelta(seconds=40))
+    holding = KeyHolder(holds, world.now, sleep, timedelta(seconds=40))
     made: Router = replace(world.router(), holding=holding)
     return made
 
 
 def received(number: int, publisher: str, key: str, *, group: str | None = None) -> Message:
-    envelope = Envelope.of_publication(key, f"{publisher} {number}")
-    message = envelope.published(publisher=publisher, deduplication_id=str(number), order_by=OrderBy.PUBLISHER)
+    properties = MessageProperties.of_publication(key, f"{publisher} {number}")
+    message = properties.published(publisher=publisher, deduplication_id=str(number), order_by=OrderBy.PUBLISHER)
     system: Mapping[str, str] = {
         **message.system_attributes,
         "SenderId": f"{CONTROL_ID}:session",
@@ -58,7 +58,7 @@ def received(number: int, publisher: str, key: str, *, group: str | None = None)
 
 
 def got(world: World) -> list[tuple[str, str, int | None]]:
-    found = map(Delivered.parse, world.messages(QUEUE))
+    found = map(DeliveredMessage.parse, world.messages(QUEUE))
     return [(str(one.key), one.body, one.sequence) for one in found]
 
 
@@ -106,9 +106,9 @@ def test_a_message_that_comes_again_after_many_of_others_has_the_number_that_it_
 
 
 def test_who_publishes_for_itself_says_its_name_for_the_group_alone() -> None:
-    envelope = Envelope.of_publication("a", "body")
+    properties = MessageProperties.of_publication("a", "body")
 
-    message = envelope.published(deduplication_id="d", order_by=OrderBy.PUBLISHER, sender="alice")
+    message = properties.published(deduplication_id="d", order_by=OrderBy.PUBLISHER, sender="alice")
 
     assert message.group_id == "alice"
     assert "publisher" not in message.attributes

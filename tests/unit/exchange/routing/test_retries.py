@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.exchange.routing.retries import MAXIMUM_ATTEMPTS
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
@@ -48,7 +48,7 @@ def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> No
 
     late, direct = (message for message in world.messages(queue))
     assert late.body == "0"
-    found, other = Delivered.parse(late), Delivered.parse(direct)
+    found, other = DeliveredMessage.parse(late), DeliveredMessage.parse(direct)
     assert found.sequence == (1 if is_ordered else None)
     same = {"body": "", "sequence": None, "message_id": ""}
     assert replace(found, **same) == replace(other, **same)
@@ -66,11 +66,11 @@ def test_after_five_attempts_a_copy_lies_beside_its_queue_with_the_reason(world,
     assert routed.not_done == ()
     (dead,) = world.messages(place)
     assert dead.attributes["Reason"].text == f"queue {queue!r} took it at none of 5 attempts"
-    assert Delivered.parse(dead).headers == {"color": "red"}
+    assert DeliveredMessage.parse(dead).headers == {"color": "red"}
     assert [(one.kind, one.outcome, one.destination, one.attempt) for one in routed.events] == [
         ("dead_letter", "dead", queue, 5)
     ]
-    assert world.tally.of_queue(queue) == {"retried": 1, "dead": 1}
+    assert world.counters.of_queue(queue) == {"retried": 1, "dead": 1}
     (head,) = world.heads.heads.values()
     assert head.detours == ({} if is_ordered else {ORDERED: 1})
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered, Envelope, group_of
+from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.router import ExchangeUnknown
 from signalbox.exchange.routing.sequences import KEPT, Head, numbered
@@ -33,7 +33,7 @@ def world() -> World:
 
 
 def sequences(world: World, queue: str) -> list[int | None]:
-    return [Delivered.parse(message).sequence for message in world.messages(queue)]
+    return [DeliveredMessage.parse(message).sequence for message in world.messages(queue)]
 
 
 def happened(world: World) -> list[tuple[str, str, str | None]]:
@@ -66,7 +66,7 @@ def test_a_copy_tells_all_that_is_known_of_it(world) -> None:
 
     world.route("xs")
 
-    copies = {queue: Delivered.parse(world.messages(queue)[0]) for queue in ("q_all", "q_a")}
+    copies = {queue: DeliveredMessage.parse(world.messages(queue)[0]) for queue in ("q_all", "q_a")}
     found = copies["q_all"]
     assert (found.key, found.body, found.headers) == ("a.b", "body", {"color": "red"})
     assert (found.exchange, found.publisher, found.message_id, found.sequence) == ("xs", "alice", "xs-1", None)
@@ -82,23 +82,23 @@ def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
 
     world.route("xs")
 
-    publishers = {Delivered.parse(message).publisher for message in world.messages("q_all")}
+    publishers = {DeliveredMessage.parse(message).publisher for message in world.messages("q_all")}
     assert publishers == {"AROA:session", "unknown"}
     assert world.table.looks[0][1] == {"AROA"}
 
 
-def told_by(world: World, sender: str, message: Message) -> Delivered:
+def told_by(world: World, sender: str, message: Message) -> DeliveredMessage:
     """Return the copy of what somebody sends to an exchange."""
     world.sqs.queues[QueueName("xs")].send(message, sender=sender)
     world.route("xs")
-    return Delivered.parse(world.messages("q_all")[-1])
+    return DeliveredMessage.parse(world.messages("q_all")[-1])
 
 
 @pytest.mark.parametrize(
     "headers", [{}, {"publisher": "eve", "color": "red"}], ids=["plain", "with a header so called"]
 )
 def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
-    message = Envelope.of_publication("c", "body", headers).published(publisher="alice")
+    message = MessageProperties.of_publication("c", "body", headers).published(publisher="alice")
 
     copy = told_by(world, f"{CONTROL_ID}:control", message)
 
@@ -108,7 +108,7 @@ def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
 
 @pytest.mark.parametrize("sender", ["AIDA", "AROAOTHER:control", f"AROAOTHER:{CONTROL_ID}", f"{CONTROL_ID}X:control"])
 def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
-    message = Envelope.of_publication("c", "body").published(publisher="alice")
+    message = MessageProperties.of_publication("c", "body").published(publisher="alice")
 
     copy = told_by(world, sender, message)
 
@@ -118,13 +118,13 @@ def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
 def test_a_user_who_names_another_keeps_his_own_name(world) -> None:
     world.table.users["AIDA"] = UserName("bob")
 
-    copy = told_by(world, "AIDA", Envelope.of_publication("c", "body").published(publisher="alice"))
+    copy = told_by(world, "AIDA", MessageProperties.of_publication("c", "body").published(publisher="alice"))
 
     assert (copy.publisher, copy.headers) == ("bob", {"publisher": "alice"})
 
 
 def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
-    copy = told_by(world, f"{CONTROL_ID}:control", Envelope.of_publication("c", "body").published())
+    copy = told_by(world, f"{CONTROL_ID}:control", MessageProperties.of_publication("c", "body").published())
 
     assert copy.publisher == f"{CONTROL_ID}:control"
 
@@ -193,7 +193,7 @@ def test_a_lifetime_is_read_again_after_a_minute(world) -> None:
     def expires() -> bool:
         world.publish("xs", "c")
         world.route("xs")
-        return Delivered.parse(world.messages("q_all")[-1]).expires_at is not None
+        return DeliveredMessage.parse(world.messages("q_all")[-1]).expires_at is not None
 
     assert not expires()
     world.table.times_to_live["q_all"] = timedelta(seconds=20)
@@ -214,7 +214,7 @@ def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
 
     assert routed.not_done == ()
     assert happened(world) == [("unrouted", "dropped", None)]
-    counts = world.tally.of_exchange("xs")
+    counts = world.counters.of_exchange("xs")
     assert counts.pop("bytes") > 0
     assert counts == {"received": 1, "dropped": 1}
 
@@ -229,8 +229,8 @@ def test_what_no_binding_matches_goes_to_the_alternate_and_is_counted_there_too(
 
     assert world.bodies("q_rest") == ["body"]
     assert happened(world) == [("unrouted", "alternate", None), ("routed", "delivered", "q_rest")]
-    assert world.tally.of_exchange("xpart").items() >= {"received": 1, "alternate": 1, "routed": 1}.items()
-    assert Delivered.parse(world.messages("q_rest")[0]).exchange == "xpart"
+    assert world.counters.of_exchange("xpart").items() >= {"received": 1, "alternate": 1, "routed": 1}.items()
+    assert DeliveredMessage.parse(world.messages("q_rest")[0]).exchange == "xpart"
 
 
 def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> None:
@@ -245,7 +245,7 @@ def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> Non
     (event,) = routed.events
     assert (event.kind, event.outcome, event.source) == ("dead_letter", "dead", "xs")
     assert "topic: expected an attribute" in str(event.reason)
-    assert world.tally.of_exchange("xs")["rejected"] == 1
+    assert world.counters.of_exchange("xs")["rejected"] == 1
 
 
 def test_a_message_in_a_group_that_is_not_its_key_s_is_buried_and_takes_no_number(world) -> None:
@@ -294,11 +294,11 @@ def test_a_queue_that_fails_holds_up_no_other_and_gets_its_copies_later(world, t
     assert len(world.bodies("q_all")) == 3
     assert len(world.sqs.queues[RETRIES].entries) == 3
     assert sorted(world.sqs.calls) == [("q_a", 3), ("q_all", 3), (RETRIES, 3)]
-    assert world.tally.of_queue("q_a") == {"retried": 3}
+    assert world.counters.of_queue("q_a") == {"retried": 3}
     world.sqs.trouble = {}
     world.retry()
     assert sorted(world.bodies("q_a")) == ["0", "1", "2"]
-    assert world.tally.of_queue("q_a").items() >= {"retried": 3, "received": 3}.items()
+    assert world.counters.of_queue("q_a").items() >= {"retried": 3, "received": 3}.items()
     assert [one for one in happened(world) if one[2] == "q_a"] == [
         *[("routed", "retried", "q_a")] * 3,
         *[("routed", "delivered", "q_a")] * 3,
@@ -328,7 +328,7 @@ def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole
     world.route("xs")
     assert len(world.bodies("q_a")) == 1
     assert len(world.bodies("q_all")) == 3
-    assert world.tally.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
+    assert world.counters.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
 
 
 def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world) -> None:
@@ -339,9 +339,9 @@ def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world
 
     (dead,) = world.sqs.queues[DEAD].messages()
     assert reason_of(dead) == "queue 'q_a' is not declared any more"
-    assert Delivered.parse(dead).key == "a.b"
+    assert DeliveredMessage.parse(dead).key == "a.b"
     assert ("dead_letter", "dead", "q_a") in happened(world)
-    assert world.tally.of_queue("q_a") == {"dead": 1}
+    assert world.counters.of_queue("q_a") == {"dead": 1}
 
 
 def test_copies_for_a_queue_that_sqs_does_not_know_yet_are_tried_again(world) -> None:
@@ -382,7 +382,7 @@ def test_messages_of_a_key_are_numbered_without_a_gap_in_their_order(world) -> N
 
     assert world.bodies("q_a.fifo") == ["ab0", "ab1", "ab2"]
     assert sequences(world, "q_a.fifo") == [1, 2, 3]
-    by_key = [(found.key, found.sequence) for found in map(Delivered.parse, world.messages("q_all.fifo"))]
+    by_key = [(found.key, found.sequence) for found in map(DeliveredMessage.parse, world.messages("q_all.fifo"))]
     assert sorted(by_key) == [("a.b", 1), ("a.b", 2), ("a.b", 3), ("c", 1), ("c", 2), ("c", 3)]
 
 
@@ -421,7 +421,7 @@ def test_messages_on_whose_key_somebody_else_works_come_again(world) -> None:
 
     assert world.route(LOG).not_done == ("xlog.fifo-1",)
 
-    assert [Delivered.parse(message).key for message in world.messages("q_all.fifo")] == ["c"]
+    assert [DeliveredMessage.parse(message).key for message in world.messages("q_all.fifo")] == ["c"]
 
 
 def test_behind_a_copy_that_waits_all_of_its_key_wait_for_that_queue_alone(world) -> None:

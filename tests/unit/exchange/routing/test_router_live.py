@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from signalbox.exchange.messages.properties import LIVE, Envelope
+from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import Attribute, MessageId
 from signalbox.queues import QueueName
@@ -30,7 +30,7 @@ class Live:
     acknowledged: list[str] = field(default_factory=list)
     notes: list[str | None] = field(default_factory=list)
 
-    def deliver(self, exchange: Exchange, published: Sequence[Published]) -> Collection[MessageId]:
+    def deliver(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
         assert exchange.live is not None
         self.delivered += [(one.publication.message.body, one.sequence) for one in published]
         self.notes += [one.publication.notes for one in published]
@@ -87,7 +87,7 @@ def test_what_stands_in_a_log_is_not_dropped_though_nothing_is_bound(world_and_l
 
     (event,) = routed.events
     assert (event.kind, event.outcome, event.topic, event.sequence) == ("logged", "live", "a.b", 1)
-    assert world.tally.of_exchange(LOG) == {"received": 1, "bytes": 18}
+    assert world.counters.of_exchange(LOG) == {"received": 1, "bytes": 18}
 
 
 def test_what_connections_did_not_get_comes_again_and_so_does_its_group(world_and_live) -> None:
@@ -122,8 +122,8 @@ def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> No
     world, live = live_world(OrderBy.EXCHANGE)
     queue = world.sqs.queues[QueueName(LOG)]
     for key, body in (("a", "1"), ("b", "2"), ("c", "3")):
-        envelope = Envelope.of_publication(key, body)
-        queue.send(envelope.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
+        properties = MessageProperties.of_publication(key, body)
+        queue.send(properties.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
     save = MemoryHeads.save
 
     def saved(heads: MemoryHeads, exchange: ExchangeName, key: str, *told: Any, **more: Any) -> bool:
@@ -140,7 +140,7 @@ def test_notes_are_believed_of_those_who_are_trusted_alone(world_and_live) -> No
     world, live = world_and_live
     queue = world.sqs.queues[QueueName(LOG)]
     for number, sender in enumerate((f"{CONTROL_ID}:session", "AIDAEVE")):
-        message = Envelope.of_publication("a", str(number)).published(deduplication_id=str(number))
+        message = MessageProperties.of_publication("a", str(number)).published(deduplication_id=str(number))
         noted = replace(message, attributes={**message.attributes, LIVE: Attribute("String", "{}")})
         queue.send(noted, sender=sender)
 

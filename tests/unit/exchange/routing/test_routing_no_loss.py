@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.copies import read_retry
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from tests.unit.exchange.matching.naive_topics import is_match
@@ -158,7 +158,7 @@ def assert_order(life: Life) -> None:
         last: dict[str, int] = {}
         seen: set[str] = set()
         for message in life.in_queue(queue):
-            found = Delivered.parse(message)
+            found = DeliveredMessage.parse(message)
             if found.sequence is None or message.body in seen or message.body in life.dead(queue):
                 continue
             seen.add(message.body)
@@ -171,7 +171,7 @@ def assert_numbers(life: Life) -> None:
     numbers: dict[str, set[int | None]] = {}
     for queue in QUEUES:
         for message in life.in_queue(queue):
-            numbers.setdefault(message.body, set()).add(Delivered.parse(message).sequence)
+            numbers.setdefault(message.body, set()).add(DeliveredMessage.parse(message).sequence)
     for key in KEYS:
         bodies = [str(number) for number, published in enumerate(life.published) if published == (LOG, key)]
         for position, body in enumerate(bodies, start=1):

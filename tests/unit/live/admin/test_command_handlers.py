@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from signalbox.control.envelope import Envelope, InvalidCommand
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveDesk, TooManyGrants
@@ -144,19 +144,19 @@ def test_the_owner_of_an_exchange_grants_what_is_published_there(stage):
     ],
 )
 def test_nothing_is_granted_that_could_not_be_used(stage, given, reason):
-    with pytest.raises(NotThere, match=reason):
+    with pytest.raises(NotFound, match=reason):
         stage.ask("grant", **{**LOGS, **given})
 
 
 def test_who_is_not_known_asks_in_vain(stage):
-    with pytest.raises(NotThere, match="there is no user 'dora'"):
+    with pytest.raises(NotFound, match="there is no user 'dora'"):
         stage.ask("grants", by="dora")
 
 
 def test_an_exchange_that_is_being_deleted_is_none(stage):
-    stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_leaving=True, live=LiveSettings())
+    stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_deleting=True, live=LiveSettings())
 
-    with pytest.raises(NotThere):
+    with pytest.raises(NotFound):
         stage.ask("grant", **LOGS)
 
 
@@ -205,9 +205,9 @@ def test_users_change_their_own_secrets(stage):
 
     with pytest.raises(NotPermitted, match="only administrators"):
         stage.ask("secret", by="bob", user="alice", **secret())
-    with pytest.raises(NotThere, match="administrators have no secret"):
+    with pytest.raises(NotFound, match="administrators have no secret"):
         stage.ask("secret", **secret())
-    with pytest.raises(NotThere, match="there is no user 'dora'"):
+    with pytest.raises(NotFound, match="there is no user 'dora'"):
         stage.ask("secret", user="dora", **secret())
 
 

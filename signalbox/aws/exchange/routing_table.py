@@ -19,8 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.exchange.items import (
     BINDING,
     HEAD_KEY,
-    IS_LEAVING,
-    bound_of,
+    IS_DELETING,
+    binding_of,
     exchange_of,
     first_word_key,
     head_key,
@@ -31,8 +31,8 @@ from signalbox.aws.exchange.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item, milliseconds, succeeds
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Bound, Kind, Place
-from signalbox.exchange.model.routing_ports import Look, SideBySide, one_by_one
+from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
+from signalbox.exchange.model.routing_ports import ParallelMap, RoutingSnapshot, serial_map
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -57,30 +57,30 @@ class DynamoRoutingTable:
 
     table: "Table"
 
-    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
+    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
         """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
-        keys = [record_key(Place(Kind.EXCHANGE, name)) for name in exchanges]
+        keys = [record_key(ResourceRef(ResourceKind.EXCHANGE, name)) for name in exchanges]
         items = list(every_key(self.table, keys + [sender_key(sender) for sender in senders]))
         found = [exchange_of(item) for item in items if not item["pk"].startswith(SENDER)]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
-        return Look({exchange.name: exchange for exchange in found}, users)
+        return RoutingSnapshot({exchange.name: exchange for exchange in found}, users)
 
-    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Bound]:
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Binding]:
         """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
 
         With a first word, those whose patterns begin with it, and perhaps others.
         """
         beginning = BINDING if first_word is None else first_word_key([first_word])
         query = {
-            "KeyConditionExpression": Key("pk").eq(partition(Place(Kind.EXCHANGE, exchange)))
+            "KeyConditionExpression": Key("pk").eq(partition(ResourceRef(ResourceKind.EXCHANGE, exchange)))
             & Key("sk").begins_with(beginning),
             "ConsistentRead": True,
         }
-        return (bound_of(item) for item in every_item(self.table.query, query))
+        return (binding_of(item) for item in every_item(self.table.query, query))
 
-    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         """Return how old messages become in those of the queues that say so; may be a moment old."""
-        keys = [record_key(Place(Kind.QUEUE, queue)) for queue in queues]
+        keys = [record_key(ResourceRef(ResourceKind.QUEUE, queue)) for queue in queues]
         items = every_key(self.table, keys, is_consistent=False)
         return {
             DeclaredName(item["name"]): timedelta(seconds=float(item["message_ttl_seconds"]))
@@ -90,8 +90,10 @@ class DynamoRoutingTable:
 
     def is_declared(self, queue: DeclaredName) -> bool:
         """Say whether a queue is declared, and not about to be deleted."""
-        item = self.table.get_item(Key=record_key(Place(Kind.QUEUE, queue)), ConsistentRead=True).get("Item")
-        return item is not None and not item.get(IS_LEAVING)
+        item = self.table.get_item(Key=record_key(ResourceRef(ResourceKind.QUEUE, queue)), ConsistentRead=True).get(
+            "Item"
+        )
+        return item is not None and not item.get(IS_DELETING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class DynamoHeads:
             ExpressionAttributeValues={":last": last},
         )
 
-    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+    def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
         """Note a later last message of a detour; say whether there still is one."""
         return succeeds(
             lambda: self.table.update_item(
@@ -160,18 +162,18 @@ class DynamoHeads:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoTally:
+class DynamoCounterWriter:
     """`Tally` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
 
     table: "Table"
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
-    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
         """Add to the counters of exchanges and queues; a failure is logged, since the lake has the same facts."""
-        for _ in self.side_by_side(lambda place: self._add(place, counts[place], at), counts):
+        for _ in self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts):
             pass
 
-    def _add(self, place: Place, counts: Mapping[str, int], at: datetime) -> None:
+    def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> None:
         names = {f"#{name}": name for name in counts}
         values = {f":{name}": count for name, count in counts.items()}
         expires_at = round((at + COUNTERS_KEPT_FOR).timestamp())
@@ -179,14 +181,14 @@ class DynamoTally:
             # The client and not the table: only the former may be shared by threads.
             self.table.meta.client.update_item(
                 TableName=self.table.name,
-                Key={"pk": partition(place), "sk": minute_key(at)},
+                Key={"pk": partition(resource), "sk": minute_key(at)},
                 UpdateExpression="SET last_at = :last_at, expires_at = :expires_at ADD "
                 + ", ".join(f"#{name} :{name}" for name in counts),
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues={**values, ":last_at": milliseconds(at), ":expires_at": expires_at},
             )
         except (ClientError, BotoCoreError):
-            logger.exception("counters of %s were not increased", place)
+            logger.exception("counters of %s were not increased", resource)
 
 
 def every_key(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:

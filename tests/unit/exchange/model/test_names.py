@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
-from signalbox.exchange.model.naming import (
+from signalbox.exchange.model.names import (
     StageNames,
     dead_letter_name,
     dead_letter_problem,

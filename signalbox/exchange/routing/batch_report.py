@@ -8,16 +8,16 @@ from datetime import datetime
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.publications import Publication, Rejection, attempt
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.exchange.routing import events
-from signalbox.exchange.routing.delivery import Outcome
+from signalbox.exchange.routing.copy_dispatcher import DispatchResult
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 
 
 @dataclass(slots=True)
-class Account:
+class BatchReport:
     """Counts for exchanges and queues, and the events of history, of all that happened at one moment.
 
     An exchange has `received` messages, some of them `redelivered`, that were `rejected`, `dropped`, or passed to an
@@ -27,11 +27,11 @@ class Account:
 
     at: datetime
     events: list[HistoryEvent] = field(default_factory=list)
-    _counts: defaultdict[Place, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _counts: defaultdict[ResourceRef, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def receive(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
         """Count messages that came."""
-        counted = self._counts[Place(Kind.EXCHANGE, exchange)]
+        counted = self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]
         counted["received"] += len(messages)
         counted["redelivered"] += sum(1 for message in messages if attempt(message) > 1)
         counted["bytes"] += sum(size_bytes(message) for message in messages)
@@ -39,7 +39,7 @@ class Account:
     def reject(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
         """Note a message that is buried, because no exchange takes it, or because it is no copy to be tried again."""
         if exchange is not None:
-            self._counts[Place(Kind.EXCHANGE, exchange)]["rejected"] += 1
+            self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]["rejected"] += 1
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
     def publish(
@@ -52,10 +52,10 @@ class Account:
         if (queues or is_live) and not publication.routes.by_alternate:
             return
         outcome = "alternate" if queues else "dropped"
-        self._counts[Place(Kind.EXCHANGE, exchange)][outcome] += 1
+        self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)][outcome] += 1
         self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
 
-    def settle(self, outcome: Outcome) -> None:
+    def settle(self, outcome: DispatchResult) -> None:
         """Note what became of copies."""
         for copy in outcome.taken:
             self._count(copy, exchange="routed", queue="received")
@@ -68,17 +68,17 @@ class Account:
             self._count(dead.copy, exchange="dead", queue="dead")
             self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))
 
-    def counts(self) -> Mapping[Place, Mapping[str, int]]:
+    def counts(self) -> Mapping[ResourceRef, Mapping[str, int]]:
         """Return what is to be added to the counters of each exchange and queue."""
         return {
-            place: {name: number for name, number in counted.items() if number}
-            for place, counted in self._counts.items()
+            resource: {name: number for name, number in counted.items() if number}
+            for resource, counted in self._counts.items()
         }
 
     def _count(self, copy: Copy, *, exchange: str, queue: str) -> None:
-        self._counts[Place(Kind.EXCHANGE, copy.exchange)][exchange] += 1
+        self._counts[ResourceRef(ResourceKind.EXCHANGE, copy.exchange)][exchange] += 1
         self._counts[_queue(copy.queue)][queue] += 1
 
 
-def _queue(name: DeclaredName) -> Place:
-    return Place(Kind.QUEUE, name)
+def _queue(name: DeclaredName) -> ResourceRef:
+    return ResourceRef(ResourceKind.QUEUE, name)

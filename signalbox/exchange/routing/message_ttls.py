@@ -11,7 +11,7 @@ KEPT_FOR = timedelta(seconds=60)  # what a queue's owner changes may take so lon
 
 
 @dataclass(slots=True)
-class Lifetimes:
+class MessageTtls:
     """The lifetimes of messages, as they were known last."""
 
     table: RoutingTable
@@ -23,7 +23,7 @@ class Lifetimes:
         never = now - KEPT_FOR
         stale = [queue for queue in dict.fromkeys(queues) if self._read_at.get(queue, never) <= never]
         if stale:
-            found = self.table.lifetimes(stale)
+            found = self.table.message_ttls(stale)
             self._read = {queue: one for queue, one in self._read.items() if queue not in stale} | dict(found)
             self._read_at |= dict.fromkeys(stale, now)
         return self._read
