@@ -70,7 +70,7 @@ class _Table:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _CounterWriter:
     """`Tally` that only adds up how many copies were delivered."""
 
     counts: dict[ResourceRef, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ def _counted(queues: int, *, is_for_all: bool) -> Calls:
         table=table,
         heads=None,  # type: ignore[arg-type] # nothing is ordered
         dispatcher=CopyDispatcher(sender, None, NOWHERE, NOWHERE, NOWHERE),  # type: ignore[arg-type] # nothing fails
-        counters=_Tally(),
+        counters=_CounterWriter(),
         names=StageNames("benchmark"),
         now=lambda: NOW,
         trusted_ids=frozenset({"AROA"}),

@@ -37,12 +37,12 @@ def router() -> Router:
         now=wiring.CLOCK.now,
         trusted_ids=frozenset(map(wiring.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
         live=distributor(),
-        holding=holding(),
+        key_holder=key_holder(),
     )
 
 
 @cache
-def holding() -> KeyHolder:
+def key_holder() -> KeyHolder:
     """Return what lets a router have routing keys to itself."""
     return KeyHolder(
         DynamoKeyHolds(wiring.table()),

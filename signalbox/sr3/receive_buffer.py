@@ -64,7 +64,7 @@ class Intake:
         """Let others have messages that sr3 works on."""
         for one in taken:
             del self._working[one.receipt]
-        self.consumer.give_back(*taken)
+        self.consumer.release(*taken)
 
     def acknowledge(self) -> None:
         """Tell the queue what is done; what it cannot be told comes again."""

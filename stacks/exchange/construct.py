@@ -63,9 +63,9 @@ class Exchange(Construct):
             timeout_seconds=config.route_timeout_seconds,
             environment=route_environment(resources, config),
         )
-        told = control_environment(resources, config, route_arn=route.function_arn)
+        environment = control_environment(resources, config, route_arn=route.function_arn)
         control = make(
-            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=environment
         )
         # It publishes for users and says for whom, which is believed of nobody else.
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)

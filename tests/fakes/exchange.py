@@ -100,7 +100,7 @@ class MemoryQueues:
         saved = self.records[queue.name] = replace(queue, version=replacing.version + 1)
         return saved
 
-    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+    def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         found = self.records.get(name)
         if found is None or found.is_deleting:
             return None
@@ -125,12 +125,12 @@ class MemoryBindings:
 
     def bind(self, bound: Binding) -> BindOutcome:
         if not self._is_there(ResourceRef(ResourceKind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
-            return BindOutcome.NOT_BOUND
+            return BindOutcome.REFUSED
         if bound in self.bound:
-            return BindOutcome.THERE_ALREADY
+            return BindOutcome.ALREADY_BOUND
         self.bound[bound] = None
         self._bump(bound)
-        return BindOutcome.MADE
+        return BindOutcome.BOUND
 
     def unbind(self, bound: Binding) -> bool:
         if bound not in self.bound:

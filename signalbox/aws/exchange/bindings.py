@@ -34,37 +34,37 @@ class DynamoBindings:
 
     table: "Table"
 
-    def bind(self, bound: Binding) -> BindOutcome:
+    def bind(self, binding: Binding) -> BindOutcome:
         """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
 
         Raises `ItemBusy`.
         """
-        table, (binding, back_reference) = self.table.name, binding_items(bound)
+        table, (item, back_reference) = self.table.name, binding_items(binding)
         writes: list[TransactWriteItemTypeDef] = [
-            {"Put": {"TableName": table, "Item": binding, "ConditionExpression": "attribute_not_exists(pk)"}},
+            {"Put": {"TableName": table, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}},
             {"Put": {"TableName": table, "Item": back_reference}},
-            *(self._next_version(resource, STAYS) for resource in _exchanges(bound)),
+            *(self._next_version(resource, STAYS) for resource in _exchanges(binding)),
         ]
-        if bound.target.kind is ResourceKind.QUEUE:
-            key = record_key(bound.target)
+        if binding.target.kind is ResourceKind.QUEUE:
+            key = record_key(binding.target)
             writes.append({"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": STAYS}})
         is_new, _, *stay = transacted(self.table, writes)
         if not all(stay):
-            return BindOutcome.NOT_BOUND
-        return BindOutcome.MADE if is_new else BindOutcome.THERE_ALREADY
+            return BindOutcome.REFUSED
+        return BindOutcome.BOUND if is_new else BindOutcome.ALREADY_BOUND
 
-    def unbind(self, bound: Binding) -> bool:
+    def unbind(self, binding: Binding) -> bool:
         """Remove a binding, with the same changes of versions; say whether it was there. Raises `ItemBusy`."""
-        table, key = self.table.name, binding_key(bound)
+        table, key = self.table.name, binding_key(binding)
         writes: list[TransactWriteItemTypeDef] = [
             {"Delete": {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(pk)"}},
-            {"Delete": {"TableName": table, "Key": back_reference_key(bound)}},
-            *(self._next_version(resource, "attribute_exists(pk)") for resource in _exchanges(bound)),
+            {"Delete": {"TableName": table, "Key": back_reference_key(binding)}},
+            *(self._next_version(resource, "attribute_exists(pk)") for resource in _exchanges(binding)),
         ]
         was_there, *others = transacted(self.table, writes)
         if was_there and not all(others):
             # No record goes before its bindings, so they are going at this moment.
-            raise ItemBusy(f"{bound.target} or exchange {bound.exchange!r} is being deleted at this moment")
+            raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
         return was_there
 
     def of(self, exchange: ExchangeName) -> Sequence[Binding]:
@@ -92,7 +92,9 @@ class DynamoBindings:
         }
 
 
-def _exchanges(bound: Binding) -> Sequence[ResourceRef]:
+def _exchanges(binding: Binding) -> Sequence[ResourceRef]:
     """Return the exchanges that a binding is about: one, when it is bound to itself."""
-    source = ResourceRef(ResourceKind.EXCHANGE, bound.exchange)
-    return [source] if bound.target.kind is ResourceKind.QUEUE or bound.target == source else [source, bound.target]
+    source = ResourceRef(ResourceKind.EXCHANGE, binding.exchange)
+    return (
+        [source] if binding.target.kind is ResourceKind.QUEUE or binding.target == source else [source, binding.target]
+    )

@@ -101,7 +101,7 @@ class DynamoQueues:
         stored = replace(queue, version=replacing.version + 1)
         return stored if _replaces(self.table, queue_item(stored), replacing.version) else None
 
-    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+    def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Note a consumer's sign of life under the next version; None if there is no such queue, or it is leaving."""
         item = updated(
             self.table,

@@ -52,11 +52,11 @@ def sender_key(user_id: str) -> Item:
     return {"pk": f"sender#{user_id}", "sk": "sender"}
 
 
-def binding_key(bound: Binding) -> Item:
+def binding_key(binding: Binding) -> Item:
     """Return the key of a binding, which is read with its exchange, or with all that begin with the same word."""
     # No name has a line feed, so that no two bindings meet in one key; a name may have a `#`, and so may a pattern.
-    sort_key = f"{first_word_key(bound.pattern.words)}{bound.target.kind}#{bound.target.name}\n{bound.pattern}"
-    return {"pk": partition(ResourceRef(ResourceKind.EXCHANGE, bound.exchange)), "sk": sort_key}
+    sort_key = f"{first_word_key(binding.pattern.words)}{binding.target.kind}#{binding.target.name}\n{binding.pattern}"
+    return {"pk": partition(ResourceRef(ResourceKind.EXCHANGE, binding.exchange)), "sk": sort_key}
 
 
 def first_word_key(words: Sequence[str]) -> str:
@@ -65,9 +65,9 @@ def first_word_key(words: Sequence[str]) -> str:
     return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
 
 
-def back_reference_key(bound: Binding) -> Item:
+def back_reference_key(binding: Binding) -> Item:
     """Return the key of the same binding as it is read with its target."""
-    return {"pk": partition(bound.target), "sk": f"{BACK_REFERENCE}{bound.exchange}#{bound.pattern}"}
+    return {"pk": partition(binding.target), "sk": f"{BACK_REFERENCE}{binding.exchange}#{binding.pattern}"}
 
 
 def minute_key(begins_at: datetime) -> str:
@@ -82,7 +82,7 @@ def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
 
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
-    told = {
+    fields = {
         "kind": str(ResourceKind.EXCHANGE),
         "name": exchange.name,
         "alternate": exchange.alternate,
@@ -92,7 +92,7 @@ def exchange_item(exchange: Exchange) -> Item:
         "version": exchange.version,
         "live": None if exchange.live is None else _live_item(exchange.live),
     }
-    return record_key(exchange.resource) | _there(told)
+    return record_key(exchange.resource) | _present(fields)
 
 
 def exchange_of(item: Item) -> Exchange:
@@ -111,7 +111,7 @@ def exchange_of(item: Item) -> Exchange:
 def queue_item(queue: DeclaredQueue) -> Item:
     """Return the item of a queue's record."""
     settings = queue.settings
-    told = {
+    fields = {
         "kind": str(ResourceKind.QUEUE),
         "name": queue.name,
         "owner": queue.owner,
@@ -125,7 +125,7 @@ def queue_item(queue: DeclaredQueue) -> Item:
         IS_DELETING: queue.is_deleting or None,
         "version": queue.version,
     }
-    return record_key(queue.resource) | _there(told)
+    return record_key(queue.resource) | _present(fields)
 
 
 def queue_of(item: Item) -> DeclaredQueue:
@@ -148,15 +148,15 @@ def queue_of(item: Item) -> DeclaredQueue:
     )
 
 
-def binding_items(bound: Binding) -> Iterable[Item]:
+def binding_items(binding: Binding) -> Iterable[Item]:
     """Return the two items of a binding."""
-    told = {
-        "exchange": bound.exchange,
-        "target": bound.target.name,
-        "target_kind": str(bound.target.kind),
-        "pattern": str(bound.pattern),
+    fields = {
+        "exchange": binding.exchange,
+        "target": binding.target.name,
+        "target_kind": str(binding.target.kind),
+        "pattern": str(binding.pattern),
     }
-    return binding_key(bound) | told, back_reference_key(bound) | told
+    return binding_key(binding) | fields, back_reference_key(binding) | fields
 
 
 def binding_of(item: Item) -> Binding:
@@ -168,7 +168,7 @@ def binding_of(item: Item) -> Binding:
 
 def user_item(user: User) -> Item:
     """Return the item of a user's record."""
-    told = {
+    fields = {
         "kind": USER,
         "name": user.name,
         "role": str(user.role),
@@ -176,7 +176,7 @@ def user_item(user: User) -> Item:
         "created_at": milliseconds(user.created_at),
         "user_id": user.user_id,
     }
-    return user_key(user.name) | told
+    return user_key(user.name) | fields
 
 
 def user_of(item: Item) -> User:
@@ -206,14 +206,14 @@ COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "
 
 
 def _live_item(live: LiveSettings) -> Item:
-    told = {
+    fields = {
         "order_by": str(live.order_by),
         "anonymous": live.anonymous,
         "retention": _retention_item(live.retention),
         # No map, since the empty prefix is one, too, and DynamoDB takes no empty name.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
     }
-    return _there(told)
+    return _present(fields)
 
 
 def _live_of(item: Mapping[str, Any]) -> LiveSettings:
@@ -226,7 +226,7 @@ def _live_of(item: Mapping[str, Any]) -> LiveSettings:
 
 
 def _retention_item(retention: Retention) -> Item:
-    return _there({"count": retention.count, "age_seconds": _seconds(retention.age)})
+    return _present({"count": retention.count, "age_seconds": _seconds(retention.age)})
 
 
 def _retention_of(item: Mapping[str, Any]) -> Retention:
@@ -234,8 +234,8 @@ def _retention_of(item: Mapping[str, Any]) -> Retention:
     return Retention(None if count is None else int(count), _duration(item.get("age_seconds")))
 
 
-def _there(told: Item) -> Item:
-    return {name: value for name, value in told.items() if value is not None}
+def _present(fields: Item) -> Item:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _seconds(duration: timedelta | None) -> Decimal | None:

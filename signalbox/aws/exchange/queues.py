@@ -90,12 +90,12 @@ class SqsExchangeQueues:
         sqs = self.queues.sqs
         with look(f"queue {name!r}"):
             try:
-                told = sqs.get_queue_attributes(
+                attributes = sqs.get_queue_attributes(
                     QueueUrl=self.queues.url(name), AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
                 )["Attributes"]
             except sqs.exceptions.QueueDoesNotExist:
                 return None
-        return QueueSize(int(told[WAITING]), int(told[IN_FLIGHT]), int(told[DELAYED]))
+        return QueueSize(int(attributes[WAITING]), int(attributes[IN_FLIGHT]), int(attributes[DELAYED]))
 
 
 def _tag_value(name: str) -> str:

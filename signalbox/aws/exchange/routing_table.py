@@ -127,7 +127,7 @@ class DynamoHeads:
             )
         )
 
-    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
         self.table.update_item(
             Key=head_key(exchange, key),
@@ -148,7 +148,7 @@ class DynamoHeads:
             )
         )
 
-    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """End a detour, if this is its last message."""
         succeeds(
             lambda: self.table.update_item(

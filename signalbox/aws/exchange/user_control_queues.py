@@ -73,10 +73,10 @@ class UserControlQueues:
 
     def _attributes(self) -> Mapping[str, str]:
         with effect("the administrators' control queue"):
-            told = self.sqs.get_queue_attributes(
+            attributes = self.sqs.get_queue_attributes(
                 QueueUrl=self.administrators_url, AttributeNames=["QueueArn", *TAKEN_OVER]
             )
-        return {str(name): value for name, value in told["Attributes"].items()}
+        return {str(name): value for name, value in attributes["Attributes"].items()}
 
     def _reader(self, arn: str) -> "EventSourceMappingConfigurationTypeDef":
         with look("event source mapping of the administrators' control queue"):

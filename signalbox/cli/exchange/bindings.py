@@ -60,8 +60,8 @@ def unbind(
     if as_json:
         print_json(done)
         return
-    for pattern, told in zip(patterns, done, strict=True):
-        outcome = "unbound" if told.get("unbound") else "was not bound"
+    for pattern, document in zip(patterns, done, strict=True):
+        outcome = "unbound" if document.get("unbound") else "was not bound"
         print_line(f"{exchange} → {target}  {_quoted(pattern)}  {outcome}")
 
 

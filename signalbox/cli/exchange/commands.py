@@ -70,9 +70,9 @@ def declare(
     """Make an exchange, or change what is said; one whose name ends with .fifo keeps order, and can be live."""
     said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.declare_exchange(name, alternate=alternate, live=said)
-    print_resource(told, as_json=as_json)
-    if told.get("connected") is False:
+        document = client.declare_exchange(name, alternate=alternate, live=said)
+    print_resource(document, as_json=as_json)
+    if document.get("connected") is False:
         say("not connected to the router yet: messages wait in its queue until it is, in about a minute")
 
 
@@ -90,8 +90,8 @@ def delete(
 ) -> None:
     """Delete an exchange that is not bound and holds nothing, and all that belongs to it."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.delete_exchange(name, force=force)
-    print_deletion(told, name, as_json=as_json)
+        document = client.delete_exchange(name, force=force)
+    print_deletion(document, name, as_json=as_json)
 
 
 @app.command(name="list")

@@ -75,7 +75,7 @@ class _Printer:
         left = math.inf if maximum is None else maximum
         while left > 0 and not self.ending.is_due:
             # Never more than are to be printed: what is given back counts as received.
-            self.consumer.prefetch = int(min(most, left if self.ack else left + self.consumer.taken))
+            self.consumer.prefetch = int(min(most, left if self.ack else left + self.consumer.unacknowledged))
             before = self._seen()
             taken = self._received(LONG_POLL_SECONDS if follow else PATIENCE_SECONDS)
             self._print_each(taken)

@@ -65,7 +65,7 @@ def publish(
         message_id = client.publish(
             exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
         )
-        to.tell(message_id)
+        to.print_id(message_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class _PublishTarget:
     order_by: OrderBy
     as_json: bool
 
-    def tell(self, message_id: str) -> None:
+    def print_id(self, message_id: str) -> None:
         """Print what was published."""
-        told = {"exchange": self.exchange, "routing_key": self.routing_key, "message_id": message_id}
-        print_line(json.dumps(told) if self.as_json else message_id)
+        document = {"exchange": self.exchange, "routing_key": self.routing_key, "message_id": message_id}
+        print_line(json.dumps(document) if self.as_json else message_id)
 
 
 def _publish_lines(client: "ExchangeClient", to: _PublishTarget, source: BinaryIO) -> None:
-    """Publish each line as soon as it comes; what cannot be published is told, and does not hold up the others."""
+    """Publish each line as soon as it comes; what cannot be published is document, and does not hold up the others."""
     from signalbox.clients.exchange.publisher import PublishRequest
 
     sent = unsent = 0
@@ -99,7 +99,7 @@ def _publish_lines(client: "ExchangeClient", to: _PublishTarget, source: BinaryI
                 print_error(f"line {number}: {posted.problem or 'SQS did not say what became of it'}")
                 unsent += 1
             else:
-                to.tell(posted.message_id)
+                to.print_id(posted.message_id)
                 sent += 1
         sys.stdout.flush()
     say(f"{sent} published to {to.exchange}" + (f", {unsent} not" if unsent else ""))

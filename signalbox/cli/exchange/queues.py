@@ -53,15 +53,15 @@ def declare(
     """Make a queue, or change the settings that are given of one that is there."""
     expires_seconds, ttl_seconds = seconds(expires, "--expires"), seconds(message_ttl, "--message-ttl")
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.declare_queue(
+        document = client.declare_queue(
             name,
             expires=None if expires_seconds is None else timedelta(seconds=expires_seconds),
             message_ttl=None if ttl_seconds is None else timedelta(seconds=ttl_seconds),
             prefetch=prefetch,
             maximum_receives=maximum_receives,
         )
-    print_resource(told, as_json=as_json)
-    note_sqs_name(told, name)
+    print_resource(document, as_json=as_json)
+    note_sqs_name(document, name)
 
 
 @app.command()
@@ -76,8 +76,8 @@ def delete(
 ) -> None:
     """Delete a queue with its bindings and its messages."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.delete_queue(name, if_empty=if_empty)
-    print_deletion(told, name, as_json=as_json)
+        document = client.delete_queue(name, if_empty=if_empty)
+    print_deletion(document, name, as_json=as_json)
 
 
 @app.command(name="list")

@@ -1,4 +1,4 @@
-"""What all commands of the exchange share: who asks, of which stage, and how things are told."""
+"""What all commands of the exchange share: who asks, of which stage, and how things are document."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -95,12 +95,12 @@ def duration_text(value: object) -> str:
     return f"{value // size}{unit}"
 
 
-def print_resource(told: Document, *, as_json: bool) -> None:
-    """Print what the stage told of one thing."""
+def print_resource(document: Document, *, as_json: bool) -> None:
+    """Print what the stage document of one thing."""
     if as_json:
-        print_json(dict(told))
+        print_json(dict(document))
     else:
-        print_fields({name.replace("_", " "): _text(value) for name, value in told.items()})
+        print_fields({name.replace("_", " "): _text(value) for name, value in document.items()})
 
 
 def _text(value: object) -> str:
@@ -111,19 +111,19 @@ def _text(value: object) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def note_sqs_name(told: Document, name: str) -> None:
+def note_sqs_name(document: Document, name: str) -> None:
     """Tell the name that a queue has in SQS, where it is another one."""
-    if told.get("sqs_name", name) != name:
-        say(f"SQS does not take the name {name!r}: the queue is {told['sqs_name']!r} there")
+    if document.get("sqs_name", name) != name:
+        say(f"SQS does not take the name {name!r}: the queue is {document['sqs_name']!r} there")
 
 
-def print_deletion(told: Document, name: str, *, as_json: bool) -> None:
+def print_deletion(document: Document, name: str, *, as_json: bool) -> None:
     """Print what came of a deletion; for people, also what it took along, and what it left behind."""
     if as_json:
-        print_json(dict(told))
+        print_json(dict(document))
         return
-    print_line(f"{name}  {'deleted' if told.get('deleted') else 'was not there'}")
-    unbound, lost, left = told.get("unbound") or (), told.get("lost"), told.get("dead_letters")
+    print_line(f"{name}  {'deleted' if document.get('deleted') else 'was not there'}")
+    unbound, lost, left = document.get("unbound") or (), document.get("lost"), document.get("dead_letters")
     if unbound:
         say(f"{len(unbound)} binding{'s' if len(unbound) > 1 else ''} went with it")
     if lost:

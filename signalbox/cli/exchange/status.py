@@ -79,20 +79,20 @@ def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], Non
         yield _print_line_of_json if watch else print_json
     elif console.is_terminal and watch:
         with Live(console=console, auto_refresh=False) as live:
-            yield lambda told: live.update(_tables(told), refresh=True)
+            yield lambda document: live.update(_tables(document), refresh=True)
     else:
-        yield lambda told: console.print(_tables(told))
+        yield lambda document: console.print(_tables(document))
 
 
-def _print_line_of_json(told: Document) -> None:
-    print_line(json.dumps(told))
+def _print_line_of_json(document: Document) -> None:
+    print_line(json.dumps(document))
     sys.stdout.flush()
 
 
-def _tables(told: Document) -> "RenderableType":
+def _tables(document: Document) -> "RenderableType":
     from rich.console import Group
 
-    tables = [_table(kind, told.get(f"{kind}s") or ()) for kind in ("exchange", "queue")]
+    tables = [_table(kind, document.get(f"{kind}s") or ()) for kind in ("exchange", "queue")]
     return Group(*(table for table in tables if table.row_count)) if any(t.row_count for t in tables) else NOTHING
 
 

@@ -55,13 +55,13 @@ def add(
     user_id = users.identities.make(users.name, role, ownership)
     created_at = known.created_at if known else datetime.now(UTC)
     users.records.put(User(users.name, role, ownership, created_at, user_id))
-    told: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
+    document: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
     # Without a key, somebody was made by a command that did not come to its end.
     if known is not None and known.user_id == user_id and users.identities.has_key(users.name):
         say(f"user {name!r} was there ({known.role}, {known.ownership}) and keeps the key; `user rotate` makes another")
-        _print(told, as_json=as_json)
+        _print(document, as_json=as_json)
         return
-    users.tell_key(told, as_json=as_json)
+    users.issue_key(document, as_json=as_json)
 
 
 @app.command()
@@ -69,8 +69,8 @@ def rotate(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json:
     """Make a new key for a user and print it, this once; the one before works until the next."""
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.known()
-    told: dict[str, object] = {"user": name, "role": known.role.value, "ownership": known.ownership.value}
-    users.tell_key(told, as_json=as_json)
+    document: dict[str, object] = {"user": name, "role": known.role.value, "ownership": known.ownership.value}
+    users.issue_key(document, as_json=as_json)
     say("the key before this one works until the next rotation")
 
 
@@ -151,16 +151,16 @@ class _Users:
         from signalbox.cli.exchange.stage import client_of
 
         # Without the record nothing more reaches them in any case, so nobody has to wait.
-        client_of(self.deployment).tell("forget_secret", {"user": self.name})
+        client_of(self.deployment).send_command("forget_secret", {"user": self.name})
 
-    def tell_key(self, told: Mapping[str, object], *, as_json: bool) -> None:
+    def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
         """Make a key, keep it where commands find it, and print it."""
         from signalbox.aws.rendezvous.credentials import ClientCredentials
         from signalbox.cli.shared.user_keys import keep_user_key
 
         key = self.identities.new_key(self.name)
         kept = keep_user_key(self.deployment, self.name, ClientCredentials(key.access_key_id, key.secret_access_key))
-        _print({**told, **self._key_document(key)}, as_json=as_json)
+        _print({**document, **self._key_document(key)}, as_json=as_json)
         say("the secret is not shown again" + ("" if kept is None else f"; commands find it in {kept}"))
 
     def _key_document(self, key: "AccessKey") -> dict[str, object]:
@@ -185,8 +185,8 @@ def _records(deployment: "Deployment") -> "DynamoUsers":
     return DynamoUsers(deployment.session().resource("dynamodb").Table(table))
 
 
-def _print(told: Mapping[str, object], *, as_json: bool) -> None:
+def _print(document: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
-        print_json(told)
+        print_json(document)
     else:
-        print_fields({name.replace("_", " "): str(value) for name, value in told.items()})
+        print_fields({name.replace("_", " "): str(value) for name, value in document.items()})

@@ -27,7 +27,7 @@ from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
 
 CAPABILITY = "exchange"
-SIGNS_PER_EXPIRY = 4  # a queue is not deleted because one sign of life was late
+HEARTBEATS_PER_EXPIRY = 4  # a queue is not deleted because one sign of life was late
 
 Document = Mapping[str, Any]  # as the stage tells it; docs/exchange.md has the fields
 
@@ -74,30 +74,30 @@ class ExchangeClient:
         given = {name: value for name, value in (fields or {}).items() if value is not None}
         return self._replying().ask(command, given)
 
-    def tell(self, command: str, fields: Mapping[str, object]) -> None:
+    def send_command(self, command: str, fields: Mapping[str, object]) -> None:
         """Send a command for whose reply nobody waits, which may be done from any thread."""
         document = {"command": command, "id": secrets.token_hex(8), **fields}
         self.sqs.send_message(QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document))
 
     def whoami(self) -> Document:
         """Return who is asking, as the stage sees it."""
-        return self._told("whoami", {})
+        return self._object("whoami", {})
 
     def declare_exchange(
         self, exchange: str, *, alternate: str | None = None, live: Mapping[str, object] | None = None
     ) -> Document:
-        """Declare an exchange; one that is there already is told again.
+        """Declare an exchange; one that is there already is queue_document again.
 
         `alternate` is the exchange for what nothing is bound to: as it was if None, taken away if empty. `live` are
         the fields of the command that say what connections find; nothing changes of it if None.
         """
         other = alternate and parse_exchange_name(alternate)
-        wished = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
-        return self._told("declare_exchange", wished)
+        fields = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
+        return self._object("declare_exchange", fields)
 
     def delete_exchange(self, exchange: str, *, force: bool = False) -> Document:
         """Delete an exchange that nothing is bound to, or with its bindings."""
-        return self._told("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
+        return self._object("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
 
     def declare_queue(
         self,
@@ -118,36 +118,36 @@ class ExchangeClient:
             "prefetch": prefetch,
             "maximum_receives": maximum_receives,
         }
-        return self._told("declare_queue", {"queue": parse_queue_name(queue), **settings})
+        return self._object("declare_queue", {"queue": parse_queue_name(queue), **settings})
 
     def delete_queue(self, queue: str, *, if_empty: bool = False) -> Document:
         """Delete a queue with its bindings and all that waits in it, or not if anything does."""
-        return self._told("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
+        return self._object("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
 
     def bind(self, exchange: str, target: str, pattern: str) -> Document:
         """Let a queue, or another exchange, get what is published to an exchange under keys that match."""
         Pattern.parse(pattern)
-        return self._told("bind", _binding(exchange, target, pattern))
+        return self._object("bind", _binding(exchange, target, pattern))
 
     def unbind(self, exchange: str, target: str, pattern: str) -> Document:
         """Take a binding away, one too whose pattern may not be bound any more."""
-        return self._told("unbind", _binding(exchange, target, pattern))
+        return self._object("unbind", _binding(exchange, target, pattern))
 
     def exchanges(self) -> Sequence[Document]:
         """Return the exchanges that this user may read."""
-        return self._listed("exchanges", {})
+        return self._list("exchanges", {})
 
     def queues(self) -> Sequence[Document]:
         """Return the queues that this user may read."""
-        return self._listed("queues", {})
+        return self._list("queues", {})
 
     def bindings(self, exchange: str | None = None) -> Sequence[Document]:
         """Return the bindings, or those of one exchange, of what this user may read."""
-        return self._listed("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
+        return self._list("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
 
     def status(self, *names: str) -> Document:
         """Return how all exchanges and queues are, or those of these names, in which `*` is any text."""
-        return self._told("status", {"names": list(names) or None})
+        return self._object("status", {"names": list(names) or None})
 
     def publish(
         self,
@@ -160,14 +160,14 @@ class ExchangeClient:
         order_by: OrderBy = OrderBy.TOPIC,
     ) -> MessageId:
         """Publish a message and return its id. Raises `InvalidPublication`, `NotThere`, `NotPermitted`."""
-        post = PublishRequest(routing_key, body, headers or {}, deduplication_id)
-        (posted,) = self.publish_all(exchange, [post], order_by=order_by)
-        if posted.message_id is None:
-            raise posted.problem or NotPublished(f"SQS did not say what became of a message to exchange {exchange!r}")
-        return posted.message_id
+        request = PublishRequest(routing_key, body, headers or {}, deduplication_id)
+        (result,) = self.publish_all(exchange, [request], order_by=order_by)
+        if result.message_id is None:
+            raise result.problem or NotPublished(f"SQS did not say what became of a message to exchange {exchange!r}")
+        return result.message_id
 
     def publish_all(
-        self, exchange: str, posts: Iterable[PublishRequest], *, order_by: OrderBy = OrderBy.TOPIC
+        self, exchange: str, requests: Iterable[PublishRequest], *, order_by: OrderBy = OrderBy.TOPIC
     ) -> Iterator[PublishResult]:
         """Publish messages, ten a call, and yield in their order what became of each.
 
@@ -179,9 +179,9 @@ class ExchangeClient:
         if order_by is OrderBy.PUBLISHER and self.user is None:
             raise RejectedError(f"exchange {name!r} goes by who publishes: publish as a user, not as an administrator")
         url = self._url(self.names.queue(name))
-        poster = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
+        publisher = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
         with resource_errors(ResourceRef(ResourceKind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
-            yield from poster.publish(posts)
+            yield from publisher.publish(requests)
 
     @contextmanager
     def consumer(self, queue: str, *, prefetch: int | None = None, hold: timedelta = HOLD) -> Iterator[Consumer]:
@@ -191,20 +191,20 @@ class ExchangeClient:
         what it did not acknowledge.
         """
         name = parse_queue_name(queue)
-        told = self._told("consuming", {"queue": name})
-        url, chosen = self._url(self.names.queue(name)), prefetch or told.get("prefetch", DEFAULT_PREFETCH)
+        queue_document = self._object("consuming", {"queue": name})
+        url, chosen = self._url(self.names.queue(name)), prefetch or queue_document.get("prefetch", DEFAULT_PREFETCH)
         consumer = Consumer(self.sqs, ResourceRef(ResourceKind.QUEUE, name), url, self.user, chosen, hold)
         with ExitStack() as beats:
             beats.callback(consumer.close)
-            beats.enter_context(heartbeat(consumer.keep, every=hold / HEARTBEATS_PER_HOLD))
-            if told.get("expires_seconds"):
-                every = timedelta(seconds=told["expires_seconds"]) / SIGNS_PER_EXPIRY
-                beats.enter_context(heartbeat(partial(self._sign, name), every=every))
+            beats.enter_context(heartbeat(consumer.extend, every=hold / HEARTBEATS_PER_HOLD))
+            if queue_document.get("expires_seconds"):
+                every = timedelta(seconds=queue_document["expires_seconds"]) / HEARTBEATS_PER_EXPIRY
+                beats.enter_context(heartbeat(partial(self._send_heartbeat, name), every=every))
             yield consumer
 
-    def _sign(self, queue: str) -> None:
+    def _send_heartbeat(self, queue: str) -> None:
         """Say that a queue is consumed."""
-        self.tell("consuming", {"queue": queue})
+        self.send_command("consuming", {"queue": queue})
 
     def _replying(self) -> ControlClient:
         if self._control is None:
@@ -219,13 +219,13 @@ class ExchangeClient:
             self._control = control.__enter__()
         return self._control
 
-    def _told(self, command: str, fields: Mapping[str, object]) -> Document:
+    def _object(self, command: str, fields: Mapping[str, object]) -> Document:
         result = self.ask(command, fields)
         if not isinstance(result, Mapping):
             raise InvalidControlReply(f"the reply to {command!r} is no object")
         return result
 
-    def _listed(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
+    def _list(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
         result = self.ask(command, fields)
         if not isinstance(result, Sequence) or not all(isinstance(one, Mapping) for one in result):
             raise InvalidControlReply(f"the reply to {command!r} is no list of objects")

@@ -21,7 +21,7 @@ LONG_POLL_SECONDS = 20  # SQS: the longest
 # How long others do not get a message after its consumer died; one that lives holds it for as long as it works on it.
 HOLD = timedelta(seconds=60)
 HEARTBEATS_PER_HOLD = 3  # so that one may fail
-PATIENCE_SECONDS = 5.0  # with a last beat, when all is over
+PATIENCE_SECONDS = 5.0  # with a last send, when all is over
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Consumer:
             yield from self.receive()
 
     @property
-    def taken(self) -> int:
+    def unacknowledged(self) -> int:
         """Return how many messages are taken and not acknowledged."""
         with self._change:
             return len(self._held)
@@ -109,18 +109,18 @@ class Consumer:
                 # It comes again: nobody may rely on less than that.
                 logger.warning("a message was not deleted: %s", failure.get("Message"))
 
-    def give_back(self, *taken: ReceivedMessage) -> None:
+    def release(self, *messages: ReceivedMessage) -> None:
         """Let others have messages at once."""
-        self._forget(taken)
-        self._keep(taken, seconds=0)
+        self._forget(messages)
+        self._change_visibility(messages, seconds=0)
 
     def close(self) -> None:
         """Give back everything that is not acknowledged."""
-        self.give_back(*self._everything())
+        self.release(*self._all_held())
 
-    def keep(self) -> None:
+    def extend(self) -> None:
         """Keep others from what is being worked on, for as long again."""
-        self._keep(self._everything(), seconds=round(self.hold.total_seconds()))
+        self._change_visibility(self._all_held(), seconds=round(self.hold.total_seconds()))
 
     def _room(self, wait_seconds: int) -> int:
         with self._change:
@@ -157,7 +157,7 @@ class Consumer:
         self.ack(*late)
         return fresh
 
-    def _everything(self) -> tuple[ReceivedMessage, ...]:
+    def _all_held(self) -> tuple[ReceivedMessage, ...]:
         with self._change:
             return tuple(self._held.values())
 
@@ -167,7 +167,7 @@ class Consumer:
                 self._held.pop(one.receipt, None)
             self._change.notify_all()
 
-    def _keep(self, taken: Sequence[ReceivedMessage], *, seconds: int) -> None:
+    def _change_visibility(self, taken: Sequence[ReceivedMessage], *, seconds: int) -> None:
         for part in _tens(taken):
             entries = [
                 {"Id": str(number), "ReceiptHandle": one.receipt, "VisibilityTimeout": seconds}
@@ -177,16 +177,16 @@ class Consumer:
 
 
 @contextmanager
-def heartbeat(beat: Callable[[], None], *, every: timedelta) -> Iterator[None]:
+def heartbeat(send: Callable[[], None], *, every: timedelta) -> Iterator[None]:
     """Do something again and again meanwhile, in a thread of its own."""
     over = threading.Event()
 
     def run() -> None:
         while not over.wait(every.total_seconds()):
             try:
-                beat()
+                send()
             except Exception as error:  # noqa: BLE001 - whatever the client that was passed in may raise
-                # The next beat may work; if none does, the consumer's own calls fail as well, and tell.
+                # The next send may work; if none does, the consumer's own calls fail as well, and tell.
                 logger.warning("a consumer's sign of life failed: %s", error)
 
     # A daemon: a call that hangs must not keep the program from ending.

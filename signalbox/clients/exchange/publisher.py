@@ -40,7 +40,7 @@ class PublishRequest:
 class PublishResult:
     """What became of a message: the id that it has now, or why it cannot be published."""
 
-    post: PublishRequest
+    request: PublishRequest
     message_id: MessageId | None = None
     problem: InvalidPublication | None = None
 
@@ -58,25 +58,25 @@ class Publisher:
     order_by: OrderBy = OrderBy.TOPIC
     sender: str = ""
 
-    def publish(self, posts: Iterable[PublishRequest]) -> Iterator[PublishResult]:
+    def publish(self, requests: Iterable[PublishRequest]) -> Iterator[PublishResult]:
         """Publish messages and yield in their order what became of each; what was yielded is published for good."""
-        for batch in _batches(map(self._checked, posts)):
+        for batch in _batches(map(self._checked, requests)):
             yield from self._sent(batch)
 
-    def _checked(self, post: PublishRequest) -> "_Checked":
+    def _checked(self, request: PublishRequest) -> "_Checked":
         try:
-            properties = MessageProperties.of_publication(post.routing_key, post.body, post.headers)
+            properties = MessageProperties.of_publication(request.routing_key, request.body, request.headers)
         except InvalidPublication as problem:
-            return _Checked(PublishResult(post, problem=problem))
-        deduplication_id = (post.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
+            return _Checked(PublishResult(request, problem=problem))
+        deduplication_id = (request.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
         message = properties.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
-        return _Checked(PublishResult(post), message)
+        return _Checked(PublishResult(request), message)
 
     def _sent(self, batch: Sequence["_Checked"]) -> Iterator[PublishResult]:
         messages = {str(number): one.message for number, one in enumerate(batch) if one.message is not None}
         ids = dict(self._ids(messages))
         for number, one in enumerate(batch):
-            yield PublishResult(one.posted.post, ids.get(str(number)), one.posted.problem)
+            yield PublishResult(one.result.request, ids.get(str(number)), one.result.problem)
 
     def _ids(self, messages: Mapping[str, Message]) -> Iterator[tuple[str, MessageId]]:
         if not messages:
@@ -87,15 +87,15 @@ class Publisher:
             yield taken["Id"], taken["MessageId"]
         for failure in answer.get("Failed", ()):
             # Alone, so that whatever the client does when a call fails is done for it, too.
-            told = outgoing(messages[failure["Id"]])
-            yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **told)["MessageId"]
+            fields = outgoing(messages[failure["Id"]])
+            yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **fields)["MessageId"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
     """A message before it is sent; without `message`, it cannot be."""
 
-    posted: PublishResult
+    result: PublishResult
     message: Message | None = None
 
 

@@ -91,28 +91,30 @@ class _CommandHandler:
         return answers[type(command)](command)
 
     def _bind(self, command: Bind) -> object:
-        bound = self._permitted(command.bound)
-        outcome = self.ports.store.bindings.bind(bound)
-        if outcome is BindOutcome.NOT_BOUND:
-            self._existing(ResourceRef(ResourceKind.EXCHANGE, bound.exchange))
-            self._existing(bound.target)
-            raise NotFound(f"{bound.target} or exchange {str(bound.exchange)!r} was not there a moment ago: ask again")
-        if outcome is BindOutcome.MADE:
-            self.ports.record([events.bound(bound, user=self.caller.name, at=self.ports.now())])
-        return {**binding_document(bound), "bound": True}
+        binding = self._permitted(command.binding)
+        outcome = self.ports.store.bindings.bind(binding)
+        if outcome is BindOutcome.REFUSED:
+            self._existing(ResourceRef(ResourceKind.EXCHANGE, binding.exchange))
+            self._existing(binding.target)
+            raise NotFound(
+                f"{binding.target} or exchange {str(binding.exchange)!r} was not there a moment ago: ask again"
+            )
+        if outcome is BindOutcome.BOUND:
+            self.ports.record([events.bound(binding, user=self.caller.name, at=self.ports.now())])
+        return {**binding_document(binding), "bound": True}
 
     def _unbind(self, command: Unbind) -> object:
-        bound = self._permitted(command.bound)
-        was_there = self.ports.store.bindings.unbind(bound)
+        binding = self._permitted(command.binding)
+        was_there = self.ports.store.bindings.unbind(binding)
         if was_there:
-            self.ports.record([events.unbound(bound, user=self.caller.name, at=self.ports.now())])
-        return {**binding_document(bound), "unbound": was_there}
+            self.ports.record([events.unbound(binding, user=self.caller.name, at=self.ports.now())])
+        return {**binding_document(binding), "unbound": was_there}
 
-    def _permitted(self, bound: Binding) -> Binding:
+    def _permitted(self, binding: Binding) -> Binding:
         self.caller.require(
-            (Right.READ, ResourceRef(ResourceKind.EXCHANGE, bound.exchange)), (Right.WRITE, bound.target)
+            (Right.READ, ResourceRef(ResourceKind.EXCHANGE, binding.exchange)), (Right.WRITE, binding.target)
         )
-        return bound
+        return binding
 
     def _existing(self, resource: ResourceRef) -> None:
         if resource.kind is ResourceKind.QUEUE:
@@ -125,11 +127,11 @@ class _CommandHandler:
 
     def _exchanges(self, _command: ListExchanges) -> object:
         return [
-            self._telling.exchange(one) for one in self.ports.store.exchanges.every() if self._may_read(one.resource)
+            self._presenter.exchange(one) for one in self.ports.store.exchanges.every() if self._may_read(one.resource)
         ]
 
     def _queues(self, _command: ListQueues) -> object:
-        return [self._telling.queue(one) for one in self.ports.store.queues.every() if self._may_read(one.resource)]
+        return [self._presenter.queue(one) for one in self.ports.store.queues.every() if self._may_read(one.resource)]
 
     def _bindings(self, command: ListBindings) -> object:
         if command.exchange is None:
@@ -139,8 +141,8 @@ class _CommandHandler:
             self.caller.require((Right.READ, resource))
             self._existing(resource)
             exchanges = [command.exchange]
-        found = (bound for exchange in exchanges for bound in self.ports.store.bindings.of(exchange))
-        return [binding_document(bound) for bound in found if self._may_read(bound.target)]
+        found = (binding for exchange in exchanges for binding in self.ports.store.bindings.of(exchange))
+        return [binding_document(binding) for binding in found if self._may_read(binding.target)]
 
     def _publish(self, command: Publish) -> object:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
@@ -160,10 +162,10 @@ class _CommandHandler:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.READ, resource))
         self._existing(resource)
-        queue = self.ports.store.queues.consumed(command.queue, now=self.ports.now())
+        queue = self.ports.store.queues.record_heartbeat(command.queue, now=self.ports.now())
         if queue is None:
             raise NotFound(f"{resource} is not there any more")
-        return self._telling.queue(queue)
+        return self._presenter.queue(queue)
 
     def _who_am_i(self, _command: WhoAmI) -> object:
         config = self.ports.config
@@ -207,7 +209,7 @@ class _CommandHandler:
         return StatusService(self.ports).status(exchanges, queues)
 
     @property
-    def _telling(self) -> Presenter:
+    def _presenter(self) -> Presenter:
         return Presenter(self.ports.names, self.ports.queue_url)
 
     def _may_read(self, resource: ResourceRef) -> bool:

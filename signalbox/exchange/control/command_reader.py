@@ -85,13 +85,13 @@ def _declare_exchange(section: Section) -> Command:
 
 
 def _declare_queue(section: Section) -> Command:
-    wish = QueueSettingsPatch(
+    patch = QueueSettingsPatch(
         expires=_time(section, "expires_seconds", least=MINIMUM_EXPIRES_SECONDS, most=MAXIMUM_EXPIRES_SECONDS),
         message_ttl=_time(section, "message_ttl_seconds", least=1, most=MAXIMUM_TTL_SECONDS),
         prefetch=_number(section, "prefetch", most=MAXIMUM_PREFETCH),
         maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
     )
-    return DeclareQueue(_queue(section), wish)
+    return DeclareQueue(_queue(section), patch)
 
 
 def _time(section: Section, field: str, *, least: int, most: int) -> timedelta | None:
@@ -112,10 +112,10 @@ def _number(section: Section, field: str, *, most: int) -> int | None:
 
 
 def _bind(section: Section) -> Command:
-    bound = _bound(section, Pattern.parse)
-    if bound.target == ResourceRef(ResourceKind.EXCHANGE, bound.exchange):
+    binding = _bound(section, Pattern.parse)
+    if binding.target == ResourceRef(ResourceKind.EXCHANGE, binding.exchange):
         section.problem("destination", "an exchange cannot be bound to itself")
-    return Bind(bound)
+    return Bind(binding)
 
 
 def _unbind(section: Section) -> Command:

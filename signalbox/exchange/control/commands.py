@@ -50,7 +50,7 @@ class QueueSettingsPatch:
     prefetch: int | None = None
     maximum_receives: int | None = None
 
-    def over(self, settings: QueueSettings) -> QueueSettings:
+    def apply_to(self, settings: QueueSettings) -> QueueSettings:
         """Return settings with what is wished."""
         return QueueSettings(
             expires=_patched(self.expires, settings.expires),
@@ -70,7 +70,7 @@ class DeclareQueue:
     """
 
     queue: DeclaredName
-    wish: QueueSettingsPatch
+    patch: QueueSettingsPatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ class Bind:
     Result: {exchange, queue or destination, pattern, bound: true}.
     """
 
-    bound: Binding
+    binding: Binding
 
 
 @dataclass(frozen=True, slots=True)
 class Unbind:
     """`unbind`, with the fields of `bind`. Result: the binding, and `unbound`: whether it was there."""
 
-    bound: Binding
+    binding: Binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +193,5 @@ Command = (
 )
 
 
-def _patched(wish: timedelta | None, found: timedelta | None) -> timedelta | None:
-    return found if wish is None else wish or None
+def _patched(patch: timedelta | None, found: timedelta | None) -> timedelta | None:
+    return found if patch is None else patch or None

@@ -54,17 +54,17 @@ class DeclarationService:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
         self._check_exchange(command, resource)
         stored = self.ports.store.exchanges.find(command.exchange)
-        _refuse_leaving(stored)
+        _refuse_deleting(stored)
         wanted = exchange_queue_spec(command.exchange, self.ports)
         self.ports.sqs.make(wanted)
         stored = self._stored_exchange(command, stored)
         is_connected = self.ports.mappings.connect(wanted.name)
-        if self._is_leaving(command.exchange):
+        if self._is_deleting(command.exchange):
             # It was deleted since the record was read, perhaps just before it was connected.
             self.ports.mappings.disconnect(wanted.name)
             raise BeingDeleted(f"{resource} was deleted while it was declared: ask again")
-        told = Presenter(self.ports.names, self.ports.queue_url).exchange(stored)
-        return {**told, "connected": is_connected}
+        document = Presenter(self.ports.names, self.ports.queue_url).exchange(stored)
+        return {**document, "connected": is_connected}
 
     def queue(self, command: DeclareQueue) -> object:
         """Declare a queue. Raises `RejectedError` and `UnavailableError`."""
@@ -72,8 +72,8 @@ class DeclarationService:
         self.caller.require((Right.CONFIGURE, resource))
         _refuse_name(resource, dead_letter_problem(resource.name))
         stored = self.ports.store.queues.find(command.queue)
-        _refuse_leaving(stored)
-        settings = command.wish.over(stored.settings if stored else QueueSettings())
+        _refuse_deleting(stored)
+        settings = command.patch.apply_to(stored.settings if stored else QueueSettings())
         self.ports.sqs.make(declared_queue_spec(resource, settings, self.ports))
         queue = self._stored_queue(command, stored, settings)
         return Presenter(self.ports.names, self.ports.queue_url).queue(queue)
@@ -84,7 +84,7 @@ class DeclarationService:
         else:  # as RabbitMQ has it: what is not routed is read here, and written there
             alternate = ResourceRef(ResourceKind.EXCHANGE, command.alternate)
             self.caller.require((Right.CONFIGURE, resource), (Right.READ, resource), (Right.WRITE, alternate))
-            if self._is_leaving(command.alternate):
+            if self._is_deleting(command.alternate):
                 raise NotFound(f"{alternate} is not there: declare it before it becomes an alternate")
         if command.live is not None:
             self._check_anonymous(command.live)
@@ -99,22 +99,22 @@ class DeclarationService:
         if self.ports.store.users.find(live.anonymous) is None:
             raise NotFound(f"there is no user {str(live.anonymous)!r} to join as: have an administrator add the user")
 
-    def _is_leaving(self, name: ExchangeName) -> bool:
+    def _is_deleting(self, name: ExchangeName) -> bool:
         found = self.ports.store.exchanges.find(name)
         return found is None or found.is_deleting
 
     def _stored_exchange(self, command: DeclareExchange, stored: Exchange | None) -> Exchange:
         exchanges, now = self.ports.store.exchanges, self._now()
         if stored is None:
-            wished = command.live.over(None) if command.live else None
-            new = Exchange(command.exchange, self.caller.name, now, command.alternate, live=wished)
+            live = command.live.apply_to(None) if command.live else None
+            new = Exchange(command.exchange, self.caller.name, now, command.alternate, live=live)
             if not exchanges.create(new):
                 raise ChangedMeanwhile.of(new.resource)
             self.ports.record([events.declared(new, user=self.caller.name, at=now)])
             return new
         keeps = command.alternate is None and not command.removes_alternate
         alternate = stored.alternate if keeps else command.alternate
-        live = stored.live if command.live is None else command.live.over(stored.live)
+        live = stored.live if command.live is None else command.live.apply_to(stored.live)
         if (alternate, live) == (stored.alternate, stored.live):
             return stored
         saved = exchanges.save(replace(stored, alternate=alternate, live=live), replacing=stored)
@@ -139,7 +139,7 @@ class DeclarationService:
         return saved
 
     def _now(self) -> datetime:
-        """Return the moment to the millisecond, as it is kept: who declares first is told what everybody is later."""
+        """Return the moment to the millisecond, as it is kept: who declares first is document what everybody is later."""
         now = self.ports.now()
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -169,7 +169,7 @@ def declared_queue_spec(resource: ResourceRef, settings: QueueSettings, ports: C
     )
 
 
-def _refuse_leaving(stored: Exchange | DeclaredQueue | None) -> None:
+def _refuse_deleting(stored: Exchange | DeclaredQueue | None) -> None:
     if stored is not None and stored.is_deleting:
         raise BeingDeleted(
             f"{stored.resource} is being deleted: ask again when it is gone, or delete it again if it stays"

@@ -1,7 +1,7 @@
 """Taking exchanges and queues away, with their bindings and with what they have in SQS.
 
 First the record says that it is leaving, by a condition on the version that was checked: from then on nothing can be
-bound to it or from it, so the bindings that are found are all there are. The record goes last: a function that is
+binding to it or from it, so the bindings that are found are all there are. The record goes last: a function that is
 killed on the way is asked again, finds it, and takes away what is left.
 """
 
@@ -49,7 +49,7 @@ class DeletionService:
             if leaving is None:
                 raise ChangedMeanwhile.of(resource)
         self.ports.mappings.disconnect(self.ports.names.queue(resource.name))
-        return self._taken_away(stored)
+        return self._delete(stored)
 
     def queue(self, command: DeleteQueue) -> object:
         """Delete a queue. Raises `RejectedError` and `UnavailableError`."""
@@ -60,17 +60,17 @@ class DeletionService:
             return _nothing(resource)
         if command.if_empty and not stored.is_deleting:
             self._refuse_messages(resource, "take them first, or delete it without if_empty")
-        return self.take_away(stored)
+        return self.delete(stored)
 
-    def take_away(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+    def delete(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
         """Delete a queue that is as it was read. Raises `ChangedMeanwhile` if it is not any more."""
         if not queue.is_deleting:
             leaving = self.ports.store.queues.save(replace(queue, is_deleting=True), replacing=queue)
             if leaving is None:
                 raise ChangedMeanwhile.of(queue.resource)
-        return self._taken_away(queue, reason=reason)
+        return self._delete(queue, reason=reason)
 
-    def _taken_away(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+    def _delete(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
         resource, name = record.resource, self.ports.names.queue(record.name)
         unbound = self._unbind(self._bindings(resource))
         lost = self._size(name).total
@@ -81,7 +81,7 @@ class DeletionService:
         return {
             **_named(resource),
             "deleted": True,
-            "unbound": [binding_document(bound) for bound in unbound],
+            "unbound": [binding_document(binding) for binding in unbound],
             "lost": lost,
             "dead_letters": dead_letters,
         }
@@ -111,21 +111,21 @@ class DeletionService:
         return [*of, *found.to(resource)]
 
     def _unbind(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
-        unbound = [bound for bound in bindings if self.ports.store.bindings.unbind(bound)]
+        unbound = [binding for binding in bindings if self.ports.store.bindings.unbind(binding)]
         now = self.ports.now()
-        self.ports.record([events.unbound(bound, user=self.caller.name, at=now) for bound in unbound])
+        self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in unbound])
         return unbound
 
     def _size(self, name: QueueName) -> QueueSize:
         return self.ports.sqs.sizes([name]).get(name, QueueSize(0))
 
     def _without_dead_letters(self, name: QueueName) -> dict[str, object] | None:
-        """Delete the dead-letter queue if it is empty; return what is told of it otherwise: somebody may want them."""
+        """Delete the dead-letter queue if it is empty; return what is document of it otherwise: somebody may want them."""
         dead = dead_letter_name(name)
         count = self._size(dead).total
         if count:
-            told = Presenter(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
-            return {**told, "waiting": count}
+            document = Presenter(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
+            return {**document, "waiting": count}
         self.ports.sqs.delete(dead)
         return None
 

@@ -17,10 +17,10 @@ def expired(queues: Iterable[DeclaredQueue], now: datetime, *, delay: timedelta)
 
     The signs of life in `queues` may be `delay` old before they are seen, so that much more time must have passed.
     """
-    return [queue for queue in queues if queue.settings.expires is not None and _ends(queue) + delay <= now]
+    return [queue for queue in queues if queue.settings.expires is not None and _expires_at(queue) + delay <= now]
 
 
-def _ends(queue: DeclaredQueue) -> datetime:
+def _expires_at(queue: DeclaredQueue) -> datetime:
     used_at = max(queue.declared_at, queue.consumed_at or queue.declared_at)
     return used_at + (queue.settings.expires or timedelta.max)
 
@@ -47,7 +47,7 @@ class ExpiryService:
 
     def _is_deleted(self, queue: DeclaredQueue) -> bool:
         try:
-            DeletionService(self.ports, Caller(None)).take_away(queue, reason=REASON)
+            DeletionService(self.ports, Caller(None)).delete(queue, reason=REASON)
         except ChangedMeanwhile:
             return False  # somebody consumed from it since it was read, so it has not expired
         return True

@@ -24,7 +24,7 @@ class RetentionPatch:
     count: int | None = None
     age: timedelta | None = None
 
-    def over(self, retention: Retention) -> Retention:
+    def apply_to(self, retention: Retention) -> Retention:
         """Return a retention with what is wished."""
         return Retention(
             count=retention.count if self.count is None else self.count or None,
@@ -46,18 +46,18 @@ class LiveSettingsPatch:
     retention: RetentionPatch = RetentionPatch()
     rules: Mapping[str, RetentionPatch] | None = None
 
-    def over(self, live: LiveSettings | None) -> LiveSettings | None:
+    def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
         """Return settings with what is wished."""
         if self.ends:
             return None
         found = live or LiveSettings()
         rules = found.rules
         if self.rules is not None:
-            rules = {prefix: rule.over(Retention()) for prefix, rule in self.rules.items()}
+            rules = {prefix: rule.apply_to(Retention()) for prefix, rule in self.rules.items()}
         return LiveSettings(
             order_by=self.order_by or found.order_by,
             anonymous=found.anonymous if self.anonymous is None else self.anonymous or None,
-            retention=self.retention.over(found.retention),
+            retention=self.retention.apply_to(found.retention),
             rules=rules,
         )
 

@@ -49,10 +49,10 @@ class Presenter:
         return {"sqs_name": name, "url": self.queue_url(name)}
 
 
-def binding_document(bound: Binding) -> dict[str, object]:
+def binding_document(binding: Binding) -> dict[str, object]:
     """Return a binding as a document, with the fields of the command that makes it."""
-    field = "queue" if bound.target.kind is ResourceKind.QUEUE else "destination"
-    return {"exchange": bound.exchange, field: bound.target.name, "pattern": str(bound.pattern)}
+    field = "queue" if binding.target.kind is ResourceKind.QUEUE else "destination"
+    return {"exchange": binding.exchange, field: binding.target.name, "pattern": str(binding.pattern)}
 
 
 def time_text(moment: datetime | None) -> str | None:

@@ -33,10 +33,10 @@ class StatusService:
                 f"{count} exchanges and queues are more than the {MAXIMUM_OBSERVED} that one reply tells of: {remedy}"
             )
         now = self.ports.now()
-        told = self.ports.parallel_map
+        parallel_map = self.ports.parallel_map
         return {
-            "exchanges": list(told(lambda one: self._exchange(one, now), exchanges)),
-            "queues": list(told(lambda one: self._queue(one, now), queues)),
+            "exchanges": list(parallel_map(lambda one: self._exchange(one, now), exchanges)),
+            "queues": list(parallel_map(lambda one: self._queue(one, now), queues)),
         }
 
     def _exchange(self, exchange: Exchange, now: datetime) -> object:

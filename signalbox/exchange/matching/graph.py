@@ -42,9 +42,9 @@ class _Compiled:
         self.leads_to = {self.exchange.alternate} if self.exchange.alternate else set()
 
     def add(self, bindings: Iterable[Binding]) -> None:
-        for bound in bindings:
-            target = self._targets.setdefault(bound.target, bound.target)
-            self.bindings.add(bound.pattern, target)
+        for binding in bindings:
+            target = self._targets.setdefault(binding.target, binding.target)
+            self.bindings.add(binding.pattern, target)
             self.count += 1
             if target.kind is ResourceKind.EXCHANGE:
                 self.leads_to.add(ExchangeName(target.name))
@@ -116,7 +116,7 @@ class RoutingGraph:
     def routes(self, root: ExchangeName, key: RoutingKey) -> Routes:
         """Return where a message goes. As in RabbitMQ, an exchange passes it to its alternate if no binding matches.
 
-        Each exchange is asked once, so that exchanges bound in a circle do no harm.
+        Each exchange is asked once, so that exchanges binding in a circle do no harm.
         """
         queues: dict[DeclaredName, None] = {}
         seen = {root}

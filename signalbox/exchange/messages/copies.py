@@ -51,7 +51,7 @@ def retry_message(copy: Copy) -> Message:
 
     Its body is the copy's: a text within JSON could be too long.
     """
-    told = {
+    document = {
         "queue": copy.queue,
         "attributes": {name: attribute.value for name, attribute in copy.message.attributes.items()},
     }
@@ -59,7 +59,7 @@ def retry_message(copy: Copy) -> Message:
     if copy.keeps_order:
         system["MessageGroupId"] = _digest(copy.destination, copy.exchange, copy.key)
         system["MessageDeduplicationId"] = _digest(copy.destination, copy.message_id)
-    attributes = {RETRY: Attribute("String", json.dumps(told, separators=(",", ":")))}
+    attributes = {RETRY: Attribute("String", json.dumps(document, separators=(",", ":")))}
     waiting_id = MessageId(f"{copy.message_id} {copy.destination}")  # a publication may wait for several queues
     return Message(waiting_id, copy.message.body, attributes, system, document={})
 
@@ -67,9 +67,9 @@ def retry_message(copy: Copy) -> Message:
 def read_retry(message: Message, names: StageNames) -> Copy:
     """Return the copy in a message of a retry queue. Raises `InvalidRetry`."""
     try:
-        told = json.loads(_text(message))
-        queue = DeclaredName(told["queue"])
-        copied = Message.parse({"Body": message.body, "MessageAttributes": told["attributes"]})
+        document = json.loads(_text(message))
+        queue = DeclaredName(document["queue"])
+        copied = Message.parse({"Body": message.body, "MessageAttributes": document["attributes"]})
         delivered = DeliveredMessage.parse(copied)
         destination = names.queue(queue)
     except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:

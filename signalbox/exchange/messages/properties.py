@@ -151,17 +151,17 @@ class DeliveredMessage:
     def parse(cls, message: Message) -> "DeliveredMessage":
         """Return what was delivered. Raises `InvalidDelivery` with all that is missing."""
         problems = Problems()
-        told = message.attributes
+        attributes = message.attributes
         delivered = cls(
             key=_topic_of(message, problems),
             body=message.body,
-            attributes=unpacked(told, problems, without=OWN_NAMES),
-            exchange=ExchangeName(_text(told, "exchange", problems)),
-            message_id=MessageId(_text(told, "message_id", problems)),
-            publisher=_text(told, PUBLISHER, problems),
-            published_at=_moment(told, "published_at", problems) or _missing("published_at", problems),
-            sequence=_number(told, "sequence", problems),
-            expires_at=_moment(told, "expires_at", problems),
+            attributes=unpacked(attributes, problems, without=OWN_NAMES),
+            exchange=ExchangeName(_text(attributes, "exchange", problems)),
+            message_id=MessageId(_text(attributes, "message_id", problems)),
+            publisher=_text(attributes, PUBLISHER, problems),
+            published_at=_moment(attributes, "published_at", problems) or _missing("published_at", problems),
+            sequence=_number(attributes, "sequence", problems),
+            expires_at=_moment(attributes, "expires_at", problems),
         )
         problems.refuse(InvalidDelivery)
         return delivered
@@ -194,13 +194,13 @@ def buried(message: Message, *, reason: str, is_fifo: bool) -> Message:
     Where there is no room for the reason, headers move into one attribute, and of the body only the beginning is kept.
     """
     own = {name: one for name, one in message.attributes.items() if name in OWN_NAMES and name != HEADERS}
-    told = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
+    reasons = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
     problems = Problems()
     headers = unpacked(message.attributes, problems, without=OWN_NAMES)
     attributes = (
-        {**told, HEADERS: Attribute("String", headers_text(message.attributes))}  # as they were: they cannot be read
+        {**reasons, HEADERS: Attribute("String", headers_text(message.attributes))}  # as they were: they cannot be read
         if problems.found
-        else packed(own | told, headers)
+        else packed(own | reasons, headers)
     )
     system = _fifo(message.group_id or message.message_id, message.message_id) if is_fifo else {}
     dead = _message(message.message_id, message.body, attributes, system)
@@ -256,16 +256,16 @@ def _check_size(properties: MessageProperties, problems: Problems) -> None:
         problems.add("body", f"has {size} bytes with its headers; {room}")
 
 
-def _text(told: Mapping[str, Attribute], name: str, problems: Problems) -> str:
-    attribute = told.get(name)
+def _text(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> str:
+    attribute = attributes.get(name)
     if attribute is None or not attribute.text:
         problems.add(name, "is missing")
         return ""
     return attribute.text
 
 
-def _number(told: Mapping[str, Attribute], name: str, problems: Problems) -> int | None:
-    text = told[name].text if name in told else None
+def _number(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> int | None:
+    text = attributes[name].text if name in attributes else None
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_LENGTH):
@@ -274,8 +274,8 @@ def _number(told: Mapping[str, Attribute], name: str, problems: Problems) -> int
     return int(text)
 
 
-def _moment(told: Mapping[str, Attribute], name: str, problems: Problems) -> datetime | None:
-    number = _number(told, name, problems)
+def _moment(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> datetime | None:
+    number = _number(attributes, name, problems)
     return None if number is None else datetime.fromtimestamp(number / 1000, UTC)
 
 

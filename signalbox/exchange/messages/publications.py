@@ -56,9 +56,11 @@ def publication(
     """Return a publication, with its publisher's name if that is a user's."""
     is_trusted = principal_id(message) in trusted_ids
     # The control plane and sessions publish for users, and say for whom. Of anybody else this is one header more.
-    told = message.attributes if is_trusted else {}
-    publisher = _text(told, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
-    return Publication(message, properties, routes, publisher or UNKNOWN_PUBLISHER, _text(told, LIVE))
+    attributes = message.attributes if is_trusted else {}
+    publisher = (
+        _text(attributes, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
+    )
+    return Publication(message, properties, routes, publisher or UNKNOWN_PUBLISHER, _text(attributes, LIVE))
 
 
 def checked_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
@@ -72,8 +74,8 @@ def checked_group(publication: Publication, order_by: OrderBy | None) -> Publica
     return publication
 
 
-def _text(told: Mapping[str, Attribute], name: str) -> str | None:
-    return told[name].text if name in told else None
+def _text(attributes: Mapping[str, Attribute], name: str) -> str | None:
+    return attributes[name].text if name in attributes else None
 
 
 def principal_id(message: Message) -> str:

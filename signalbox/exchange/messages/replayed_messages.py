@@ -46,11 +46,11 @@ def replayed_publication(
     """
     properties = _marked(original, replay_id).properties
     if order_by is None:
-        told = properties.published()
+        message = properties.published()
     else:
         once = _deduplication_id(original, replay_id)
-        told = properties.published(deduplication_id=once, order_by=order_by, sender=sender)
-    return replace(told, message_id=MessageId(original.origin))
+        message = properties.published(deduplication_id=once, order_by=order_by, sender=sender)
+    return replace(message, message_id=MessageId(original.origin))
 
 
 def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
@@ -70,15 +70,15 @@ def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expir
     return replace(copy, message_id=MessageId(original.origin), system_attributes=system)
 
 
-def original_of_dead_letter(letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
+def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
     """Return what is in a dead letter: a copy that its queue's consumers left, or a publication beside its exchange.
 
-    `exchange` is the one that the dead-letter queue stands beside. Raises `InvalidPublication` and `InvalidDelivery`.
+    `exchange` is the one that the dead-dead_letter queue stands beside. Raises `InvalidPublication` and `InvalidDelivery`.
     """
-    if "exchange" in letter.attributes:
-        found = DeliveredMessage.parse(letter)
+    if "exchange" in dead_letter.attributes:
+        found = DeliveredMessage.parse(dead_letter)
         return OriginalMessage(
-            letter.message_id,
+            dead_letter.message_id,
             found.exchange,
             MessageProperties(found.key, found.body, found.attributes),
             found.message_id,
@@ -86,15 +86,15 @@ def original_of_dead_letter(letter: Message, *, exchange: ExchangeName | None) -
             found.published_at,
             found.sequence,
         )
-    properties = MessageProperties.from_published(letter, own_names=OWN_NAMES - {HEADERS})
-    told = letter.attributes.get("publisher")
+    properties = MessageProperties.from_published(dead_letter, own_names=OWN_NAMES - {HEADERS})
+    publisher = dead_letter.attributes.get("publisher")
     return OriginalMessage(
-        letter.message_id,
+        dead_letter.message_id,
         exchange or ExchangeName(UNKNOWN),
         properties,
-        letter.message_id,
-        (told and told.text) or UNKNOWN,
-        datetime.fromtimestamp(int(letter.system_attributes["SentTimestamp"]) / 1000, UTC),
+        dead_letter.message_id,
+        (publisher and publisher.text) or UNKNOWN,
+        datetime.fromtimestamp(int(dead_letter.system_attributes["SentTimestamp"]) / 1000, UTC),
     )
 
 

@@ -78,7 +78,7 @@ class Queues(Protocol):
         """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
         ...
 
-    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+    def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Note a consumer's sign of life under the next version; None if there is no such queue, or it is leaving."""
         ...
 

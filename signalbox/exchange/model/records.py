@@ -142,9 +142,9 @@ class Binding:
 class BindOutcome(StrEnum):
     """What came of a wish to bind."""
 
-    MADE = "made"
-    THERE_ALREADY = "there already"
-    NOT_BOUND = "not bound"  # an end is not there, or leaving
+    BOUND = "bound"
+    ALREADY_BOUND = "already bound"
+    REFUSED = "refused"  # one of its ends does not exist or is being deleted
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Heads(Protocol):
         """Store what a head has counted; say whether it still stood as in `replacing`. Detours stay as they are."""
         ...
 
-    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
         ...
 
@@ -68,7 +68,7 @@ class Heads(Protocol):
         """Note a later last message of a detour; say whether there still is one."""
         ...
 
-    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """End a detour, if this is its last message."""
         ...
 

@@ -29,20 +29,20 @@ class BatchReport:
     events: list[HistoryEvent] = field(default_factory=list)
     _counts: defaultdict[ResourceRef, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def receive(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
+    def count_received(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
         """Count messages that came."""
         counted = self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]
         counted["received"] += len(messages)
         counted["redelivered"] += sum(1 for message in messages if attempt(message) > 1)
         counted["bytes"] += sum(size_bytes(message) for message in messages)
 
-    def reject(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
+    def add_rejection(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
         """Note a message that is buried, because no exchange takes it, or because it is no copy to be tried again."""
         if exchange is not None:
             self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]["rejected"] += 1
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
-    def publish(
+    def add_publication(
         self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, is_live: bool = False
     ) -> None:
         """Note a publication that no binding matched; one that stands in the log of a live exchange is not lost."""
@@ -55,9 +55,9 @@ class BatchReport:
         self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)][outcome] += 1
         self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
 
-    def settle(self, outcome: DispatchResult) -> None:
+    def add_dispatch(self, outcome: DispatchResult) -> None:
         """Note what became of copies."""
-        for copy in outcome.taken:
+        for copy in outcome.delivered:
             self._count(copy, exchange="routed", queue="received")
             self._counts[_queue(copy.queue)]["bytes"] += copy.size_bytes
             self.events.append(events.routed(copy, "delivered", at=self.at))

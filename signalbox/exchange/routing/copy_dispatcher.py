@@ -25,7 +25,7 @@ class DeadCopy:
 class DispatchResult:
     """What became of copies. `failed` may be tried again; what is `stuck` could not even be put aside."""
 
-    taken: list[Copy] = field(default_factory=list)
+    delivered: list[Copy] = field(default_factory=list)
     failed: list[Copy] = field(default_factory=list)
     retried: list[Copy] = field(default_factory=list)
     dead: list[DeadCopy] = field(default_factory=list)
@@ -44,14 +44,14 @@ class CopyDispatcher:
     parallel_map: ParallelMap = serial_map
 
     def deliver(self, copies: Iterable[Copy]) -> DispatchResult:
-        """Send copies to their queues, and bury those that will never be taken."""
+        """Send copies to their queues, and bury those that will never be delivered."""
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
         for batch, failures in self._calls(
             Delivery(copy.message, copy.destination) for copy in by_destination.values()
         ):
             sent = [by_destination[delivery.message.message_id, batch.destination] for delivery in batch.deliveries]
-            outcome.taken += [copy for copy in sent if copy.message_id not in failures]
+            outcome.delivered += [copy for copy in sent if copy.message_id not in failures]
             self._sort([copy for copy in sent if copy.message_id in failures], failures, outcome)
         return outcome
 
@@ -92,7 +92,7 @@ class CopyDispatcher:
     def _failures(self, batch: Batch) -> Mapping[MessageId, str | None]:
         try:
             return {delivery.message.message_id: reason for delivery, reason in self.sender.send(batch)}
-        except EffectFailed:  # perhaps all of it was taken: then some come twice, which is better than not at all
+        except EffectFailed:  # perhaps all of it was delivered: then some come twice, which is better than not at all
             return {delivery.message.message_id: None for delivery in batch.deliveries}
 
     def _is_taken(self, message: Message, queue: QueueName) -> bool:

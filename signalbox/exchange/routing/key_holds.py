@@ -62,14 +62,14 @@ class KeyHolder:
     hold_for: timedelta
 
     @contextmanager
-    def held(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[HeldKeys]:
+    def hold(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[HeldKeys]:
         """Hold those of the messages' keys that are to be had for as long as the context lasts.
 
         They are reached for in their order, so that no two wait for each other. Of what is not done when it ends the
         key stays held.
         """
         deadline = self.now() + PATIENCE
-        found = {key: self._reached(exchange, key, messages[key], deadline) for key in sorted(messages)}
+        found = {key: self._acquired(exchange, key, messages[key], deadline) for key in sorted(messages)}
         held = HeldKeys(frozenset(key for key, waiting in found.items() if waiting))
         yield held
         for key, waiting in found.items():
@@ -77,7 +77,7 @@ class KeyHolder:
                 left = dict.fromkeys(message for message in waiting if message not in held.done)
                 self.holds.release(exchange, key, held=waiting, left=list(left))
 
-    def _reached(
+    def _acquired(
         self, exchange: ExchangeName, key: RoutingKey, messages: Sequence[MessageId], deadline: datetime
     ) -> Sequence[MessageId]:
         while True:

@@ -42,11 +42,11 @@ class Retrier:
         """Deliver copies, or bury those that were tried often enough; the others come again."""
         entries = [self._read(message) for message in messages]
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
-        account = BatchReport(self.now())
+        report = BatchReport(self.now())
         while ready := batch.take_ready():
-            self._carry_out(ready, batch, account)
-        self.counters.add(account.counts(), at=account.at)
-        return RoutingResult(batch.not_done(), tuple(account.events))
+            self._process(ready, batch, report)
+        self.counters.add(report.counts(), at=report.at)
+        return RoutingResult(batch.not_done(), tuple(report.events))
 
     def _read(self, message: Message) -> _RetryEntry:
         try:
@@ -54,17 +54,17 @@ class Retrier:
         except InvalidRetry as error:
             return _RetryEntry(message, Rejection(message, str(error)))
 
-    def _carry_out(self, entries: Sequence[_RetryEntry], batch: FifoBatch[_RetryEntry], account: BatchReport) -> None:
+    def _process(self, entries: Sequence[_RetryEntry], batch: FifoBatch[_RetryEntry], report: BatchReport) -> None:
         chosen: list[Copy] = []
         for entry in entries:
             if isinstance(entry.content, Copy):
                 chosen.append(entry.content)
             elif self.dispatcher.bury(entry.message, beside=None, reason=entry.content.reason):
-                account.reject(entry.content, None)
+                report.add_rejection(entry.content, None)
             else:
                 batch.fail(entry.message.message_id)
         outcome = self._delivered(chosen)
-        account.settle(outcome)
+        report.add_dispatch(outcome)
         left = {(copy.message_id, copy.destination) for copy in (*outcome.failed, *outcome.stuck)}
         for entry in entries:
             content = entry.content
@@ -79,7 +79,7 @@ class Retrier:
             reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
             self.dispatcher.bury_copy(copy, outcome, reason=reason)
         # Only now may what follows go directly: this is in the queue, or will never be.
-        for copy in (*outcome.taken, *(dead.copy for dead in outcome.dead)):
+        for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:
-                self.heads.end(copy.exchange, copy.key, copy.destination, last=copy.sequence)
+                self.heads.end_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)
         return outcome

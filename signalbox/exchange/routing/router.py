@@ -55,7 +55,7 @@ class _BatchRouting:
     exchange: ExchangeName
     entries: Sequence[Entry]
     batch: FifoBatch[Entry]
-    account: BatchReport
+    report: BatchReport
     sequences: dict[MessageId, int] = field(default_factory=dict)
     detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Router:
     trusted_ids: frozenset[str]
     maximum_bindings: int = MAXIMUM_BINDINGS
     live: LiveDelivery | None = None
-    holding: KeyHolder | None = None
+    key_holder: KeyHolder | None = None
     _graph: RoutingGraph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
     _message_ttls: MessageTtls = field(init=False)
@@ -94,24 +94,24 @@ class Router:
         entries = self._entries(messages, exchange)
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
         work = _BatchRouting(exchange, entries, batch, BatchReport(self.now()))
-        work.account.receive(messages, exchange)
-        with self._keys(work) as held:
+        work.report.count_received(messages, exchange)
+        with self._held_keys(work) as held:
             routed = self._routed(work, held.keys)
             # What has no number yet may come behind others'.
             held.done = {one.message_id for one in messages} - (set(routed.not_done) & work.sequences.keys())
             return routed
 
     @contextmanager
-    def _keys(self, work: _BatchRouting) -> Iterator[HeldKeys]:
+    def _held_keys(self, work: _BatchRouting) -> Iterator[HeldKeys]:
         """Give the keys of a batch on which nobody else works for now: as a rule the queue's groups see to that."""
         messages: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.entries:
             if isinstance(entry, Publication):
                 messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
-        if self.holding is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
+        if self.key_holder is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
             yield HeldKeys(messages.keys())
             return
-        with self.holding.held(work.exchange, messages) as held:
+        with self.key_holder.hold(work.exchange, messages) as held:
             yield held
 
     def _routed(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> RoutingResult:
@@ -119,13 +119,13 @@ class Router:
         if batch.is_fifo:
             self._number(work, keys)
         if live := self._live(work):
-            self._bring(work, live)
+            self._deliver_live(work, live)
         while ready := batch.take_ready():
-            self._carry_out(ready, work)
+            self._process(ready, work)
         if live:
             self._acknowledge(work, live)
-        self.counters.add(work.account.counts(), at=work.account.at)
-        return RoutingResult(batch.not_done(), tuple(work.account.events))
+        self.counters.add(work.report.counts(), at=work.report.at)
+        return RoutingResult(batch.not_done(), tuple(work.report.events))
 
     def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
         contents = [(message, read_publication(message, trusted_ids=self.trusted_ids)) for message in messages]
@@ -186,7 +186,7 @@ class Router:
     def _live(self, work: _BatchRouting) -> LiveDelivery | None:
         return self.live if self._graph.exchange(work.exchange).live else None
 
-    def _bring(self, work: _BatchRouting, live: LiveDelivery) -> None:
+    def _deliver_live(self, work: _BatchRouting, live: LiveDelivery) -> None:
         """Bring publications to connections, but for those that wait for a number, and all behind them."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
@@ -207,7 +207,7 @@ class Router:
         done = [entry for entry in work.entries if isinstance(entry, Publication)]
         work.batch.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
 
-    def _carry_out(self, entries: Sequence[Entry], work: _BatchRouting) -> None:
+    def _process(self, entries: Sequence[Entry], work: _BatchRouting) -> None:
         chosen: list[Copy] = []
         is_live = self._live(work) is not None
         for entry in entries:
@@ -217,17 +217,19 @@ class Router:
             elif work.batch.is_fifo and message_id not in work.sequences:
                 work.batch.fail(message_id)
             else:
-                work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live)
+                work.report.add_publication(
+                    entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live
+                )
                 chosen += self._copies(entry, work)
-        outcome = self._sent(chosen, work)
-        work.account.settle(outcome)
+        outcome = self._dispatched(chosen, work)
+        work.report.add_dispatch(outcome)
         for copy in outcome.stuck:
             work.batch.fail(copy.message_id)
 
     def _reject(self, rejection: Rejection, work: _BatchRouting) -> None:
         queue = self.names.queue(work.exchange)
         if self.dispatcher.bury(rejection.message, beside=queue, reason=rejection.reason):
-            work.account.reject(rejection, work.exchange)
+            work.report.add_rejection(rejection, work.exchange)
         else:
             work.batch.fail(rejection.message.message_id)
 
@@ -236,12 +238,12 @@ class Router:
             publication,
             exchange=work.exchange,
             names=self.names,
-            message_ttls=self._message_ttls.of(publication.routes.queues, now=work.account.at),
+            message_ttls=self._message_ttls.of(publication.routes.queues, now=work.report.at),
             sequence=work.sequences.get(publication.message.message_id),
-            now=work.account.at,
+            now=work.report.at,
         )
 
-    def _sent(self, chosen: Sequence[Copy], work: _BatchRouting) -> DispatchResult:
+    def _dispatched(self, chosen: Sequence[Copy], work: _BatchRouting) -> DispatchResult:
         """Deliver copies, and have those tried again later that failed, or must not overtake one that did."""
         direct: list[Copy] = []
         behind: list[Copy] = []
@@ -250,7 +252,7 @@ class Router:
         outcome = self.dispatcher.deliver(direct)
         for copy in outcome.failed:
             if copy.sequence is not None and copy.keeps_order:
-                self.heads.detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
+                self.heads.start_detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
                 work.detours[copy.key][copy.destination] = copy.sequence
         self.dispatcher.retry_later([*outcome.failed, *behind], outcome)
         return outcome

@@ -52,7 +52,7 @@ def stage(request: pytest.FixtureRequest) -> Stage:
     ],
 )
 def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Binding, versions: tuple) -> None:
-    assert stage.bindings.bind(bound) is BindOutcome.MADE
+    assert stage.bindings.bind(bound) is BindOutcome.BOUND
 
     assert stage.bindings.of(PUBLIC) == [bound]
     assert stage.bindings.to(bound.target) == [bound]
@@ -62,7 +62,7 @@ def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, boun
 def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
     itself = Binding(PUBLIC, EXCHANGE.resource, MANY)
 
-    assert stage.bindings.bind(itself) is BindOutcome.MADE
+    assert stage.bindings.bind(itself) is BindOutcome.BOUND
     assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.resource) == [itself]
     assert stage.bindings.unbind(itself)
 
@@ -73,7 +73,7 @@ def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
 def test_what_is_bound_already_stays_and_changes_no_version(stage: Stage) -> None:
     stage.bindings.bind(TO_QUEUE)
 
-    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.THERE_ALREADY
+    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.ALREADY_BOUND
     assert stage.bindings.of(PUBLIC) == [TO_QUEUE]
     assert stage.versions() == (2, 1, 1)
 
@@ -86,7 +86,7 @@ def test_names_and_patterns_with_separators_do_not_meet(stage: Stage) -> None:
         for name, pattern in (("q_a", "b#c"), ("q_a#b", "c"), ("q_a", ""), ("q_a", "*"))
     ]
 
-    assert [stage.bindings.bind(one) for one in bound] == [BindOutcome.MADE] * 4
+    assert [stage.bindings.bind(one) for one in bound] == [BindOutcome.BOUND] * 4
 
     assert sorted(map(str, stage.bindings.of(PUBLIC))) == sorted(map(str, bound))
 
@@ -116,7 +116,7 @@ def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
     ],
 )
 def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Binding) -> None:
-    assert stage.bindings.bind(bound) is BindOutcome.NOT_BOUND
+    assert stage.bindings.bind(bound) is BindOutcome.REFUSED
 
     assert stage.bindings.of(bound.exchange) == []
     assert stage.bindings.to(bound.target) == []
@@ -127,12 +127,12 @@ def test_what_is_leaving_is_bound_no_more_and_can_be_unbound(stage: Stage) -> No
     stage.bindings.bind(TO_QUEUE)
     stage.queues.save(replace(QUEUE, is_deleting=True), replacing=QUEUE)
 
-    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.NOT_BOUND
-    assert stage.bindings.bind(replace(TO_QUEUE, pattern=Pattern.parse("a"))) is BindOutcome.NOT_BOUND
+    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.REFUSED
+    assert stage.bindings.bind(replace(TO_QUEUE, pattern=Pattern.parse("a"))) is BindOutcome.REFUSED
     assert stage.bindings.unbind(TO_QUEUE)
 
     stage.exchanges.save(replace(OTHER, is_deleting=True), replacing=OTHER)
-    assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.NOT_BOUND
+    assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.REFUSED
 
 
 def test_who_was_about_to_delete_an_exchange_sees_that_it_was_bound(stage: Stage) -> None:

@@ -144,18 +144,18 @@ class TestQueues:
         """Who is about to delete an unused queue must see that it is used."""
         queues.create(QUEUE)
 
-        told = queues.consumed(QUEUE.name, now=START + SECOND)
+        told = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
 
         assert told == replace(QUEUE, consumed_at=START + SECOND, version=2)
         assert queues.find(QUEUE.name) == told
         assert not queues.forget(QUEUE)
 
     def test_a_sign_of_life_keeps_nothing_that_is_leaving_or_gone(self, queues: Queues) -> None:
-        assert queues.consumed(QUEUE.name, now=START) is None
+        assert queues.record_heartbeat(QUEUE.name, now=START) is None
         assert queues.find(QUEUE.name) is None
 
         queues.create(replace(QUEUE, is_deleting=True))
-        assert queues.consumed(QUEUE.name, now=START) is None
+        assert queues.record_heartbeat(QUEUE.name, now=START) is None
 
     def test_a_record_is_forgotten_once(self, queues: Queues) -> None:
         queues.create(QUEUE)

@@ -85,7 +85,7 @@ def test_the_empty_key_and_every_other_have_heads_of_their_own(heads) -> None:
 def test_a_detour_stays_when_the_head_is_saved(heads) -> None:
     first = counted(Head(), "m1")
     heads.save(LOG, KEY, first, replacing=Head())
-    heads.detour(LOG, KEY, QUEUE, last=1)
+    heads.start_detour(LOG, KEY, QUEUE, last=1)
 
     heads.save(LOG, KEY, counted(first, "m2"), replacing=first)
 
@@ -94,15 +94,15 @@ def test_a_detour_stays_when_the_head_is_saved(heads) -> None:
 
 
 def test_a_detour_ends_with_its_last_message_and_no_other(heads) -> None:
-    heads.detour(LOG, KEY, QUEUE, last=1)
-    heads.detour(LOG, KEY, OTHER, last=1)
+    heads.start_detour(LOG, KEY, QUEUE, last=1)
+    heads.start_detour(LOG, KEY, OTHER, last=1)
     assert heads.extend_detour(LOG, KEY, QUEUE, last=2)
 
-    heads.end(LOG, KEY, QUEUE, last=1)
-    heads.end(LOG, KEY, OTHER, last=1)
+    heads.end_detour(LOG, KEY, QUEUE, last=1)
+    heads.end_detour(LOG, KEY, OTHER, last=1)
     assert stored(heads).detours == {QUEUE: 2}
-    heads.end(LOG, KEY, QUEUE, last=2)
-    heads.end(LOG, KEY, QUEUE, last=2)
+    heads.end_detour(LOG, KEY, QUEUE, last=2)
+    heads.end_detour(LOG, KEY, QUEUE, last=2)
 
     assert stored(heads).detours == {}
 
@@ -118,7 +118,7 @@ def test_a_detour_that_has_ended_is_not_prolonged(heads) -> None:
 
 
 def test_a_detour_may_be_there_before_anything_was_counted(heads) -> None:
-    heads.detour(LOG, KEY, QUEUE, last=1)
+    heads.start_detour(LOG, KEY, QUEUE, last=1)
 
     assert heads.save(LOG, KEY, counted(Head(), "m1"), replacing=Head())
 
@@ -276,4 +276,4 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
     exchange_table.delete()
 
     with pytest.raises(ClientError):
-        heads.detour(LOG, KEY, QUEUE, last=1)
+        heads.start_detour(LOG, KEY, QUEUE, last=1)

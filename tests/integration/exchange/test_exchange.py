@@ -387,7 +387,7 @@ def test_messages_that_are_too_old_are_not_given_to_anybody(desk: Desk):
 
     wait_for(lambda: later.receive(wait_seconds=1) or later.expired, "the expired message", seconds=LATE_SECONDS)
 
-    assert (later.expired, later.taken) == (1, 0)
+    assert (later.expired, later.unacknowledged) == (1, 0)
 
 
 def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):

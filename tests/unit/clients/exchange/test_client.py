@@ -315,7 +315,7 @@ def test_ten_messages_go_in_one_call(sqs):
     results = list(client(sqs).publish_all("xs_alice", posts))
 
     assert [len(call["Entries"]) for call in sqs.named("SendMessageBatch")] == [10, 10, 3]
-    assert [(one.post, one.message_id) for one in results] == [(post, f"m{post.body}") for post in posts]
+    assert [(one.request, one.message_id) for one in results] == [(post, f"m{post.body}") for post in posts]
 
 
 def test_a_call_holds_no_more_than_sqs_takes(sqs):

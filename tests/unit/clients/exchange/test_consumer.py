@@ -77,7 +77,7 @@ def test_as_much_is_taken_as_the_queue_says_by_tens(sqs):
 
     with consuming(sqs) as consumer:
         taken = consumer.receive()
-        assert consumer.taken == 25
+        assert consumer.unacknowledged == 25
         requests = [call for call in sqs.named("ReceiveMessage") if call["QueueUrl"].endswith(QUEUE)]
 
     assert bodies(taken) == [str(number) for number in range(25)]
@@ -165,7 +165,7 @@ def test_a_message_may_be_given_back_while_others_are_kept(sqs):
 
     with consuming(sqs) as consumer:
         first, _second = consumer.receive()
-        consumer.give_back(first)
+        consumer.release(first)
 
         assert hidden(sqs) == {"a": 0, "b": 60}
         assert bodies(consumer.receive()) == ["a"]
@@ -177,7 +177,7 @@ def test_what_takes_long_is_kept_from_others_for_as_long_again(sqs):
     with consuming(sqs, hold=timedelta(seconds=90)) as consumer:
         consumer.receive()
         sqs.queues[QUEUE][0].hidden = 1
-        consumer.keep()
+        consumer.extend()
 
         assert hidden(sqs) == {"hello": 90}
 

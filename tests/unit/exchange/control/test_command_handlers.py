@@ -83,7 +83,7 @@ def test_what_is_being_deleted_cannot_be_bound(stage):
 
 
 def test_what_came_just_after_it_was_bound_is_to_be_bound_again(stage):
-    stage.bindings.bind = lambda bound: BindOutcome.NOT_BOUND
+    stage.bindings.bind = lambda bound: BindOutcome.REFUSED
 
     with pytest.raises(NotFound, match="was not there a moment ago: ask again"):
         stage.ask("bind", **TO_QUEUE)
@@ -240,7 +240,7 @@ def test_nobody_consumes_from_a_queue_that_is_not_there(stage):
 
 
 def test_a_queue_may_go_while_a_consumer_says_that_it_lives(stage):
-    stage.meanwhile(stage.queues, "consumed", stage.queues.records.clear)
+    stage.meanwhile(stage.queues, "record_heartbeat", stage.queues.records.clear)
 
     with pytest.raises(NotFound, match="queue 'q_alice' is not there any more"):
         stage.ask("consuming", user=ALICE, queue="q_alice")

@@ -217,8 +217,8 @@ def test_a_hundred_messages_are_replayed_at_a_time(count, expected):
 def test_what_is_not_wished_stays_as_it_is():
     found = QueueSettings(timedelta(minutes=5), None, 10, 7)
 
-    assert QueueSettingsPatch().over(found) == found
-    assert QueueSettingsPatch(message_ttl=timedelta(seconds=9), prefetch=2, maximum_receives=3).over(
+    assert QueueSettingsPatch().apply_to(found) == found
+    assert QueueSettingsPatch(message_ttl=timedelta(seconds=9), prefetch=2, maximum_receives=3).apply_to(
         found
     ) == QueueSettings(timedelta(minutes=5), timedelta(seconds=9), 2, 3)
 
@@ -226,8 +226,8 @@ def test_what_is_not_wished_stays_as_it_is():
 def test_no_time_is_never():
     settings = QueueSettings(timedelta(minutes=5), timedelta(minutes=5))
 
-    assert QueueSettingsPatch(timedelta(0), timedelta(0)).over(settings) == QueueSettings()
-    assert read("declare_queue", queue="q_a", expires_seconds=0).wish == QueueSettingsPatch(expires=timedelta(0))
+    assert QueueSettingsPatch(timedelta(0), timedelta(0)).apply_to(settings) == QueueSettings()
+    assert read("declare_queue", queue="q_a", expires_seconds=0).patch == QueueSettingsPatch(expires=timedelta(0))
 
 
 def test_a_hundred_names_are_asked_for_at_a_time():

@@ -135,7 +135,7 @@ class MemoryHeads:
         self.burn()
         return True
 
-    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         self.burn()
         self._put(exchange, key, {**self._of(exchange, key).detours, queue: last})
         self.burn()
@@ -144,10 +144,10 @@ class MemoryHeads:
         self.burn()
         if queue not in self._of(exchange, key).detours:
             return False
-        self.detour(exchange, key, queue, last=last)
+        self.start_detour(exchange, key, queue, last=last)
         return True
 
-    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         self.burn()
         detours = dict(self._of(exchange, key).detours)
         if detours.get(queue) == last:
@@ -163,7 +163,7 @@ class MemoryHeads:
 
 
 @dataclass
-class MemoryTally:
+class MemoryCounterWriter:
     counts: dict[ResourceRef, Counter[str]] = field(default_factory=dict)
 
     def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
@@ -228,7 +228,7 @@ class World:
     maximum_bindings: int = 100
     moment: float = 0.0
     table: MemoryTable = field(default_factory=MemoryTable)
-    counters: MemoryTally = field(default_factory=MemoryTally)
+    counters: MemoryCounterWriter = field(default_factory=MemoryCounterWriter)
     breath: int | None = None
     interruption: Callable[[], None] | None = None
     routed: list[RoutingResult] = field(default_factory=list)

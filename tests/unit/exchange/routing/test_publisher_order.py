@@ -39,8 +39,8 @@ def router(world, holds) -> Router:
     def sleep(seconds: float) -> None:
         world.moment += seconds
 
-    holding = KeyHolder(holds, world.now, sleep, timedelta(seconds=40))
-    made: Router = replace(world.router(), holding=holding)
+    key_holder = KeyHolder(holds, world.now, sleep, timedelta(seconds=40))
+    made: Router = replace(world.router(), key_holder=key_holder)
     return made
 
 
