@@ -30,7 +30,7 @@ from functools import partial
 from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
 from glue_jobs.shared.arguments import resolved
 from glue_jobs.shared.replay_destination import Place, Target
-from signalbox.aws.shared.dead_letter_source import DeadLetters
+from signalbox.aws.history.dead_letter_source import DeadLetters
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, original_of_dead_letter
 from signalbox.exchange.model.names import dead_letter_name

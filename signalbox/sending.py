@@ -1,4 +1,4 @@
-"""Sending many messages to many queues, ten a call."""
+"""Batches of messages for queues: ten entries and 1 MiB a call."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MAXIMUM_ENTRIES = 10  # SQS, SendMessageBatch
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message and one of the queues that it goes to; a copy is for a session that mirrors."""
+    """A message and one of its destination queues; `is_copy` marks the copy of a mirroring session."""
 
     message: Message
     destination: QueueName
@@ -28,25 +28,18 @@ class Batch:
 
 
 class QueueSender(Protocol):
-    """Sends to queues, and buries what no queue takes."""
+    """Sends messages to queues in batches."""
 
     def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the deliveries that failed, with SQS's reason if it refused them for good.
+        """Make one call; return the failed deliveries, each with SQS's reason if the failure is permanent, else None.
 
-        Raises `EffectFailed` when it is not known what SQS took.
-        """
-        ...
-
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        """Put a message into the dead-letter queue, with its reason and whence it came.
-
-        Raises `EffectFailed`.
+        Raises `EffectFailed` when it is unknown which messages SQS accepted.
         """
         ...
 
 
 def batches(chosen: Iterable[Delivery]) -> Iterator[Batch]:
-    """Yield the calls that deliveries need, in order for each queue."""
+    """Yield the batches that carry `chosen`, in order for each destination."""
     by_destination: dict[QueueName, list[Delivery]] = {}
     for delivery in chosen:
         by_destination.setdefault(delivery.destination, []).append(delivery)

@@ -104,7 +104,7 @@ class Target:
         queue = self.place.names.queue(self.name)
         # A call that nobody answered is made again only where that cannot make two messages of one.
         sqs = self.place.sqs if is_fifo(queue) else self.place.sqs_once
-        sender = SqsQueueSender(sqs, self.place.queue_url(queue).removesuffix(queue), "")
+        sender = SqsQueueSender(sqs, self.place.queue_url(queue).removesuffix(queue))
         return Resender(sender, queue, time.sleep, self.place.threads.map)
 
     def _for_exchange(self) -> Writer:

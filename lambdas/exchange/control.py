@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from lambdas.exchange import control_wiring, wiring
-from lambdas.shared.commands import obey
+from lambdas.shared.commands import CommandProcessor
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Return the commands that stay in flight; for a task of the schedule, how many queues it deleted."""
     if "Records" in event:
-        return obey(event["Records"], answer=_answer, replies=control_wiring.replies(), reply_prefix=_reply_prefix)
+        processor = CommandProcessor(_answer, control_wiring.replies(), control_wiring.dead_letters(), _reply_prefix)
+        return processor.process(event["Records"])
     if event["task"] == EXPIRE:
         return {"deleted": _delete_expired()}
     if event["task"] == STRAYS:

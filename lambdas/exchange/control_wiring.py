@@ -10,17 +10,18 @@ from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox
 from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import EventSourceMappings
-from signalbox.aws.shared.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.shared.replies import SqsReplies
-from signalbox.aws.shared.sqs import SqsTemporaryQueues
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY
@@ -32,11 +33,13 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 def replies() -> SqsReplies:
     """Return what answers clients."""
     settings = wiring.settings()
-    return SqsReplies(
-        wiring.sqs(),
-        control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"),
-        dead_letter_queue_url=settings.text("EXCHANGE_DEAD_LETTER_QUEUE_URL"),
-    )
+    return SqsReplies(wiring.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
+
+
+@cache
+def dead_letters() -> SqsDeadLetters:
+    """Return the stage's dead-letter queue of the exchange."""
+    return SqsDeadLetters(wiring.sqs(), wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL"))
 
 
 @cache

@@ -82,7 +82,7 @@ def dispatcher() -> CopyDispatcher:
     """Return what sends copies."""
     dead_letter_queue_url = wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     return CopyDispatcher(
-        sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix(), dead_letter_queue_url),
+        sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix()),
         declared=DynamoRoutingTable(wiring.table()),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from signalbox.aws.shared.settings import Settings, SystemClock
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.settings import Settings
 from signalbox.exchange.model.names import StageNames
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 def put_aside(message: Message, problem: RejectedError, letters: SqsDeadLetters, *, holder: str) -> HistoryEvent | None:
     """Make a dead letter of what `holder` had; return what happened, or None if that failed and it must come again."""
     try:
-        letters.bury(message, reason=str(problem))
+        letters.dead_letter(message, reason=str(problem))
     except EffectFailed:
         logger.exception("message %s of %s can neither be read nor put aside", message.message_id, holder)
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.shared.http import Request, Response, response
-from signalbox.aws.shared.sqs import QueueGone
+from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import party_hash

@@ -6,6 +6,7 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.shared.http import Request, Response, response
+from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
@@ -59,7 +60,7 @@ def _legacy(request: Request) -> Response:
     except OfferRejectedError as error:
         return _refused(request, error.text)
     reply = legacy_reply(Reply.parse(_served(request, offer, method=Method.HTTP).encode()))
-    return response(reply.body, status=reply.status)
+    return response(reply.body, status=HTTPStatus(reply.status))
 
 
 def _reply(request: Request, body: bytes, *, method: Method) -> str:
@@ -103,5 +104,5 @@ def _desk() -> CallDesk:
         matchmaker=wiring.matchmaker(),
         clock=wiring.CLOCK,
         bridges=wiring.bridges(),
-        policy=wiring.settings().policy(),
+        policy=policy_of(wiring.settings()),
     )

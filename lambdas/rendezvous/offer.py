@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
+from lambdas.shared.records import messages_of
+from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.offer_service import OfferDesk, Receipt
@@ -46,9 +48,10 @@ def _receive(record: dict[str, Any]) -> Receipt:
     try:
         return _desk().receive(_delivery(record))
     except RejectedError as error:
-        wiring.broker_queue().bury(record["body"], reason=str(error), message_id=record["messageId"])
-        buried = events.dead_letter(record["messageId"], at=wiring.CLOCK.now(), reason=str(error))
-        return Receipt(done=True, events=(buried,))
+        (message,) = messages_of([record])
+        wiring.dead_letters().dead_letter(message, reason=str(error))
+        dead_letter = events.dead_letter(record["messageId"], at=wiring.CLOCK.now(), reason=str(error))
+        return Receipt(done=True, events=(dead_letter,))
 
 
 def _delivery(record: dict[str, Any]) -> Delivery:
@@ -78,5 +81,5 @@ def _desk() -> OfferDesk:
         clock=wiring.CLOCK,
         bridges=wiring.bridges(),
         country_of=wiring.country_of(),
-        policy=wiring.settings().policy(),
+        policy=policy_of(wiring.settings()),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from lambdas.rendezvous import wiring
 from lambdas.shared.http import Request, Response, response
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, party_hash
 from signalbox.rendezvous.rules.poll_service import PollDesk, PollResult
@@ -83,5 +84,5 @@ def _desk() -> PollDesk:
         presence=DynamoPresence(wiring.table()),
         clock=wiring.CLOCK,
         random_bits=lambda: secrets.randbits(32),
-        policy=wiring.settings().policy(),
+        policy=policy_of(wiring.settings()),
     )

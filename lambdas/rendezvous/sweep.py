@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from signalbox.aws.shared.sqs import SqsTemporaryQueues
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.rendezvous.rules.sweep_service import SweepDesk
 
 STRAYS = "strays"

@@ -3,6 +3,7 @@
 import os
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import boto3
@@ -11,10 +12,13 @@ from lambdas.shared import history as writing
 from signalbox.aws.rendezvous.countries import country_database
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.policy import policy_of
+from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.leases import DynamoLeases
-from signalbox.aws.shared.settings import Settings, SystemClock
-from signalbox.aws.shared.sqs import SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.shared.settings import Settings
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import CountryOf
@@ -80,7 +84,7 @@ def offers() -> DynamoOffers:
 @cache
 def matchmaker() -> Matchmaker:
     """Return what places offers with held polls."""
-    return Matchmaker(Candidates(DynamoHeldPolls(table())), DynamoPresence(table()), settings().policy())
+    return Matchmaker(Candidates(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings()))
 
 
 @cache
@@ -98,11 +102,13 @@ def client_queues() -> SqsClientQueues:
 @cache
 def broker_queue() -> SqsBrokerQueue:
     """Return the queue of offers."""
-    return SqsBrokerQueue(
-        sqs(),
-        queue_url=settings().text("BROKER_QUEUE_URL"),
-        dead_letter_queue_url=settings().text("DEAD_LETTER_QUEUE_URL"),
-    )
+    return SqsBrokerQueue(sqs(), queue_url=settings().text("BROKER_QUEUE_URL"))
+
+
+@cache
+def dead_letters() -> SqsDeadLetters:
+    """Return the dead-letter queue of offers."""
+    return SqsDeadLetters(sqs(), settings().text("DEAD_LETTER_QUEUE_URL"))
 
 
 @cache

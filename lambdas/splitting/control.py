@@ -3,8 +3,9 @@
 import logging
 from typing import Any
 
-from lambdas.shared.commands import obey
+from lambdas.shared.commands import CommandProcessor
 from lambdas.splitting import control_wiring as wiring
+from lambdas.splitting.wiring import dead_letters
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.command_handlers import ControlDesk
@@ -20,7 +21,8 @@ logger = logging.getLogger(__name__)
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Return the commands that stay in flight; for a task of the schedule, how many it was about."""
     if "Records" in event:
-        return obey(event["Records"], answer=_answer, replies=wiring.replies(), reply_prefix=lambda _: _reply_prefix())
+        processor = CommandProcessor(_answer, wiring.replies(), dead_letters(), lambda _: _reply_prefix())
+        return processor.process(event["Records"])
     if event["task"] == RECONCILE:
         return {"woken": RoundDesk(wiring.ports()).wake_all()}
     if event["task"] == STRAYS:

@@ -11,9 +11,10 @@ import boto3
 from lambdas.shared import history as writing
 from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
-from signalbox.aws.shared.replies import SqsControlQueue, SqsReplies
-from signalbox.aws.shared.sqs import SqsTemporaryQueues
+from signalbox.aws.shared.replies import SqsReplies
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.aws.splitting.audits import AthenaAudits
+from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.aws.splitting.discovery import AwsDiscovery
 from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.aws.splitting.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
@@ -65,11 +66,7 @@ def patience() -> Patience:
 def replies() -> SqsReplies:
     """Return what answers clients."""
     settings = wiring.settings()
-    return SqsReplies(
-        wiring.sqs(),
-        control_queue_url=settings.text("CONTROL_QUEUE_URL"),
-        dead_letter_queue_url=settings.text("SPLIT_DEAD_LETTER_QUEUE_URL"),
-    )
+    return SqsReplies(wiring.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
 
 
 @cache
@@ -91,6 +88,7 @@ def ports() -> ControlPorts:
     return ControlPorts(
         store=_store(),
         sender=wiring.sender(),
+        dead_letters=wiring.dead_letters(),
         queues=wiring.queues(),
         forwarders=LambdaForwarders(
             _functions(),

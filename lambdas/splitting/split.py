@@ -48,6 +48,7 @@ def _splitter() -> Splitter:
         splits=wiring.splits(),
         ledger=wiring.ledger(),
         sender=wiring.sender(),
+        dead_letters=wiring.dead_letters(),
         queues=wiring.queues(),
         compiler=Languages(),
         now=wiring.CLOCK.now,

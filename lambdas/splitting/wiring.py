@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import boto3
 
+from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.queue_sender import SqsQueueSender
-from signalbox.aws.shared.settings import Settings, SystemClock
+from signalbox.aws.shared.settings import Settings
 from signalbox.aws.splitting.queues import SqsSplitQueues
 from signalbox.aws.splitting.splits import DynamoLedger, DynamoSplits
 
@@ -51,9 +53,13 @@ def ledger() -> DynamoLedger:
 @cache
 def sender() -> SqsQueueSender:
     """Return what sends to temporary queues."""
-    return SqsQueueSender(
-        sqs(), url_prefix=url_prefix(), dead_letter_queue_url=settings().text("SPLIT_DEAD_LETTER_QUEUE_URL")
-    )
+    return SqsQueueSender(sqs(), url_prefix=url_prefix())
+
+
+@cache
+def dead_letters() -> SqsDeadLetters:
+    """Return the dead-letter queue of split messages."""
+    return SqsDeadLetters(sqs(), settings().text("SPLIT_DEAD_LETTER_QUEUE_URL"))
 
 
 @cache

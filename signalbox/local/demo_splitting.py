@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.errors import UnavailableError
 from signalbox.local.consumer import DeployedConsumer, LocalConsumer, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
-from signalbox.splitting.control.protocol import GONE, SessionState, split_client
+from signalbox.splitting.control.protocol import GONE, SessionState
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment

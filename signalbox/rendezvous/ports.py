@@ -11,18 +11,6 @@ from signalbox.rendezvous.rules.states import Claim, Claimant, ClientId, Pool, P
 from signalbox.rendezvous.wire.nat import Nat
 
 
-class Clock(Protocol):
-    """The time, and waiting for it to pass."""
-
-    def now(self) -> datetime:
-        """Return the current moment, in UTC."""
-        ...
-
-    def sleep(self, seconds: float) -> None:
-        """Return after `seconds`."""
-        ...
-
-
 class Offers(Protocol):
     """The records of all rendezvous; every change is one conditional write."""
 
@@ -115,14 +103,10 @@ class ClientQueues(Protocol):
 
 
 class BrokerQueue(Protocol):
-    """The queue of offers, and the one beside it for what cannot be handled."""
+    """The queue of offers."""
 
     def delete(self, receipt_handle: str) -> None:
         """Delete an offer message; one that is gone already is fine."""
-        ...
-
-    def bury(self, body: str, *, reason: str, message_id: str) -> None:
-        """Put a message that cannot be handled into the dead-letter queue, with its reason."""
         ...
 
 

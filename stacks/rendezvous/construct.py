@@ -1,13 +1,12 @@
 """Rendezvous: the broker queue, six functions, the HTTP API of the proxies, and the client's identity."""
 
-from dataclasses import dataclass
-
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.environment import environments
 from stacks.settings.config import Config
 from stacks.shared import function
@@ -33,16 +32,6 @@ DESCRIPTIONS = {
     "page": "Shows the pages of the broker",
     "sweep": "Deletes the queues of clients that are gone",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """The broker queue, its dead letters, and the key that its messages are encrypted with, if any."""
-
-    queue: sqs.IQueue
-    dead_letters: DeadLetterQueue
-    key: kms.IKey | None
-    owned: bool
 
 
 class Rendezvous(Construct):

@@ -1,15 +1,11 @@
 """What each rendezvous function is told; a test holds these names against the handlers."""
 
-from typing import TYPE_CHECKING
-
 from aws_cdk import Aws, Stack
 
+from stacks.rendezvous.broker import Broker
 from stacks.settings.config import Config
 from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import StateStack
-
-if TYPE_CHECKING:
-    from stacks.rendezvous.construct import Broker
 
 HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
 # The policy of signalbox/rendezvous/rules/matching.py: who needs a part of it is given all, so that no default hides.
@@ -22,10 +18,10 @@ POLICY = (
     "POLL_HOLD_LIMIT",
     "CLIENT_QUEUE_LEASE_SECONDS",
 )
-BROKER = ("BROKER_QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
+BROKER = ("BROKER_QUEUE_URL",)
 LEASES = ("STAGE", "LEASE_TABLE")
 NEEDS = {
-    "offer": (*HISTORY, *POLICY, *BROKER, *LEASES, "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX"),
+    "offer": (*HISTORY, *POLICY, "DEAD_LETTER_QUEUE_URL", *LEASES, "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX"),
     "poll": (
         *HISTORY,
         *POLICY,
@@ -49,7 +45,7 @@ NEEDS = {
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
-def environments(broker: "Broker", *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
+def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
     """Return the environment of every function by its name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
     return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
@@ -60,7 +56,7 @@ def client_queues_arn(config: Config) -> str:
     return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
 
 
-def _resources(broker: "Broker", *, state: StateStack, stream_name: str, config: Config) -> dict[str, str]:
+def _resources(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, str]:
     return {
         "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
         "LEASE_TABLE": state.lease_table.table_name,
@@ -72,7 +68,7 @@ def _resources(broker: "Broker", *, state: StateStack, stream_name: str, config:
     }
 
 
-def _attributes(broker: "Broker", config: Config) -> dict[str, str]:
+def _attributes(broker: Broker, config: Config) -> dict[str, str]:
     """Return what the broker queue is made with again if somebody deletes it; nothing for a queue of others."""
     if not broker.owned or broker.key is None:
         return {}

@@ -31,11 +31,11 @@ class Choices:
 
     stage: str = setting(
         "signalbox",
-        "Names the deployment: the stacks are `<stage>-state` and `<stage>`.",
+        "Name of the deployment: the stacks are `<stage>-state` and `<stage>`.",
         pattern=r"[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?",
     )
     region: str | None = setting(
-        None, "AWS region to deploy to; without it the one of the credentials.", pattern=r"[a-z]{2}(?:-[a-z]+)+-\d"
+        None, "AWS region to deploy to; default: the region of the credentials.", pattern=r"[a-z]{2}(?:-[a-z]+)+-\d"
     )
     local: bool = setting(
         default=False,
@@ -46,7 +46,7 @@ class Choices:
     )
     broker_queue_arn: str | None = setting(
         None,
-        "ARN of an existing queue that takes the place of one of our own; its visibility time-out must be "
+        "ARN of an existing queue to use in place of the stage's own; its visibility time-out must be "
         "`offer_patience_seconds`.",
         pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
     )
@@ -56,7 +56,11 @@ class Choices:
         pattern=r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
     )
     broker_queue_retention_seconds: int = setting(
-        300, "How long an offer that nobody takes stays in the broker queue.", unit="s", minimum=60, maximum=1_209_600
+        300,
+        "How long an offer that is not received stays in the broker queue.",
+        unit="s",
+        minimum=60,
+        maximum=1_209_600,
     )
     offer_patience_seconds: int = setting(
         30,
@@ -72,14 +76,14 @@ class Choices:
         maximum=1000,
     )
     client_queue_prefix: str = setting(
-        "snowflake-client-", "What the names of client queues start with.", pattern=r"[A-Za-z0-9_-]{3,64}"
+        "snowflake-client-", "Prefix of the names of client queues.", pattern=r"[A-Za-z0-9_-]{3,64}"
     )
     client_queue_lease_seconds: int = setting(
         120, "How long a client queue is kept for its client.", unit="s", minimum=12, maximum=86_400
     )
     stray_queue_age_seconds: int = setting(
         600,
-        "Age at which the daily sweep deletes a client queue that no lease knows.",
+        "Age at which the daily sweep deletes a client queue without a lease.",
         unit="s",
         minimum=12,
         maximum=1_209_600,
@@ -114,49 +118,49 @@ class Choices:
     )
     poll_hold_limit: int = setting(50, "How many polls are held at once.", unit="polls", minimum=0, maximum=9999)
     poll_interval_milliseconds: int = setting(
-        20_000, "When an unmatched proxy is asked to poll again.", unit="ms", minimum=1000, maximum=86_400_000
+        20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000
     )
     restricted_poll_interval_milliseconds: int | None = setting(
         None,
-        "The same for proxies that are not known to be unrestricted; without it as for all.",
+        "The same for proxies that are not known to be unrestricted; default: as for all.",
         unit="ms",
         minimum=1000,
         maximum=86_400_000,
     )
     allowed_relay_pattern: str = setting(
-        "snowflake.torproject.net$", "Relays that proxies must be willing to serve.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
+        "snowflake.torproject.net$", "Relays that proxies must accept.", pattern=r"\^?[A-Za-z0-9.:_-]*\$?"
     )
     bridge_list_file: Path | None = setting(  # noqa: RUF009  # a dataclass field like the others
-        None, "Bridge list (JSON lines); without it the default bridge of Snowflake alone."
+        None, "Bridge list (JSON lines); default: the default bridge of Snowflake alone."
     )
     country_database_file: Path | None = setting(  # noqa: RUF009  # a dataclass field like the others
-        None, "MaxMind country database (.mmdb) for statistics by country; without it every country is `??`."
+        None, "MaxMind country database (.mmdb) for statistics by country; without it, every country is `??`."
     )
     offer_concurrency: int = setting(
-        10, "Batches of offers that are worked on at once.", unit="functions", minimum=2, maximum=1000
+        10, "Batches of offers that are handled in parallel.", unit="functions", minimum=2, maximum=1000
     )
     sweep_interval_minutes: int = setting(
-        1, "How often client queues whose lease is over are deleted.", unit="min", minimum=1, maximum=1440
+        1, "Interval at which client queues with an expired lease are deleted.", unit="min", minimum=1, maximum=1440
     )
     temporary_queue_prefix: str = setting(
         "mirrord-",
-        "What the names of temporary queues start with; the roles of split targets must be allowed to read them.",
+        "Prefix of the names of temporary queues; the roles of split targets must be allowed to read them.",
         pattern=r"[A-Za-z0-9_-]{3,30}",
     )
     splittable_queues: str | None = setting(
         None,
-        "Queues that may be split, by name, separated by commas; `*` may end a name. Without it none but by tag; "
+        "Names of queues that may be split, separated by commas; `*` may end a name. Default: none but by tag; "
         "locally `demo-*`.",
         pattern=listed(QUEUES),
     )
     splittable_dead_letter_queues: str | None = setting(
         None,
-        "Dead-letter queues of those, by name, separated by commas; temporary queues have no other dead-letter queues.",
+        "Names of their dead-letter queues, separated by commas; temporary queues have no other dead-letter queues.",
         pattern=listed(QUEUES),
     )
     splittable_queue_tag: str | None = setting(
         None,
-        "Tag by which queues say that they may be split, as `key=value`.",
+        "Tag of queues that may be split, as `key=value`.",
         pattern=r"[A-Za-z0-9 _.:/+@-]{1,128}=[A-Za-z0-9 _.:/+@-]{0,256}",
     )
     splittable_queue_key_arns: str | None = setting(
@@ -167,23 +171,23 @@ class Choices:
     splittable_targets: str | None = setting(
         None,
         "Consumers that may be switched to temporary queues, as `lambda/NAME`, `ecs/CLUSTER/SERVICE` or `ssm/NAME`, "
-        "separated by commas; `*` may end a name. Without it none; locally `lambda/demo-*`.",
+        "separated by commas; `*` may end a name. Default: none; locally `lambda/demo-*`.",
         pattern=listed(
             r"(?:lambda/[A-Za-z0-9_-]{1,64}|ecs/[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}|ssm/[A-Za-z0-9_./-]{1,1011})\*?"
         ),
     )
     splittable_target_roles: str | None = setting(
         None,
-        "Roles of those consumers by name, separated by commas; `*` may end a name. Discovery reads their policies, "
-        "and ECS tasks are given them again. Without it none; locally `demo-*`.",
+        "Names of the roles of those consumers, separated by commas; `*` may end a name. Discovery reads their "
+        "policies, and ECS tasks are given them again. Default: none; locally `demo-*`.",
         pattern=listed(r"[A-Za-z0-9_+.@-]{1,64}\*?"),
     )
     split_concurrency: int = setting(
-        20, "Batches of one queue that are forwarded at once.", unit="functions", minimum=2, maximum=1000
+        20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000
     )
     split_timeout_seconds: int = setting(
         20,
-        "The longest run of the function `split`; no queue with a shorter visibility time-out can be split.",
+        "Time-out of the function `split`; no queue with a shorter visibility time-out can be split.",
         unit="s",
         minimum=5,
         maximum=300,
@@ -197,49 +201,47 @@ class Choices:
     )
     split_heartbeat_seconds: int = setting(
         60,
-        "How long a session lives without a heartbeat; commands send one every 10 s.",
+        "How long a session exists without a heartbeat; commands send one every 10 s.",
         unit="s",
         minimum=15,
         maximum=86_400,
     )
     exchange_prefix: str = setting(
         "",
-        "What the names of the queues in SQS start with that are exchanges or bound to them, before `x` and `q_`.",
+        "Prefix of the SQS names of exchanges and bound queues, before `x` and `q_`.",
         pattern=EXCHANGE_PREFIX,
     )
     exchange_retention_seconds: int = setting(
         345_600,
-        "How long a message waits in an exchange, or to be tried again.",
+        "How long a message waits in an exchange, or for a retry.",
         unit="s",
         minimum=60,
         maximum=1_209_600,
     )
     exchange_maximum_receives: int = setting(
         5,
-        "Attempts to route or to deliver a message before it is a dead letter.",
+        "Attempts to route or deliver a message before it becomes a dead letter.",
         unit="attempts",
         minimum=2,
         maximum=100,
     )
     route_concurrency: int = setting(
-        10, "Batches of one exchange that are routed at once.", unit="functions", minimum=2, maximum=1000
+        10, "Batches of one exchange that are routed in parallel.", unit="functions", minimum=2, maximum=1000
     )
-    route_timeout_seconds: int = setting(
-        30, "The longest run of the function `route`.", unit="s", minimum=5, maximum=300
-    )
+    route_timeout_seconds: int = setting(30, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
     route_retry_seconds: int = setting(
-        30, "How long after it failed a delivery is tried again.", unit="s", minimum=5, maximum=43_200
+        30, "Time after which a failed delivery is retried.", unit="s", minimum=5, maximum=43_200
     )
     live_concurrency: int = setting(
         10,
-        "Batches of what connections say, and of what is posted to them, that are worked on at once.",
+        "Batches of inboxes, and of outboxes, that are handled in parallel.",
         unit="functions",
         minimum=2,
         maximum=1000,
     )
     live_timeout_seconds: int = setting(
         10,
-        "The longest run of the functions of live; what one of them left undone is tried again after six times that.",
+        "Time-out of the functions of live; unfinished work is retried after six times that.",
         unit="s",
         minimum=5,
         maximum=60,
@@ -249,8 +251,8 @@ class Choices:
     )
     history_interval_hours: int = setting(
         6,
-        "How often history is compacted and logs of topics are exported. Events of a topic that are kept for a "
-        "shorter time are not all exported.",
+        "Interval at which history is compacted and logs of topics are exported. Events of a topic that are kept "
+        "for a shorter time are not all exported.",
         unit="h",
         choices=PARTS_OF_A_DAY,
     )
@@ -260,9 +262,9 @@ class Choices:
     log_retention_days: int = setting(30, "How long logs are kept.", unit="days", choices=LOG_RETENTION_DAYS)
     alarm_topic_arn: str | None = setting(
         None,
-        "SNS topic that hears of every alarm; without it alarms are only shown.",
+        "SNS topic that is notified of every alarm; without it, alarms are only on the dashboard.",
         pattern=r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}",
     )
     retain_state: bool | None = setting(
-        None, "Keep keys, tables and bucket when the stack is deleted; without it yes, except when local."
+        None, "Keep keys, tables and bucket when the stack is deleted; default: yes, except on a local stage."
     )

@@ -131,12 +131,12 @@ def _install(folder: Path, lock: Path, *, local: bool) -> None:
     _compile(target, prefix="/opt/python")
 
 
-def _uv() -> Path:
-    # Beside the interpreter, not resolved: a virtual environment's python is a link to somewhere else.
-    uv = Path(sys.executable).parent / "uv"
-    if not uv.exists():
-        raise PackagingError(f"uv is not installed beside {sys.executable}: install the project's requirements first")
-    return uv
+def _uv() -> str:
+    try:
+        from uv import find_uv_bin  # noqa: PLC0415 - only a build needs it
+    except ModuleNotFoundError as error:
+        raise PackagingError(f"uv is not installed for {sys.executable}: pip install -r requirements.txt") from error
+    return find_uv_bin()
 
 
 def _compile(folder: Path, *, prefix: str) -> None:

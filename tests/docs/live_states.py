@@ -1,4 +1,4 @@
-"""Draws the states of a connection's session from the machine's table: `python -m tests.docs.live_states`."""
+"""Draw the states of a connection's session from the machine's table: `python -m tests.docs.live_states`."""
 
 from pathlib import Path
 
@@ -8,15 +8,15 @@ from tests.docs.split_states import Row, picture
 from tests.docs.split_states import State as Drawn
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "live-states.svg"
-# What each transition means; the end of all is that nothing is heard any more. A test compares them with the table.
+# The label of each transition; None is the start and the end. A test compares the keys with the table.
 MEANING: dict[tuple[Drawn, Drawn], tuple[str, ...]] = {
     (None, State.OPEN): ("connected",),
     (State.OPEN, State.CHALLENGED): ("HELLO with", "a name"),
-    (State.OPEN, State.JOINED): ("HELLO, where anybody may join",),
-    (State.OPEN, None): ("no HELLO within 10 s, or nothing that can be joined",),
+    (State.OPEN, State.JOINED): ("anonymous HELLO",),
+    (State.OPEN, None): ("no HELLO within 10 s, or no such realm",),
     (State.CHALLENGED, State.JOINED): ("the right", "secret"),
     (State.CHALLENGED, None): ("a wrong secret, or none in time",),
-    (State.JOINED, State.CLOSING): ("ended by", "somebody"),
+    (State.JOINED, State.CLOSING): ("the router's", "GOODBYE"),
     (State.JOINED, None): ("GOODBYE, a violation, or lost",),
     (State.CLOSING, None): ("GOODBYE,", "or 10 s"),
 }
@@ -34,7 +34,7 @@ ROW = Row("A session", "phase", TABLE, MEANING, 225, width=104)
 
 
 def drawn() -> str:
-    """Return the picture of the table as it is."""
+    """Return the picture of the current table."""
     return picture([ROW], title="The states of a session", height=270)
 
 

@@ -1,4 +1,4 @@
-"""The pages as the tests see them: their headings, links, tables and blocks of code."""
+"""Headings, links, tables and blocks of code of the pages."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def name_of(page: Path) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of code: its language, what else its first line says, and where it is."""
+    """A fenced block of code: its language, the rest of its first line, its text and its position."""
 
     language: str
     kind: str
@@ -63,13 +63,13 @@ def section(page: Path, heading: str) -> str:
 
 
 def entries(text: str) -> list[str]:
-    """Return each word in code style in the first cells of the tables."""
+    """Return the words in code style in the first cells of the tables."""
     rows = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
     return [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """Return the cells behind the first one of each row, by the first one's word."""
+    """Return the cells of each row after the first one, by the first cell's word."""
     found = {}
     for line in text.splitlines():
         if line.startswith("| `"):

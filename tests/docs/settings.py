@@ -1,4 +1,4 @@
-"""Writes the table of settings from the stage's own list of them: `python -m tests.docs.settings`."""
+"""Write the table of settings into docs/settings.md: `python -m tests.docs.settings`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ BEGIN, END = "<!-- settings: written by tests/docs/settings.py -->", "<!-- /sett
 
 
 def table() -> str:
-    """Return the table of all settings in Markdown, and what the text ones must match."""
+    """Return the table of all settings in Markdown, and the patterns of the text settings."""
     head = "| Setting | Default | Allowed | Meaning |\n|---|---|---|---|\n"
     return head + "".join(map(_row, settings())) + "\nText must match:\n\n" + "".join(_patterns())
 
@@ -45,7 +45,7 @@ def _patterns() -> Iterator[str]:
 
 
 def page(text: str) -> str:
-    """Return the page with its table brought up to date."""
+    """Return the page with its table updated."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table()}{END}{after}"

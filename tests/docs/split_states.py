@@ -1,4 +1,4 @@
-"""Draws the stages of a split and the phases of a session from their tables: `python -m tests.docs.split_states`."""
+"""Draw the stages of a split and the phases of a session from their tables: `python -m tests.docs.split_states`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from signalbox.splitting.model.split import PHASES, STAGES, Phase, Stage
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "split-states.svg"
 State = StrEnum | None
 
-# What each transition means. The test refuses a table with a transition that is not here, and the other way round.
+# The label of each transition; None is the start and the end. A test compares the keys with the tables.
 STAGE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
     (None, Stage.STARTING): ("the first", "session"),
     (Stage.STARTING, Stage.SPLIT): ("the target", "has switched"),
@@ -23,9 +23,9 @@ STAGE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
 }
 PHASE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
     (None, Phase.STARTING): ("start",),
-    (Phase.STARTING, Phase.MATCHING): ("its queues", "are there"),
+    (Phase.STARTING, Phase.MATCHING): ("its queues", "exist"),
     (Phase.STARTING, Phase.ENDING): ("stopped, silent, refused by AWS, or the target took too long",),
-    (Phase.MATCHING, Phase.READY): ("its filters count", "everywhere"),
+    (Phase.MATCHING, Phase.READY): ("filters are active", "everywhere"),
     (Phase.MATCHING, Phase.ENDING): ("stopped, silent, or a filter is too slow",),
     (Phase.READY, Phase.ENDING): ("stopped, silent,", "a slow filter"),
     (Phase.ENDING, None): ("returned", "and deleted"),
@@ -34,7 +34,7 @@ PHASE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A table, what its transitions mean, and where it is drawn. Stages and phases have some words in common."""
+    """A table of transitions, their labels, and the position of its row in the picture."""
 
     title: str
     kind: str
@@ -85,7 +85,7 @@ aria-labelledby="title">
 
 
 def drawn() -> str:
-    """Return the picture of the tables as they are."""
+    """Return the picture of the current tables."""
     return picture(ROWS, title="The stages of a split and the phases of a session", height=410)
 
 
@@ -119,10 +119,10 @@ def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
     steps = stop - start
     if steps == 1:
         path, x, label = f"M{left} {y} H{right}", (left + right) // 2, y - 8
-    else:  # over the boxes when it goes ahead, under them when it goes back
+    else:  # over the boxes if it leads forward, under them if it leads back
         side = -1 if steps > 0 else 1
         edge, bend = y + side * HEIGHT // 2, y + side * (HEIGHT // 2 + max(22, 12 * steps**2 - 8))
-        aside = 6 * steps  # so that two that end at one box do not meet
+        aside = 6 * steps  # so that two arrows that end at one box do not meet
         out, into = FIRST + STEP * start + aside, FIRST + STEP * stop - (30 if after is None else aside)
         end = y + 12 * side if after is None else edge + 2 * side
         path = f"M{out} {edge} C{out} {bend} {into} {bend} {into} {end}"

@@ -1,4 +1,4 @@
-"""Draws the states of a rendezvous from the broker's own table: `python -m tests.docs.states` writes the picture."""
+"""Draw the states of a rendezvous from the broker's table: `python -m tests.docs.states` writes the picture."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from signalbox.rendezvous.rules.states import TRANSITIONS, State
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "states.svg"
 Transition = tuple[State | None, State]
 
-# What each transition means. The test refuses a table with a transition that is not here, and the other way round.
+# The label of each transition; None is the start. A test compares the keys with the table.
 MEANING: dict[Transition, str] = {
     (None, State.PENDING): "parked",
     (None, State.REFUSED): "refused",
@@ -55,12 +55,12 @@ aria-labelledby="title">
 
 
 def drawn() -> str:
-    """Return the picture of the table as it is."""
+    """Return the picture of the current table."""
     return HEAD + "".join((*_arrows(), *_boxes())) + "</svg>\n"
 
 
 def transitions() -> list[Transition]:
-    """Return the pairs of the table, in its order and then by name."""
+    """Return the transitions, in the order of the table and then by name."""
     return [(before, after) for before, states in TRANSITIONS.items() for after in sorted(states)]
 
 

@@ -1,4 +1,4 @@
-"""Whatever a user can meet has its entry, and no entry is of something that is not there."""
+"""Every setting, error, command, alarm, output, event and metric has an entry, and every entry has its object."""
 
 import ast
 import importlib
@@ -29,11 +29,11 @@ from tests.infrastructure.templates import Templates, templates
 
 DOCS = ROOT / "docs"
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
-# These run in sr3's environment; the next test finds their errors in their text.
+# These can be imported in sr3's environment only; the next test finds their errors in their source.
 WITH_SR3_ONLY = {"signalbox.sr3.driver", "signalbox.sr3.messages"}
 KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting", "exchange": "Kinds of the exchange"}
 KINDS |= {"live": "Kinds of live"}
-SENT_BY_ITSELF = "reconcile"  # by the control plane, to itself
+SENT_BY_ITSELF = "reconcile"  # the control plane sends it to its own queue
 MAKERS = (
     "HistoryEvent",
     "_of_client",
@@ -68,7 +68,7 @@ def test_every_error_has_its_entry():
     assert set(entries((DOCS / "errors.md").read_text())) >= ours | {"InvalidConfig", "PackagingError"}
 
 
-def test_no_entry_is_of_an_error_that_is_gone():
+def test_every_entry_of_an_error_has_its_class():
     found = {
         name
         for source in (*(ROOT / "signalbox").rglob("*.py"), *(ROOT / "stacks").rglob("*.py"))
@@ -95,14 +95,14 @@ def test_every_command_and_option_has_its_entry():
         assert {option for option in options if f"`{option}`" not in text} == set(), name
 
 
-def test_no_entry_is_of_an_option_that_is_gone():
+def test_every_entry_of_an_option_has_its_option():
     for name, options in _commands(get_command(app), ("signalbox",)):
         documented = set(re.findall(r"`(--?[a-z]+(?:-[a-z]+)*)`", section(DOCS / "commands.md", name)))
         assert documented - options == set(), name
 
 
 def _commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, set[str]]]:
-    """Yield each command that does something, and the whole, with its options."""
+    """Yield each command that is not a group, and the root command, with its options."""
     inner = getattr(command, "commands", {})
     if not inner or len(path) == 1:
         parameters = command.params  # type: ignore[attr-defined]
@@ -112,7 +112,7 @@ def _commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[str, set
 
 
 def _names(parameter: object) -> tuple[str, ...]:
-    """Return what a person writes: an option, or an argument as the help calls it."""
+    """Return the names of a parameter: options as typed, or an argument by its metavar."""
     if parameter.param_type_name == "argument" and parameter.metavar:  # type: ignore[attr-defined]
         return (parameter.metavar.strip("[].…"),)  # type: ignore[attr-defined]
     return (*parameter.opts, *parameter.secondary_opts)  # type: ignore[attr-defined]
@@ -123,11 +123,11 @@ def _names(parameter: object) -> tuple[str, ...]:
     [
         (
             "splitting",
-            "By messages",
+            "Control messages",
             {name: fields for name, (fields, _) in splitting.COMMANDS.items() if name != SENT_BY_ITSELF},
         ),
-        ("exchange", "By messages", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
-        ("live", "Commands about live", {name: fields for name, (fields, _) in live.COMMANDS.items()}),
+        ("exchange", "Control messages", {name: fields for name, (fields, _) in exchange.COMMANDS.items()}),
+        ("live", "Control messages", {name: fields for name, (fields, _) in live.COMMANDS.items()}),
     ],
     ids=["splitting", "exchange", "live"],
 )
@@ -166,7 +166,7 @@ def test_every_field_of_an_event_has_its_entry_and_type():
 def test_every_kind_of_event_has_its_entry(capability, heading):
     kinds = {
         argument.value
-        for source in (ROOT / "signalbox" / capability).glob("*events.py")
+        for source in (ROOT / "signalbox" / capability).rglob("*events.py")
         for call in ast.walk(ast.parse(source.read_text()))
         if isinstance(call, ast.Call)
         for argument in (*(k.value for k in call.keywords if k.arg == "kind"), *call.args[1:2])
@@ -231,7 +231,7 @@ def test_every_argument_of_the_reports_has_its_entry():
 
 
 def test_every_capability_is_in_the_readmes_table():
-    table = [line.split(" | ") for line in section(ROOT / "README.md", "Capabilities").splitlines() if "|" in line]
+    table = [line.split(" | ") for line in section(ROOT / "README.md", "Guarantees").splitlines() if "|" in line]
 
     assert [row[0].strip("| ") for row in table[2:]] == CAPABILITIES
 

@@ -1,4 +1,4 @@
-"""The files that the page on splitting shows are read by the code."""
+"""The code parses the registry and the session files of the pages."""
 
 import json
 
@@ -9,7 +9,7 @@ from signalbox.splitting.model.session_config import parse_mirrord_file
 from tests.docs.markdown import ROOT, blocks
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
-PAGE = ROOT / "docs" / "splitting.md"
+PAGE, README = ROOT / "docs" / "splitting.md", ROOT / "README.md"
 
 
 def test_the_registry_of_the_page_is_one():
@@ -24,3 +24,9 @@ def test_the_session_of_the_page_names_the_queue_of_its_registry():
     (block,) = [block for block in blocks(PAGE) if block.language == "json"]
 
     assert parse_mirrord_file(json.loads(block.code), PlainLanguages()).named_queues == ("orders",)
+
+
+def test_the_session_of_the_readme_requests_any_queue():
+    (block,) = [block for block in blocks(README) if block.language == "json"]
+
+    assert parse_mirrord_file(json.loads(block.code), PlainLanguages()).named_queues == ()

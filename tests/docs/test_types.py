@@ -1,4 +1,4 @@
-"""Types: mypy reads every module of CDK that is imported here."""
+"""mypy follows the imports of CDK modules that the stacks use, and of no others."""
 
 import ast
 import tomllib

@@ -181,13 +181,9 @@ class MemoryClientQueues:
 @dataclass
 class MemoryBrokerQueue:
     deleted: list[str] = field(default_factory=list)
-    buried: list[tuple[str, str]] = field(default_factory=list)
 
     def delete(self, receipt_handle: str) -> None:
         self.deleted.append(receipt_handle)
-
-    def bury(self, body: str, *, reason: str, message_id: str) -> None:
-        self.buried.append((message_id, reason))
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """The ports of `signalbox.splitting.model.ports` in memory, with the conditions of each write.
 
-The suite in tests/adapters/splitting/test_splits.py holds those of the store and the AWS adapters to the same behaviour.
+The suite in tests/adapters/splitting/test_splits.py holds the store and the AWS adapters to the same behaviour.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.admission import FoundQueue
 from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Session, Split, SplitQueue
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.model.world import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
@@ -168,7 +168,6 @@ class MemoryQueueSender:
 
     sent: dict[QueueName, list[Message]] = field(default_factory=dict)
     calls: list[Batch] = field(default_factory=list)
-    buried: list[tuple[Message, QueueName, str]] = field(default_factory=list)
     failing: set[QueueName] = field(default_factory=set)
     refusing: dict[QueueName, str] = field(default_factory=dict)
     refused_bodies: dict[str, str] = field(default_factory=dict)
@@ -184,12 +183,19 @@ class MemoryQueueSender:
             self.sent.setdefault(batch.destination, []).append(delivery.message)
         return failed
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        self.buried.append((message, original, reason))
-
     def bodies(self, name: QueueName) -> list[str]:
         """Return the bodies of what was sent to a queue, in order."""
         return [message.body for message in self.sent.get(name, [])]
+
+
+@dataclass
+class MemoryDeadLetters:
+    """Keeps dead letters with their original queue and reason."""
+
+    messages: list[tuple[Message, str, str]] = field(default_factory=list)
+
+    def dead_letter(self, message: Message, *, reason: str, attributes: Mapping[str, str] | None = None) -> None:
+        self.messages.append((message, (attributes or {})[ORIGINAL_QUEUE], reason))
 
 
 @dataclass

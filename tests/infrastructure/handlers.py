@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from signalbox.aws.shared.settings import DURATIONS, HOLD_LIMIT
+from signalbox.aws.rendezvous.policy import DURATIONS, HOLD_LIMIT
 
 # How all of them write history.
 WRITING = Path(__file__).parents[2] / "lambdas" / "shared" / "history.py"
@@ -38,5 +38,5 @@ def _settings(node: ast.AST) -> set[str]:
     """Return the variables that a piece of code reads by name: the upper-case texts in it."""
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
-    reads_policy = any(isinstance(part, ast.Attribute) and part.attr == "policy" for part in ast.walk(node))
+    reads_policy = any(isinstance(part, ast.Name) and part.id == "policy_of" for part in ast.walk(node))
     return named | ({*DURATIONS.values(), HOLD_LIMIT} if reads_policy else set())

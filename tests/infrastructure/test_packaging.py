@@ -177,8 +177,8 @@ def test_every_package_that_is_asked_for_is_locked():
 
 
 def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setitem(sys.modules, "uv", None)
 
-    with pytest.raises(packaging.PackagingError, match="uv is not installed beside"):
+    with pytest.raises(packaging.PackagingError, match="uv is not installed for"):
         packaging.packages(local=True, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []

@@ -1,4 +1,4 @@
-"""Dead letters: messages that cannot be handled, put aside with the reason."""
+"""Dead-letter queues on SQS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,54 +12,34 @@ if TYPE_CHECKING:
 
     from signalbox.messages import Message
 
-# SQS takes 1 MiB, attributes included: of a longer dead letter this much is kept, so that its reason fits beside it.
+# SQS takes 1 MiB, attributes included: a longer body is cut to this length, so that its reason fits.
 DEAD_LETTER_CHARACTERS = 100_000
 REASON_CHARACTERS = 1_000
 
 
-def bury(
-    sqs: "SQSClient",
-    queue_url: str,
-    body: str,
-    *,
-    reason: str,
-    message_id: str,
-    others: Mapping[str, str] | None = None,
-    group_id: str | None = None,
-) -> None:
-    """Put a message into a dead-letter queue, with its reason, the id that it had and other attributes.
-
-    With `group_id` that is a FIFO queue, in which a message that is put aside twice within five minutes is there once.
-    """
-    attributes = {"Reason": reason[:REASON_CHARACTERS], "OriginalMessageId": message_id, **(others or {})}
-    ordered = {"MessageGroupId": group_id, "MessageDeduplicationId": message_id} if group_id else {}
-    sqs.send_message(
-        QueueUrl=queue_url,
-        MessageBody=body[:DEAD_LETTER_CHARACTERS],
-        MessageAttributes={name: {"DataType": "String", "StringValue": text} for name, text in attributes.items()},
-        **ordered,  # type: ignore[arg-type]  # texts
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class SqsDeadLetters:
-    """A dead-letter queue, as whoever puts messages aside has it."""
+    """`DeadLetters`: one dead-letter queue."""
 
     sqs: "SQSClient"
     queue_url: str
 
-    def bury(self, message: "Message", *, reason: str, others: Mapping[str, str] | None = None) -> None:
-        """Put a message aside, with its reason and other attributes. Raises `EffectFailed`.
+    def dead_letter(self, message: "Message", *, reason: str, attributes: Mapping[str, str] | None = None) -> None:
+        """Put a message into the dead-letter queue, with the reason, its message id and further attributes.
 
-        In a FIFO queue, one that is put aside again soon, since a function was killed before its answer, is there once.
+        A FIFO queue keeps one copy of a message that is put there twice within five minutes (SQS deduplication): a
+        function that is killed after this call repeats it. Raises `EffectFailed`.
         """
+        texts = {"Reason": reason[:REASON_CHARACTERS], "OriginalMessageId": message.message_id, **(attributes or {})}
         with look(f"the dead-letter queue {self.queue_url.rpartition('/')[2]!r}"):
-            bury(
-                self.sqs,
-                self.queue_url,
-                message.body,
-                reason=reason,
-                message_id=message.message_id,
-                others=others,
-                group_id=message.group_id if is_fifo(self.queue_url) else None,
+            self.sqs.send_message(
+                QueueUrl=self.queue_url,
+                MessageBody=message.body[:DEAD_LETTER_CHARACTERS],
+                MessageAttributes={name: {"DataType": "String", "StringValue": text} for name, text in texts.items()},
+                **self._ordering(message),  # type: ignore[arg-type]  # texts
             )
+
+    def _ordering(self, message: "Message") -> dict[str, str]:
+        if not (is_fifo(self.queue_url) and message.group_id):
+            return {}
+        return {"MessageGroupId": message.group_id, "MessageDeduplicationId": message.message_id}

@@ -1,4 +1,4 @@
-"""Sending to temporary queues on SQS, ten messages a call, and burying what no queue takes."""
+"""Batch sending to queues on SQS."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.errors import SERVER_ERROR, reason
 from signalbox.aws.shared.messages import batch_entry
 from signalbox.errors import EffectFailed
-from signalbox.messages import Message, outgoing
-from signalbox.queues import QueueName
+from signalbox.messages import outgoing
 from signalbox.sending import Batch, Delivery
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
-# What SQS says of a message that it will never take; all else is about the queue, its key or the moment.
+# Codes of SQS that reject the message itself; every other code concerns the queue, its key or the moment.
 OF_THE_MESSAGE = frozenset(
     {
         "BatchRequestTooLong",
@@ -35,17 +33,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SqsQueueSender:
-    """`QueueSender`; `url_prefix` is the URL of a queue up to its name: all are in one account and region."""
+    """`QueueSender`; `url_prefix` is a queue URL up to the name: all queues are in one account and region."""
 
     sqs: "SQSClient"
     url_prefix: str
-    dead_letter_queue_url: str
 
     def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the deliveries that failed, with SQS's reason if it refused them for good.
+        """Make one call; return the failed deliveries, each with SQS's reason if the failure is permanent, else None.
 
-        A call that is refused as a whole is made again for each message, to find the one that is to blame.
-        Raises `EffectFailed` when it is not known what SQS took.
+        A call that SQS rejects as a whole is repeated for each message, to find the rejected one.
+        Raises `EffectFailed` when it is unknown which messages SQS accepted.
         """
         try:
             failed = list(self._failed(batch))
@@ -55,25 +52,17 @@ class SqsQueueSender:
             raise EffectFailed(reason(error, _queue(batch.destination))) from error
         return failed
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        """Put a message into the dead-letter queue, with its reason and whence it came.
-
-        Raises `EffectFailed`.
-        """
-        letters = SqsDeadLetters(self.sqs, self.dead_letter_queue_url)
-        letters.bury(message, reason=reason, others={"OriginalQueue": original})
-
     def _failed(self, batch: Batch) -> Iterator[tuple[Delivery, str | None]]:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
         answer = self.sqs.send_message_batch(QueueUrl=self.url_prefix + batch.destination, Entries=entries)
         for failure in answer.get("Failed", []):
             why = f"{failure['Code']} at SendMessageBatch of {_queue(batch.destination)}: {failure.get('Message')}"
-            logger.warning("a message was not taken: %s", why)
+            logger.warning("a message was rejected: %s", why)
             yield batch.deliveries[int(failure["Id"])], why if _is_of_the_message(failure["Code"]) else None
 
     def _refused(self, batch: Batch, error: ClientError) -> list[tuple[Delivery, str | None]]:
         why = reason(error, _queue(batch.destination))
-        logger.warning("%d messages were not taken: %s", len(batch.deliveries), why)
+        logger.warning("%d messages were rejected: %s", len(batch.deliveries), why)
         if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= SERVER_ERROR:
             raise EffectFailed(why) from error
         if not _is_of_the_message(error.response["Error"]["Code"]):

@@ -36,7 +36,7 @@ def control(*, aws: bool, stage: str) -> "Iterator[ControlClient]":
 @contextmanager
 def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
     """Give a client of a deployment's control queue."""
-    from signalbox.splitting.control.protocol import split_client
+    from signalbox.clients.splitting.control import split_client
 
     client = split_client(
         deployment.session().client("sqs"),

@@ -188,7 +188,7 @@ def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:
     return group_of(groups[order_by])
 
 
-def buried(message: Message, *, reason: str, is_fifo: bool) -> Message:
+def dead_letter_message(message: Message, *, reason: str, is_fifo: bool) -> Message:
     """Return a message as it is put into a dead-letter queue: as it was, and with the reason.
 
     Where there is no room for the reason, headers move into one attribute, and of the body only the beginning is kept.

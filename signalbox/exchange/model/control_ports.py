@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from signalbox.clock import Clock
 from signalbox.errors import Contended
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
     Bindings,
-    Clock,
     Counters,
     ExchangeQueues,
     Exchanges,

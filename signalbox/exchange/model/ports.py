@@ -27,14 +27,6 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
-class Clock(Protocol):
-    """The time."""
-
-    def now(self) -> datetime:
-        """Return the current moment, in UTC."""
-        ...
-
-
 class Exchanges(Protocol):
     """The records of exchanges; reads see every write that was answered, and a write counts only if it may."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
-from signalbox.exchange.messages.properties import buried
+from signalbox.exchange.messages.properties import dead_letter_message
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues, ParallelMap, serial_map
 from signalbox.messages import Message, MessageId
@@ -64,14 +64,17 @@ class CopyDispatcher:
                 copy, message = waiting[delivery.message.message_id]
                 (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
 
-    def bury(self, message: Message, *, beside: QueueName | None, reason: str) -> bool:
+    def dead_letter(self, message: Message, *, next_to: QueueName | None, reason: str) -> bool:
         """Put a message into the dead-letter queue beside a queue, or else the stage's; say whether one took it."""
-        queues = [*([dead_letter_name(beside)] if beside else []), self.dead_letter_queue]
-        return any(self._is_taken(buried(message, reason=reason, is_fifo=is_fifo(queue)), queue) for queue in queues)
+        queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
+        return any(
+            self._is_taken(dead_letter_message(message, reason=reason, is_fifo=is_fifo(queue)), queue)
+            for queue in queues
+        )
 
-    def bury_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
+    def dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
         """Bury a copy beside its queue, if that is still there, and add it to the outcome."""
-        if self.bury(copy.message, beside=None if is_gone else copy.destination, reason=reason):
+        if self.dead_letter(copy.message, next_to=None if is_gone else copy.destination, reason=reason):
             outcome.dead.append(DeadCopy(copy, reason))
         else:
             outcome.stuck.append(copy)
@@ -83,7 +86,7 @@ class CopyDispatcher:
             if reason is None:
                 outcome.failed.append(copy)
             else:
-                self.bury_copy(copy, outcome, reason=reason, is_gone=is_gone)
+                self.dead_letter_copy(copy, outcome, reason=reason, is_gone=is_gone)
 
     def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, Mapping[MessageId, str | None]]]:
         calls = list(batches(deliveries))

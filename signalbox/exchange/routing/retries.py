@@ -59,7 +59,7 @@ class Retrier:
         for entry in entries:
             if isinstance(entry.content, Copy):
                 chosen.append(entry.content)
-            elif self.dispatcher.bury(entry.message, beside=None, reason=entry.content.reason):
+            elif self.dispatcher.dead_letter(entry.message, next_to=None, reason=entry.content.reason):
                 report.add_rejection(entry.content, None)
             else:
                 batch.fail(entry.message.message_id)
@@ -77,7 +77,7 @@ class Retrier:
         outcome.failed = [copy for copy in outcome.failed if copy.attempt < self.maximum_attempts]
         for copy in last:
             reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
-            self.dispatcher.bury_copy(copy, outcome, reason=reason)
+            self.dispatcher.dead_letter_copy(copy, outcome, reason=reason)
         # Only now may what follows go directly: this is in the queue, or will never be.
         for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:

@@ -228,7 +228,7 @@ class Router:
 
     def _reject(self, rejection: Rejection, work: _BatchRouting) -> None:
         queue = self.names.queue(work.exchange)
-        if self.dispatcher.bury(rejection.message, beside=queue, reason=rejection.reason):
+        if self.dispatcher.dead_letter(rejection.message, next_to=queue, reason=rejection.reason):
             work.report.add_rejection(rejection, work.exchange)
         else:
             work.batch.fail(rejection.message.message_id)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from signalbox.exchange.model.ports import Clock, Exchanges, Users
+from signalbox.clock import Clock
+from signalbox.exchange.model.ports import Exchanges, Users
 from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Clock, Offers
+from signalbox.clock import Clock
+from signalbox.rendezvous.ports import BrokerQueue, ClientQueues, Offers
 from signalbox.rendezvous.rules.states import ProxySessionId, Rendezvous
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply

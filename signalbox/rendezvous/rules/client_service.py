@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from signalbox.rendezvous.ports import Clock, Offers
+from signalbox.clock import Clock
+from signalbox.rendezvous.ports import Offers
 from signalbox.rendezvous.rules.matching import Matchmaker, Policy
 from signalbox.rendezvous.rules.offer_service import with_offer
 from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, State, was_matched

@@ -1,8 +1,8 @@
 """The settings that the rules of rendezvous depend on, and how an offer is placed with a waiting proxy."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Lock
 
 from signalbox.rendezvous.ports import HeldPolls, Presence
 from signalbox.rendezvous.rules.held_polls import HeldPoll, has_prospect, preferred
@@ -42,12 +42,15 @@ class Placement:
 
 @dataclass(slots=True)
 class Candidates:
-    """The held polls as last seen. Threads share the look, and each poll is given to one of them only."""
+    """The held polls of the last read, each given to one caller only.
+
+    Threads that share one instance give it a `lock`; its default suits a single thread.
+    """
 
     held_polls: HeldPolls
     seen_at: datetime | None = None
     left: list[HeldPoll] = field(default_factory=list)
-    lock: Lock = field(default_factory=Lock)
+    lock: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def take(self, client_id: ClientId, *, nat: Nat, now: datetime) -> HeldPoll | None:
         """Return the best held poll for a client that nobody here was given yet; None only after a look at `now`."""

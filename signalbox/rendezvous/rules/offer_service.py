@@ -4,9 +4,10 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
-from signalbox.rendezvous.ports import ClientQueues, Clock, Offers
+from signalbox.rendezvous.ports import ClientQueues, Offers
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import CountryOf
 from signalbox.rendezvous.rules.matching import Matchmaker, Policy

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from signalbox.rendezvous.ports import Clock, HeldPolls, Offers, Presence
+from signalbox.clock import Clock
+from signalbox.rendezvous.ports import HeldPolls, Offers, Presence
 from signalbox.rendezvous.rules.held_polls import HeldPoll, slots_to_try
 from signalbox.rendezvous.rules.matching import Policy
 from signalbox.rendezvous.rules.states import (

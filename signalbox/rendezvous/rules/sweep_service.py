@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import StrayQueue, is_ours
-from signalbox.rendezvous.ports import Clock, Leases, TemporaryQueues
+from signalbox.rendezvous.ports import Leases, TemporaryQueues
 from signalbox.rendezvous.reporting import events
 
 

@@ -1,7 +1,6 @@
 """What a client gets for its offer."""
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, encode
@@ -15,7 +14,9 @@ _REPLY = Struct(
     name="ClientPollResponse",
     fields={"answer": FieldType.TEXT, "error": FieldType.TEXT},
 )
-_LEGACY_STATUS = {NO_PROXIES: HTTPStatus.SERVICE_UNAVAILABLE, TIMED_OUT: HTTPStatus.GATEWAY_TIMEOUT}
+# HTTP status codes (RFC 9110)
+_OK, _BAD_REQUEST, _SERVICE_UNAVAILABLE, _GATEWAY_TIMEOUT = 200, 400, 503, 504
+_LEGACY_STATUS = {NO_PROXIES: _SERVICE_UNAVAILABLE, TIMED_OUT: _GATEWAY_TIMEOUT}
 
 
 class InvalidReply(RejectedError):
@@ -46,7 +47,7 @@ class Reply:
 class LegacyReply:
     """What a client gets that sent its bare session description."""
 
-    status: HTTPStatus
+    status: int
     body: str = ""
 
 
@@ -66,5 +67,5 @@ def legacy_reply(reply: Reply) -> LegacyReply:
     The original drops the connection when the offer itself is at fault; here that is a bad request.
     """
     if reply.error:
-        return LegacyReply(_LEGACY_STATUS.get(reply.error, HTTPStatus.BAD_REQUEST))
-    return LegacyReply(HTTPStatus.OK, reply.answer)
+        return LegacyReply(_LEGACY_STATUS.get(reply.error, _BAD_REQUEST))
+    return LegacyReply(_OK, reply.answer)

@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 
-from signalbox.clients.control import REPLY_TIMEOUT, ControlClient, SqsClient
 from signalbox.control.protocol import InvalidControlReply
 from signalbox.documents import Problems, Section
 
-CAPABILITY = "splitting"
 REPLY_QUEUE_MARK = "-split-reply-"
 READY, ENDING, GONE = "ready", "ending", "gone"
 
@@ -61,20 +58,6 @@ class SessionState:
 def _queue(section: Section) -> SessionQueue:
     names = ("queue_id", "original", "temporary", "url")
     return SessionQueue(*map(section.required_text, names))
-
-
-def split_client(
-    queues: SqsClient, *, control_queue_url: str, reply_queue_prefix: str, reply_timeout: timedelta = REPLY_TIMEOUT
-) -> ControlClient:
-    """Return what asks a stage; its two queues are the outputs `SplitControlQueueUrl` and `SplitReplyQueuePrefix`."""
-    return ControlClient(
-        queues,
-        control_queue_url,
-        reply_queue_prefix,
-        stage=stage_of(reply_queue_prefix),
-        capability=CAPABILITY,
-        reply_timeout=reply_timeout,
-    )
 
 
 def stage_of(reply_queue_prefix: str) -> str:

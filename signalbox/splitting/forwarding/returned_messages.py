@@ -16,6 +16,7 @@ from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
 from signalbox.splitting.model.control_ports import ControlPorts
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE
 from signalbox.splitting.model.split import Session, ended
 
 # Filters may be slow, and what was decided is to be sent while the record still is as it was read.
@@ -86,7 +87,7 @@ class Returning:
     def _is_buried(self, message: Message, reason: str) -> bool:
         original = self.route.original
         try:
-            self.ports.sender.bury(message, original=original, reason=reason)
+            self.ports.dead_letters.dead_letter(message, reason=reason, attributes={ORIGINAL_QUEUE: original})
         except EffectFailed:
             return False
         target, now = self.route.split.target, self.ports.now()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
+from signalbox.dead_letters import DeadLetters
 from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
@@ -15,7 +16,7 @@ from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
-from signalbox.splitting.model.ports import Ledger, SplitQueues, Splits
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE, Ledger, SplitQueues, Splits
 from signalbox.splitting.model.split import ended
 
 RECORD_AGE = timedelta(seconds=2)
@@ -61,6 +62,7 @@ class Splitter:
     splits: Splits
     ledger: Ledger
     sender: QueueSender
+    dead_letters: DeadLetters
     queues: SplitQueues
     compiler: Compiler
     now: Callable[[], datetime]
@@ -178,11 +180,13 @@ class Splitter:
             elif delivery.is_copy:  # its owner gets the message, so it must not lie among the dead as well
                 work.lost_copies.add((delivery.message.message_id, delivery.destination))
             else:
-                self._bury(delivery, reason, work)
+                self._dead_letter(delivery, reason, work)
 
-    def _bury(self, delivery: Delivery, reason: str, work: _Work) -> None:
+    def _dead_letter(self, delivery: Delivery, reason: str, work: _Work) -> None:
         try:
-            self.sender.bury(delivery.message, original=work.route.original, reason=reason)
+            self.dead_letters.dead_letter(
+                delivery.message, reason=reason, attributes={ORIGINAL_QUEUE: work.route.original}
+            )
         except EffectFailed:
             work.batch.fail(delivery.message.message_id)
         else:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
+from signalbox.clock import Clock
+from signalbox.dead_letters import DeadLetters
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
@@ -33,14 +35,6 @@ from signalbox.splitting.model.world import Patience
 
 class NoRegistry(RejectedError):
     """Raised when nothing is known of a target."""
-
-
-class Clock(Protocol):
-    """The time."""
-
-    def now(self) -> datetime:
-        """Return the current moment, in UTC."""
-        ...
 
 
 class ControlQueue(Protocol):
@@ -85,6 +79,7 @@ class ControlPorts:
 
     store: Store
     sender: QueueSender
+    dead_letters: DeadLetters
     queues: SplitQueues
     forwarders: Forwarders
     targets: Mapping[TargetKind, Targets]

@@ -40,6 +40,10 @@ class StoredRegistry:
     applied_at: datetime
 
 
+# The attribute of a dead letter that names the queue which the message was sent to.
+ORIGINAL_QUEUE = "OriginalQueue"
+
+
 class Splits(Protocol):
     """The records of all splits; a write counts only if the record is still as it was read."""
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from signalbox.clock import Clock
 from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.queues import QueueName
-from signalbox.splitting.model.control_ports import Clock, temporary_names
+from signalbox.splitting.model.control_ports import temporary_names
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.ports import SplitQueues, Splits, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord

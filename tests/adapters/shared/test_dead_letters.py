@@ -1,4 +1,4 @@
-"""Dead-letter queues, as whoever puts messages aside has them."""
+"""Dead-letter queues on SQS."""
 
 import pytest
 
@@ -6,49 +6,60 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import EffectFailed
 from signalbox.messages import Message, MessageId
 
+MESSAGE = Message(MessageId("m"), "{}", {}, {}, {})
+
 
 @pytest.fixture
-def letters(sqs) -> SqsDeadLetters:
+def dead_letters(sqs) -> SqsDeadLetters:
     return SqsDeadLetters(sqs, sqs.create_queue(QueueName="dead")["QueueUrl"])
 
 
 @pytest.fixture
-def ordered_letters(sqs) -> SqsDeadLetters:
+def ordered_dead_letters(sqs) -> SqsDeadLetters:
     return SqsDeadLetters(sqs, sqs.create_queue(QueueName="dead.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"])
 
 
-def read(letters: SqsDeadLetters) -> list[tuple[str, str | None, dict[str, str]]]:
-    page = letters.sqs.receive_message(
-        QueueUrl=letters.queue_url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
+def received(dead_letters: SqsDeadLetters) -> list[tuple[str, str | None, dict[str, str]]]:
+    page = dead_letters.sqs.receive_message(
+        QueueUrl=dead_letters.queue_url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
     )
     return [
         (
-            letter["Body"],
-            letter["Attributes"].get("MessageGroupId"),
-            {name: one["StringValue"] for name, one in letter["MessageAttributes"].items()},
+            message["Body"],
+            message["Attributes"].get("MessageGroupId"),
+            {name: one["StringValue"] for name, one in message["MessageAttributes"].items()},
         )
-        for letter in page["Messages"]
+        for message in page["Messages"]
     ]
 
 
-def test_a_message_of_a_fifo_queue_is_put_aside_once_in_its_groups_order(ordered_letters) -> None:
+def test_a_fifo_queue_keeps_one_copy_of_a_dead_letter_in_its_message_group(ordered_dead_letters) -> None:
     message = Message(MessageId("m"), "{}", {}, {"MessageGroupId": "c1="}, {})
 
     for _ in range(2):
-        ordered_letters.bury(message, reason="because" * 1_000)
+        ordered_dead_letters.dead_letter(message, reason="because" * 1_000)
 
-    told = {"Reason": ("because" * 1_000)[:1_000], "OriginalMessageId": "m"}
-    assert read(ordered_letters) == [("{}", "c1=", told)]
-
-
-def test_a_message_of_another_queue_has_no_order(letters) -> None:
-    letters.bury(Message(MessageId("m"), "{}", {}, {}, {}), reason="why")
-
-    assert read(letters) == [("{}", None, {"Reason": "why", "OriginalMessageId": "m"})]
+    attributes = {"Reason": ("because" * 1_000)[:1_000], "OriginalMessageId": "m"}
+    assert received(ordered_dead_letters) == [("{}", "c1=", attributes)]
 
 
-def test_what_cannot_be_put_aside_now_may_be_later(letters) -> None:
-    message = Message(MessageId("m"), "{}", {}, {}, {})
+def test_a_standard_queue_keeps_no_message_group(dead_letters) -> None:
+    dead_letters.dead_letter(MESSAGE, reason="why")
+
+    assert received(dead_letters) == [("{}", None, {"Reason": "why", "OriginalMessageId": "m"})]
+
+
+def test_a_long_body_is_cut_and_further_attributes_are_kept(dead_letters) -> None:
+    message = Message(MessageId("m"), "x" * 200_000, {}, {}, {})
+
+    dead_letters.dead_letter(message, reason="why", attributes={"OriginalQueue": "memes"})
+
+    attributes = {"Reason": "why", "OriginalMessageId": "m", "OriginalQueue": "memes"}
+    assert received(dead_letters) == [("x" * 100_000, None, attributes)]
+
+
+def test_a_queue_that_takes_no_dead_letter_fails_with_its_name(dead_letters) -> None:
+    missing = SqsDeadLetters(dead_letters.sqs, dead_letters.queue_url + "x")
 
     with pytest.raises(EffectFailed, match="the dead-letter queue 'deadx'"):
-        SqsDeadLetters(letters.sqs, letters.queue_url + "x").bury(message, reason="why")
+        missing.dead_letter(MESSAGE, reason="why")

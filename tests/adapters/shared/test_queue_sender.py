@@ -1,6 +1,5 @@
 """Sending to temporary queues: what SQS takes, refuses for good, and does not take now."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ class OddSqs:
 
 
 def sender_over(sqs: Any) -> SqsQueueSender:
-    return SqsQueueSender(sqs, PREFIX, PREFIX + "dead")
+    return SqsQueueSender(sqs, PREFIX)
 
 
 def refused(code: str, *, status: int = 400) -> ClientError:
@@ -120,23 +119,3 @@ def test_a_message_for_which_sqs_refuses_the_whole_call_is_found_and_the_others_
 def test_it_is_told_when_nobody_knows_what_was_taken(error):
     with pytest.raises(EffectFailed, match="queue 'mirrord-1'"):
         sender_over(OddSqs(error)).send(batch_of("a"))
-
-
-def test_what_is_buried_has_its_reason_and_whence_it_came(sqs):
-    url = sqs.create_queue(QueueName="dead")["QueueUrl"]
-
-    sender_over(sqs).bury(replace(message("1"), body="x" * 200_000), original=ORIGINAL, reason="because" * 1_000)
-
-    (found,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"])["Messages"]
-    attributes = {name: attribute["StringValue"] for name, attribute in found["MessageAttributes"].items()}
-    assert len(found["Body"]) == 100_000
-    assert attributes == {
-        "Reason": ("because" * 1_000)[:1_000],
-        "OriginalQueue": "memes",
-        "OriginalMessageId": "id-1",
-    }
-
-
-def test_what_cannot_be_buried_now_may_be_later():
-    with pytest.raises(EffectFailed, match="dead-letter queue"):
-        sender_over(OddSqs(refused("AccessDenied"))).bury(message("a"), original=ORIGINAL, reason="why")

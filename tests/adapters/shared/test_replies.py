@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.aws.shared.replies import TOO_LONG, SqsControlQueue, SqsReplies
+from signalbox.aws.shared.replies import TOO_LONG, SqsReplies
+from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.messages import MAXIMUM_BYTES
 from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import Reconcile, reconcile_body
@@ -17,12 +18,12 @@ REQUEST = "r1"
 
 @pytest.fixture
 def urls(sqs) -> dict[str, str]:
-    return {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in (QUEUE, "control", "dead")}
+    return {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in (QUEUE, "control")}
 
 
 @pytest.fixture
 def replies(sqs, urls) -> SqsReplies:
-    return SqsReplies(sqs, control_queue_url=urls["control"], dead_letter_queue_url=urls["dead"])
+    return SqsReplies(sqs, control_queue_url=urls["control"])
 
 
 @pytest.fixture
@@ -64,14 +65,6 @@ def test_a_queue_that_is_gone_waits_for_no_reply(replies, caplog):
     replies.result(QueueName("replies-of-bob"), REQUEST, None)
 
     assert "replies-of-bob" in caplog.text
-
-
-def test_what_nobody_can_be_told_about_is_a_dead_letter_with_its_reason(replies, received):
-    replies.bury("{", reason="not JSON", message_id="m1")
-
-    (message,) = received("dead")
-    reason = message["MessageAttributes"]["Reason"]["StringValue"]
-    assert (message["Body"], reason) == ("{", "not JSON")
 
 
 def test_the_control_plane_asks_itself_for_another_round(sqs, urls, received):

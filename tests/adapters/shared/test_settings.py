@@ -4,21 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from signalbox.aws.shared.clock import SystemClock
 from signalbox.aws.shared.dynamodb import every_item
-from signalbox.aws.shared.settings import Settings, SystemClock
-from signalbox.rendezvous.rules.matching import Policy
-
-
-def test_the_policy_is_what_the_stack_says() -> None:
-    settings = Settings({"POLL_HOLD_SECONDS": "2.5", "POLL_HOLD_LIMIT": "7", "OFFER_PATIENCE_SECONDS": "90"})
-
-    assert settings.policy() == Policy(
-        poll_hold=timedelta(seconds=2.5), poll_hold_limit=7, sqs_patience=timedelta(seconds=90)
-    )
-
-
-def test_what_a_function_is_not_given_has_its_default() -> None:
-    assert Settings({}).policy() == Policy()
+from signalbox.aws.shared.settings import Settings
 
 
 def test_asking_for_what_the_stack_did_not_give_is_an_error() -> None:

@@ -117,7 +117,7 @@ def test_a_version_of_the_log_that_is_gone_is_told(lake):
 @pytest.fixture
 def stage(exchange_table, monkeypatch):
     """A stage with a standard exchange, an ordered queue, and dead letters; moto does not wait."""
-    monkeypatch.setattr("signalbox.aws.shared.dead_letter_source.WAIT_SECONDS", 0)
+    monkeypatch.setattr("signalbox.aws.history.dead_letter_source.WAIT_SECONDS", 0)
     boto3.client("s3").create_bucket(Bucket="lake")
     DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xs"), None, NOON))
     settings = QueueSettings(message_ttl=timedelta(hours=1))

@@ -88,6 +88,6 @@ def test_the_core_ships_with_the_jobs_that_need_it_and_without_the_command():
     assert {
         "glue_jobs/shared/lake.py",
         "signalbox/exchange/messages/properties.py",
-        "signalbox/aws/shared/dead_letter_source.py",
+        "signalbox/aws/history/dead_letter_source.py",
     } <= names
     assert not [name for name in names if name.startswith("signalbox/cli")]

@@ -15,13 +15,13 @@ from pathlib import Path
 from signalbox.local import setup
 from signalbox.local.state import CHECKOUT
 from signalbox.sarracenia.broker_url import Broker
+from tests import wheels
 
 SR3 = "metpx-sr3==3.3.1"
 EXAMPLES = CHECKOUT / "examples" / "sarracenia"
 EXAMPLE_URL = re.compile(r"amqpsqs://alice@sqs\.ca-central-1\.amazonaws\.com/signalbox")
 FOLDER = CHECKOUT / ".signalbox" / "sr3"
 VENV = FOLDER / "venv"
-PACKAGE = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 COMMAND_SECONDS = 120
 STOP_SECONDS = 60
 
@@ -31,36 +31,16 @@ def environment() -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        wheel = _wheel(FOLDER / "build")
+        package = wheels.wheel(FOLDER / "build")
         stamp = setup.stamp(VENV, [CHECKOUT / "pyproject.toml", Path(__file__)])
         if setup.is_current(VENV, stamp):
-            _uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", wheel)
+            wheels.uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", package)
             return VENV
         shutil.rmtree(VENV, ignore_errors=True)
-        _uv("venv", VENV)
-        _uv("pip", "install", "--python", _program("python"), SR3, f"{wheel}[sr3]")
+        wheels.uv("venv", VENV)
+        wheels.uv("pip", "install", "--python", _program("python"), SR3, f"{package}[sr3]")
         (VENV / "stamp").write_text(stamp)
     return VENV
-
-
-def _wheel(folder: Path) -> Path:
-    """Build the package from a copy: a build leaves files beside what it builds."""
-    shutil.rmtree(folder, ignore_errors=True)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
-    for name in PACKAGE:
-        shutil.copy(CHECKOUT / name, folder / "source")
-    python = CHECKOUT / ".venv" / "bin" / "python"
-    _uv("build", "--wheel", "--no-build-isolation", "--python", python, "-o", folder, folder / "source")
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
-def _uv(*words: str | Path) -> None:
-    told = setup.installer_environment({**setup.index_of_pip(), **os.environ})
-    command = [str(CHECKOUT / ".venv" / "bin" / "uv"), *map(str, words)]
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)  # noqa: S603 - our own tool
-    assert done.returncode == 0, done.stderr
 
 
 def _program(name: str) -> Path:

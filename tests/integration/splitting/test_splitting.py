@@ -15,12 +15,13 @@ import pytest
 
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient, NoControlReply
+from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.local.state import State
 from signalbox.queues import QueueName
-from signalbox.splitting.control.protocol import SessionState, split_client
+from signalbox.splitting.control.protocol import SessionState
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.shared.kills import Killer
 

@@ -11,7 +11,7 @@ from signalbox.exchange.messages.properties import (
     InvalidDelivery,
     InvalidPublication,
     MessageProperties,
-    buried,
+    dead_letter_message,
 )
 from signalbox.exchange.messages.replayed_messages import (
     OriginalMessage,
@@ -90,7 +90,9 @@ def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
     published = Message(
         MessageId("m-2"), "body", {"topic": Attribute("String", "a"), "color": Attribute("String", "red")}, {}, {}
     )
-    letter = replace(buried(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"})
+    letter = replace(
+        dead_letter_message(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"}
+    )
 
     found = original_of_dead_letter(letter, exchange=ExchangeName("xs"))
 

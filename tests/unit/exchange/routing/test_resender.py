@@ -28,9 +28,6 @@ class Queue:
             raise EffectFailed("no answer")
         return [(one, failing[one.message.body]) for one in batch.deliveries if one.message.body in failing]
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
-        raise NotImplementedError
-
 
 def messages(*bodies: str, fifo: bool = False) -> list[Message]:
     return [

@@ -20,6 +20,7 @@ from signalbox.splitting.model.target import Target, TargetKind
 from signalbox.splitting.model.world import Patience
 from tests.fakes.splitting import (
     MemoryAudits,
+    MemoryDeadLetters,
     MemoryForwarders,
     MemoryQueueSender,
     MemorySplitQueues,
@@ -62,6 +63,7 @@ class ControlStage:
         self.time = MemoryTime()
         self.memory = MemoryStore()
         self.sender = MemoryQueueSender()
+        self.dead_letters = MemoryDeadLetters()
         self.queues = MemorySplitQueues(self.time)
         self.forwarders = MemoryForwarders(self.time)
         self.targets = MemoryTargets()
@@ -79,6 +81,7 @@ class ControlStage:
                 self.memory.ledger,
             ),
             sender=self.sender,
+            dead_letters=self.dead_letters,
             queues=self.queues,
             forwarders=self.forwarders,
             targets={TargetKind.LAMBDA: self.targets},

@@ -2,8 +2,9 @@
 
 import pytest
 
+from signalbox.clients.splitting.control import split_client
 from signalbox.control.protocol import InvalidControlReply
-from signalbox.splitting.control.protocol import SessionState, split_client, stage_of
+from signalbox.splitting.control.protocol import SessionState, stage_of
 
 QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
 

@@ -388,7 +388,7 @@ def test_what_a_session_left_goes_to_who_wants_it_next():
     ]
 
 
-def test_what_no_queue_takes_is_buried():
+def test_a_message_that_every_queue_rejects_is_dead_lettered():
     stage = ControlStage().ready("ann", "bob")
     stage.sender.refused_bodies["bad"] = "InvalidMessageContents"
     stage.queues.queues[stage.session_queue("ann")].waiting += [message("bad"), message("good")]
@@ -396,8 +396,8 @@ def test_what_no_queue_takes_is_buried():
     stage.stop("ann")
     stage.pass_time(40, alive=["bob"])
 
-    ((buried, original, reason),) = stage.sender.buried
-    assert (buried.body, original, reason) == ("bad", MEMES, "InvalidMessageContents")
+    ((dead_letter, original, reason),) = stage.dead_letters.messages
+    assert (dead_letter.body, original, reason) == ("bad", MEMES, "InvalidMessageContents")
     assert [event.reason for event in stage.events if event.kind == "dead_letter"] == ["InvalidMessageContents"]
     assert "ann" not in [session.session_id for session in stage.split().sessions]
 
@@ -415,7 +415,7 @@ def test_what_cannot_be_returned_now_stays_and_is_tried_again(trouble, monkeypat
             broken.setattr(stage.sender, "send", failing)
         else:
             broken.setattr(stage.sender, "refusing", {deployed: "AccessDenied"})
-            broken.setattr(stage.sender, "bury", failing)
+            broken.setattr(stage.dead_letters, "dead_letter", failing)
         stage.stop("ann")
         stage.pass_time(30, alive=["bob"])
         assert [one.body for one in stage.queues.queues[anns].in_flight.values()] == ["late"]

@@ -19,6 +19,7 @@ from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, S
 from signalbox.splitting.model.target import Target
 from tests.fakes.splitting import (
     START,
+    MemoryDeadLetters,
     MemoryQueue,
     MemoryQueueSender,
     MemorySplitQueues,
@@ -85,20 +86,25 @@ class CountingLanguages(PlainLanguages):
 
 
 class UncertainSender(MemoryQueueSender):
-    """Of some queues nobody knows what they took; nothing can be buried while `is_closed`."""
+    """A sender whose calls to `uncertain` queues get no response."""
 
     uncertain: frozenset[str] = frozenset()
-    is_closed = False
 
     def send(self, batch: Batch):
         if batch.destination in self.uncertain:
             raise EffectFailed("no answer")
         return super().send(batch)
 
-    def bury(self, message: Message, *, original: QueueName, reason: str) -> None:
+
+class UnavailableDeadLetters(MemoryDeadLetters):
+    """A dead-letter queue that takes nothing while `is_closed`."""
+
+    is_closed = False
+
+    def dead_letter(self, message: Message, *, reason: str, attributes: Mapping[str, str] | None = None) -> None:
         if self.is_closed:
             raise EffectFailed("not now")
-        super().bury(message, original=original, reason=reason)
+        super().dead_letter(message, reason=reason, attributes=attributes)
 
 
 class World:
@@ -106,6 +112,7 @@ class World:
 
     def __init__(self, *sessions: Session) -> None:
         self.store, self.time, self.sender = MemoryStore(), MemoryTime(), UncertainSender()
+        self.dead_letters = UnavailableDeadLetters()
         self.queues = MemorySplitQueues(queues={name: MemoryQueue() for name in (STANDARD, FIFO)})
         self.languages = CountingLanguages()
         self.step = timedelta(0)
@@ -113,6 +120,7 @@ class World:
             splits=self.store.splits,
             ledger=self.store.ledger,
             sender=self.sender,
+            dead_letters=self.dead_letters,
             queues=self.queues,
             compiler=self.languages,
             now=self.now,
@@ -250,7 +258,7 @@ def test_behind_a_message_that_was_not_taken_its_group_waits():
     assert world.sent() == {"deployed-orders.fifo": ["1", "4"]}
 
 
-def test_what_no_queue_takes_is_buried_with_the_reason_and_holds_up_nothing():
+def test_a_message_that_every_queue_rejects_is_dead_lettered_and_holds_up_nothing():
     world = World()
     world.sender.refused_bodies = {"bad": "InvalidMessageContents"}
 
@@ -258,30 +266,30 @@ def test_what_no_queue_takes_is_buried_with_the_reason_and_holds_up_nothing():
     done = world.forward(bad, message("2", group="a"), original=FIFO)
 
     assert done.not_done == ()
-    assert world.sender.buried == [(bad, FIFO, "InvalidMessageContents")]
+    assert world.dead_letters.messages == [(bad, FIFO, "InvalidMessageContents")]
     assert [(one.kind, one.outcome, one.reason) for one in done.events] == [
         ("dead_letter", "dead", "InvalidMessageContents"),
         ("routed", "deployed", None),
     ]
 
 
-def test_what_cannot_be_buried_comes_again():
+def test_a_message_that_cannot_be_dead_lettered_is_received_again():
     world = World()
     world.sender.refused_bodies = {"bad": "InvalidMessageContents"}
-    world.sender.is_closed = True
+    world.dead_letters.is_closed = True
 
     done = world.forward(message("bad"))
 
     assert (done.not_done, done.events) == (("id-bad",), ())
 
 
-def test_a_copy_that_is_refused_is_not_buried_since_its_owner_has_the_message():
+def test_a_rejected_copy_is_not_dead_lettered_since_its_owner_has_the_message():
     world = World(session("ann", "red", mode="mirror"), session("bob", "red", mode="mirror"))
     world.sender.refusing = {QueueName("ann-memes"): "InvalidParameterValue"}
 
     done = world.forward(message("1", "red"))
 
-    assert (done.not_done, world.sender.buried) == ((), [])
+    assert (done.not_done, world.dead_letters.messages) == ((), [])
     assert [(one.outcome, one.destination) for one in done.events] == [
         ("deployed", "deployed-memes"),
         ("copied", "bob-memes"),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.aws.shared.dead_letter_source import DeadLetters
+from signalbox.aws.history.dead_letter_source import DeadLetters
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.replayed_messages import original_of_dead_letter
 from signalbox.history.replay_state import Progress, ReplayId, Sent
@@ -22,7 +22,7 @@ def url(sqs) -> str:
 @pytest.fixture
 def quick(monkeypatch):
     """Looks that wait for nothing: moto would wait for real."""
-    monkeypatch.setattr("signalbox.aws.shared.dead_letter_source.WAIT_SECONDS", 0)
+    monkeypatch.setattr("signalbox.aws.history.dead_letter_source.WAIT_SECONDS", 0)
 
 
 def put(sqs, url: str, key: str | None) -> str:

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from signalbox.aws.rendezvous.queues import QueueGone, QueueTaken, SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.shared.leases import DynamoLeases
-from signalbox.aws.shared.sqs import QueueGone, QueueTaken, SqsBrokerQueue, SqsClientQueues, SqsTemporaryQueues
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.queues import QueueUrl
 from signalbox.rendezvous.rules.states import ClientId
 from tests.fakes.rendezvous import START
@@ -96,32 +97,18 @@ def test_a_queue_that_is_gone_needs_no_reply(queues: SqsClientQueues, sqs) -> No
     assert not queues.is_empty(url)
 
 
-def test_a_buried_message_has_its_reason(sqs) -> None:
-    urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("broker", "dead")]
-    broker = SqsBrokerQueue(sqs, *urls)
-
-    broker.bury("body", reason="ClientID is empty", message_id="m1")
-
-    message = sqs.receive_message(QueueUrl=urls[1], MessageAttributeNames=["All"])["Messages"][0]
-    assert message["Body"] == "body"
-    assert {n: a["StringValue"] for n, a in message["MessageAttributes"].items()} == {
-        "Reason": "ClientID is empty",
-        "OriginalMessageId": "m1",
-    }
-
-
 def test_an_offer_message_in_flight_is_deleted_by_its_receipt_handle(sqs) -> None:
     url = sqs.create_queue(QueueName="broker", Attributes={"VisibilityTimeout": "0"})["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="offer")
     handle = sqs.receive_message(QueueUrl=url)["Messages"][0]["ReceiptHandle"]
 
-    SqsBrokerQueue(sqs, url, url).delete(handle)
+    SqsBrokerQueue(sqs, url).delete(handle)
 
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
 
 
 def test_a_broker_queue_that_was_deleted_is_made_again_with_its_attributes(sqs) -> None:
-    broker = SqsBrokerQueue(sqs, "unused", "unused")
+    broker = SqsBrokerQueue(sqs, "unused")
 
     first = broker.ensure("snowflake-broker", {"MessageRetentionPeriod": "300"})
     again = broker.ensure("snowflake-broker", {"MessageRetentionPeriod": "300"})

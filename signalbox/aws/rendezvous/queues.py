@@ -1,14 +1,13 @@
-"""SQS: the broker queue, the clients' queues, and temporary queues as the sweep sees them."""
+"""The broker queue and the client queues on SQS."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.dead_letters import bury
 from signalbox.errors import RejectedError
-from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, lease_tags
+from signalbox.queues import Lease, QueueName, QueueUrl, lease_tags
 from signalbox.rendezvous.ports import Leases
 from signalbox.rendezvous.rules.states import ClientId
 
@@ -83,19 +82,14 @@ class SqsClientQueues:
 
 @dataclass(frozen=True, slots=True)
 class SqsBrokerQueue:
-    """`BrokerQueue`: the queue of offers and its dead-letter queue."""
+    """`BrokerQueue`: the queue of offers."""
 
     sqs: "SQSClient"
     queue_url: str
-    dead_letter_queue_url: str
 
     def delete(self, receipt_handle: str) -> None:
         """Delete an offer message; one that is gone already is fine."""
         self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=receipt_handle)
-
-    def bury(self, body: str, *, reason: str, message_id: str) -> None:
-        """Put a message that cannot be handled into the dead-letter queue, with its reason."""
-        bury(self.sqs, self.dead_letter_queue_url, body, reason=reason, message_id=message_id)
 
     def ensure(self, name: str, attributes: Mapping["QueueAttributeNameType", str]) -> bool:
         """Make the queue again if somebody deleted it; say whether that was needed."""
@@ -105,38 +99,6 @@ class SqsBrokerQueue:
             self.sqs.create_queue(QueueName=name, Attributes=attributes)
             return True
         return False
-
-
-@dataclass(frozen=True, slots=True)
-class SqsTemporaryQueues:
-    """`TemporaryQueues`."""
-
-    sqs: "SQSClient"
-
-    def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; one that is gone already is fine."""
-        try:
-            self.sqs.delete_queue(QueueUrl=queue_url)
-        except self.sqs.exceptions.QueueDoesNotExist:
-            return
-
-    def with_prefix(self, prefix: str) -> Iterator[StrayQueue]:
-        """Yield every queue whose name starts with `prefix`, with its tags and last modification."""
-        pages = self.sqs.get_paginator("list_queues").paginate(
-            QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1000}
-        )
-        for page in pages:
-            for url in page.get("QueueUrls", []):
-                yield from self._described(QueueUrl(url))
-
-    def _described(self, queue_url: QueueUrl) -> Iterator[StrayQueue]:
-        try:
-            tags = self.sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
-            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["LastModifiedTimestamp"])
-        except self.sqs.exceptions.QueueDoesNotExist:
-            return  # deleted since it was listed
-        modified_at = datetime.fromtimestamp(float(page["Attributes"]["LastModifiedTimestamp"]), UTC)
-        yield StrayQueue(QueueName(queue_url.rpartition("/")[2]), queue_url, tags, modified_at)
 
 
 def _client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import boto3
 import pytest
 
-from signalbox.aws.shared.queue_metrics import CloudWatchQueueMetrics
+from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.records import QueueActivity
 from signalbox.queues import QueueName

@@ -1,0 +1,22 @@
+"""The page on architecture has the layers and the modules of the code."""
+
+from tests.docs.architecture import PAGE, ROOT, layers, page, undocumented
+
+
+def test_the_layers_and_the_map_are_those_of_the_code():
+    assert PAGE.read_text() == page(PAGE.read_text())
+
+
+def test_every_module_has_a_first_line_for_the_map():
+    assert list(undocumented(ROOT)) == []
+
+
+def test_layers_are_numbered_from_the_outermost_and_other_contracts_are_named():
+    contracts = [
+        {"name": "arrows point inwards", "type": "layers", "layers": ["a.cli | a.sr3", "a.core"]},
+        {"name": "a stands alone", "type": "forbidden"},
+    ]
+
+    assert layers(contracts) == (
+        "```text\n 1  a.cli | a.sr3\n 2  a.core\n```\n\nFurther contracts:\n\n- A stands alone.\n"
+    )

@@ -1,0 +1,44 @@
+"""Docstrings, comments, messages and pages are plain reference English."""
+
+import pytest
+
+from tests.docs.markdown import ROOT
+from tests.docs.prose import findings, findings_in
+
+FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+@pytest.mark.parametrize("folder", ["*.*", *FOLDERS])
+def test_a_folder_has_no_banned_words(folder):
+    assert [str(finding) for finding in findings([f":(glob){folder}", folder], ROOT)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('"""Return what deletes strays."""', "Return what"),
+        ('def f():\n    """Tell whether\n    it runs."""', "Tell"),
+        ('raise ValueError(f"{it!r} is none\\n of ours")', "is none"),
+        ("x = 1  # nobody reads it", "nobody"),
+        ("# the messages that are\n# there", "that are there"),
+    ],
+)
+def test_a_banned_word_is_found_in_docstrings_messages_and_comments(source, words):
+    assert [finding.words for finding in findings_in("a.py", source)] == [words]
+
+
+@pytest.mark.parametrize("source", ["# `told` is None", 'x = "told"', "told = None", '\'{"heard": "a b"}\''])
+def test_names_formats_and_quoted_code_are_not_prose(source):
+    assert findings_in("a.py", source) == []
+
+
+def test_code_and_the_targets_of_links_are_not_prose():
+    page = "One `told`, [two](told.md).\n\n```sh\nsignalbox tell\n```\n\nNobody.\n"
+
+    assert [(finding.line, finding.words) for finding in findings_in("a.md", page)] == [(7, "Nobody")]
+
+
+def test_a_finding_names_the_line_of_a_long_docstring():
+    source = '"""One.\n\nTwo\nthree letters.\n"""'
+
+    assert [str(finding) for finding in findings_in("a.py", source)] == ["a.py:4: letters: One. Two three letters."]

@@ -1,0 +1,32 @@
+"""The wheel of this checkout, and environments that it is installed into."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from signalbox.local import setup
+from signalbox.local.state import CHECKOUT
+
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+
+
+def wheel(folder: Path) -> Path:
+    """Build the wheel from a copy of the sources: a build leaves files next to what it builds."""
+    shutil.rmtree(folder, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
+    for name in SOURCES:
+        shutil.copy(CHECKOUT / name, folder / "source")
+    python = CHECKOUT / ".venv" / "bin" / "python"
+    uv("build", "--wheel", "--no-build-isolation", "--python", python, "-o", folder, folder / "source")
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def uv(*words: str | Path) -> None:
+    """Run uv with the package index and certificates of pip."""
+    environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
+    command = [str(CHECKOUT / ".venv" / "bin" / "uv"), *map(str, words)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - uv
+    assert done.returncode == 0, done.stderr
