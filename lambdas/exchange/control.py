@@ -1,4 +1,4 @@
-"""Obeys commands from the control queues, of which each says who asks, and deletes what is due by the schedule."""
+"""The function `control`: executes commands of the control queues, and scheduled deletions."""
 
 import logging
 from typing import Any
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the commands that stay in flight; for a task of the schedule, how many queues it deleted."""
+    """Return the commands to redeliver; for a scheduled task, the number of deleted queues."""
     if "Records" in event:
         processor = CommandProcessor(_answer, control_wiring.replies(), control_wiring.dead_letters(), _reply_prefix)
         return processor.process(event["Records"])
@@ -45,7 +45,7 @@ def _reply_prefix(record: dict[str, Any]) -> str:
 
 
 def _user(record: dict[str, Any]) -> UserName | None:
-    # Whoever may send there is that user; what a message says of its sender is nothing.
+    # Permission to send to the queue identifies the user; claims within a message do not count.
     return wiring.names().user_of(record["eventSourceARN"].rpartition(":")[2])
 
 

@@ -1,4 +1,4 @@
-"""What the function `control` works with, made once for each function instance."""
+"""The dependencies of the function `control`, created once for each function instance."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 @cache
 def replies() -> SqsReplies:
-    """Return what answers clients."""
+    """Return the sender of replies to clients."""
     settings = wiring.settings()
     return SqsReplies(wiring.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
 
@@ -44,13 +44,13 @@ def dead_letters() -> SqsDeadLetters:
 
 @cache
 def sweep() -> OrphanQueueSweeper:
-    """Return what deletes strays."""
+    """Return the orphan-queue sweeper."""
     return OrphanQueueSweeper(ports(), SqsTemporaryQueues(wiring.sqs()))
 
 
 @cache
 def ports() -> ControlPorts:
-    """Return all that commands and the schedule's tasks work with."""
+    """Return the ports of commands and scheduled tasks."""
     settings, sqs, table = wiring.settings(), wiring.sqs(), wiring.table()
     stage, route_arn = settings.text("STAGE"), settings.text("ROUTE_FUNCTION_ARN")
     tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY}
@@ -80,7 +80,7 @@ def ports() -> ControlPorts:
 
 @cache
 def granting() -> GrantingPorts:
-    """Return all that commands about grants and secrets work with."""
+    """Return the ports of commands about grants and secrets."""
     live = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
     return GrantingPorts(
         exchanges=ports().store.exchanges,
@@ -97,7 +97,7 @@ def granting() -> GrantingPorts:
 
 @cache
 def config() -> StageConfig:
-    """Return what the stage is like."""
+    """Return the stage's settings."""
     settings = wiring.settings()
     region, account = settings.text("ROUTE_FUNCTION_ARN").split(":")[3:5]
     return StageConfig(
@@ -112,6 +112,6 @@ def config() -> StageConfig:
 
 
 def queue_arn_prefix() -> str:
-    """Return the ARN of any queue here up to its name: they are where the router is."""
+    """Return the ARN prefix of all queues, which are in the account and region of the router."""
     partition, _, region, account = wiring.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
     return f"arn:{partition}:sqs:{region}:{account}:"

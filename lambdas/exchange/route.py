@@ -1,4 +1,4 @@
-"""Routes what is published to exchanges, and tries again what a queue did not take."""
+"""The function `route`: routes publications, and retries copies that a queue did not accept."""
 
 import logging
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the messages that stay in flight, because not all of their copies are accounted for."""
+    """Return the messages to redeliver, of which not all copies are accounted for."""
     records = event["Records"]
     queue = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
     messages = messages_of(records)

@@ -1,4 +1,4 @@
-"""What the function `route` works with, made once for each function instance: tries stay between its calls."""
+"""The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
 from functools import cache
 
@@ -20,13 +20,13 @@ from signalbox.live.router.directory import Directory
 from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
 
-# What failed is visible again after six time-outs; it may be a while until somebody looks.
+# A failed batch is visible again after six time-outs, and may wait for some time before it is received.
 TIMEOUTS_UNTIL_AGAIN = 12
 
 
 @cache
 def router() -> Router:
-    """Return what routes the messages of exchanges."""
+    """Return the router of exchanges."""
     table = wiring.table()
     return Router(
         table=DynamoRoutingTable(table),
@@ -43,7 +43,7 @@ def router() -> Router:
 
 @cache
 def key_holder() -> KeyHolder:
-    """Return what lets a router have routing keys to itself."""
+    """Return the holder of routing keys."""
     return KeyHolder(
         DynamoKeyHolds(wiring.table()),
         wiring.CLOCK.now,
@@ -54,7 +54,7 @@ def key_holder() -> KeyHolder:
 
 @cache
 def distributor() -> Distributor:
-    """Return what brings the messages of live exchanges to connections."""
+    """Return the distributor of live publications to connections."""
     table = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
     return Distributor(
         log=DynamoTopicLog(table, parallel_map),
@@ -65,7 +65,7 @@ def distributor() -> Distributor:
 
 @cache
 def retrier() -> Retrier:
-    """Return what delivers the messages of retry queues."""
+    """Return the retrier of the retry queues."""
     table = wiring.table()
     return Retrier(
         heads=DynamoHeads(table),
@@ -79,7 +79,7 @@ def retrier() -> Retrier:
 
 @cache
 def dispatcher() -> CopyDispatcher:
-    """Return what sends copies."""
+    """Return the dispatcher of copies."""
     dead_letter_queue_url = wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     return CopyDispatcher(
         sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix()),
@@ -92,12 +92,12 @@ def dispatcher() -> CopyDispatcher:
 
 
 def retry_queue() -> QueueName:
-    """Return the queue of copies that are to be tried again."""
+    """Return the name of the retry queue of unordered copies."""
     return _name(wiring.settings().text("EXCHANGE_RETRY_QUEUE_URL"))
 
 
 def ordered_retry_queue() -> QueueName:
-    """Return the queue of those that keep their order."""
+    """Return the name of the retry queue of ordered copies."""
     return _name(wiring.settings().text("EXCHANGE_ORDERED_RETRY_QUEUE_URL"))
 
 

@@ -1,4 +1,4 @@
-"""The table of exchanges: bindings, which change together with the versions of what they bind."""
+"""The DynamoDB store of bindings, which changes bindings and the versions of their exchanges in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ STAYS = f"attribute_exists(pk) AND attribute_not_exists({IS_DELETING})"
 
 @dataclass(frozen=True, slots=True)
 class DynamoBindings:
-    """`Bindings` over the table `Exchanges`: an item beside the exchange, and one beside what is bound to it."""
+    """`Bindings` over the table `Exchanges`: one item in the partition of each end."""
 
     table: "Table"
 
     def bind(self, binding: Binding) -> BindOutcome:
-        """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
+        """Store a binding, unless one of its ends is missing or being deleted; return the outcome.
 
         Raises `ItemBusy`.
         """
@@ -54,7 +54,7 @@ class DynamoBindings:
         return BindOutcome.BOUND if is_new else BindOutcome.ALREADY_BOUND
 
     def unbind(self, binding: Binding) -> bool:
-        """Remove a binding, with the same changes of versions; say whether it was there. Raises `ItemBusy`."""
+        """Remove a binding, with the same changes of versions; return whether it existed. Raises `ItemBusy`."""
         table, key = self.table.name, binding_key(binding)
         writes: list[TransactWriteItemTypeDef] = [
             {"Delete": {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(pk)"}},
@@ -63,7 +63,7 @@ class DynamoBindings:
         ]
         was_there, *others = transacted(self.table, writes)
         if was_there and not all(others):
-            # No record goes before its bindings, so they are going at this moment.
+            # A record is removed after its bindings, so they are being removed at this moment.
             raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
         return was_there
 
@@ -93,7 +93,7 @@ class DynamoBindings:
 
 
 def _exchanges(binding: Binding) -> Sequence[ResourceRef]:
-    """Return the exchanges that a binding is about: one, when it is bound to itself."""
+    """Return the exchanges of a binding: one, if it binds an exchange to itself."""
     source = ResourceRef(ResourceKind.EXCHANGE, binding.exchange)
     return (
         [source] if binding.target.kind is ResourceKind.QUEUE or binding.target == source else [source, binding.target]

@@ -1,4 +1,4 @@
-"""Items of the table of exchanges: their keys, and records to items and back."""
+"""The items of the table `Exchanges`: keys, and the conversion between records and items."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -29,11 +29,11 @@ BY_KIND_INDEX = "by_kind"
 USER = "user"
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
-IS_DELETING = "is_leaving"  # only there when it is so
+IS_DELETING = "is_leaving"  # present only if true
 
 
 def partition(resource: ResourceRef) -> str:
-    """Return the partition of all that is kept of an exchange or a queue."""
+    """Return the partition key of an exchange or a queue."""
     return f"{resource.kind}#{resource.name}"
 
 
@@ -48,35 +48,35 @@ def user_key(name: UserName) -> Item:
 
 
 def sender_key(user_id: str) -> Item:
-    """Return the key of what says whose a SenderId is."""
+    """Return the key that maps a SenderId to its user."""
     return {"pk": f"sender#{user_id}", "sk": "sender"}
 
 
 def binding_key(binding: Binding) -> Item:
-    """Return the key of a binding, which is read with its exchange, or with all that begin with the same word."""
-    # No name has a line feed, so that no two bindings meet in one key; a name may have a `#`, and so may a pattern.
+    """Return the key of a binding, which is sorted by the first word of its pattern."""
+    # A line feed separates the parts: names contain none, while names and patterns may contain a `#`.
     sort_key = f"{first_word_key(binding.pattern.words)}{binding.target.kind}#{binding.target.name}\n{binding.pattern}"
     return {"pk": partition(ResourceRef(ResourceKind.EXCHANGE, binding.exchange)), "sk": sort_key}
 
 
 def first_word_key(words: Sequence[str]) -> str:
-    """Return how the sort keys of the bindings begin whose patterns begin with the first of these words."""
-    # A word may have a line feed, but what is in its place only brings more bindings than those that were meant.
+    """Return the sort key prefix of the bindings whose patterns begin with the first of these words."""
+    # A line feed in a word is replaced by a space; the prefix then only matches more bindings than necessary.
     return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
 
 
 def back_reference_key(binding: Binding) -> Item:
-    """Return the key of the same binding as it is read with its target."""
+    """Return the key of a binding's second item, in the partition of its target."""
     return {"pk": partition(binding.target), "sk": f"{BACK_REFERENCE}{binding.exchange}#{binding.pattern}"}
 
 
 def minute_key(begins_at: datetime) -> str:
-    """Return the sort key of what is counted in the minute of a moment; the digits stay as many until 2160."""
+    """Return the sort key of the counters of a minute; its number of digits is constant until 2160."""
     return f"{MINUTE}{int(begins_at.timestamp()) // 60}"
 
 
 def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
-    """Return where the head of a routing key stands."""
+    """Return the key of the head of a routing key."""
     return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
 
 
@@ -162,7 +162,7 @@ def binding_items(binding: Binding) -> Iterable[Item]:
 def binding_of(item: Item) -> Binding:
     """Return the binding of either of its items."""
     target = ResourceRef(ResourceKind(item["target_kind"]), item["target"])
-    # What could be bound once still routes, whatever may be bound now.
+    # A stored binding still routes, whatever new bindings are allowed.
     return Binding(ExchangeName(item["exchange"]), target, Pattern.stored(item["pattern"]))
 
 
@@ -191,7 +191,7 @@ def user_of(item: Item) -> User:
 
 
 def minute_of(item: Item) -> MinuteCounts:
-    """Return what an item counts; what nothing was added to is zero."""
+    """Return the counters of an item; a missing counter is zero."""
     last_at = item.get("last_at")
     counts = {name: int(item.get(name, 0)) for name in COUNTS}
     return MinuteCounts(
@@ -210,7 +210,7 @@ def _live_item(live: LiveSettings) -> Item:
         "order_by": str(live.order_by),
         "anonymous": live.anonymous,
         "retention": _retention_item(live.retention),
-        # No map, since the empty prefix is one, too, and DynamoDB takes no empty name.
+        # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
     }
     return _present(fields)

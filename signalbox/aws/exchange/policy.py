@@ -1,4 +1,4 @@
-"""What a user of the exchange may do, as a policy of IAM: the naming convention written out."""
+"""The IAM policy of a user of the exchange, derived from the naming convention."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, permitted_names
 
 ANYTHING = "*"
-# What the names of all exchanges and of all queues begin with: whoever may use them all may not use what else the
-# account has, least of all the control queues, of which each is somebody's name.
+# The prefixes of the names of exchanges and of queues: a user with access to all of them must not get access to the
+# account's other queues, least of all to control queues, which identify users.
 EXCHANGES, QUEUES = "x", "q_"
 PUBLISH = ("sqs:SendMessage", "sqs:GetQueueUrl")
 CONSUME = (
@@ -34,7 +34,7 @@ USE_KEY = ("kms:GenerateDataKey", "kms:Decrypt")
 
 @dataclass(frozen=True, slots=True)
 class ExchangeLocation:
-    """Where a stage's exchanges and queues are; `arn_prefix` is the ARN of a queue up to its name."""
+    """The SQS location of a stage's exchanges and queues; `arn_prefix` is a queue's ARN up to its name."""
 
     names: StageNames
     arn_prefix: str
@@ -47,7 +47,7 @@ class ExchangeLocation:
 
 
 def user_policy(user: UserName, role: Role, ownership: Ownership, location: ExchangeLocation) -> Mapping[str, object]:
-    """Return all that a user may do; what names exchanges or queues is the rule that commands are judged by, too."""
+    """Return the policy of a user; its resources follow from the same rule that authorizes commands."""
     written = _queues(permitted_names(user, role, Right.WRITE, ownership=ownership), EXCHANGES, location)
     read = _queues(permitted_names(user, role, Right.READ, ownership=ownership), QUEUES, location)
     through_queues = {"StringEquals": {"kms:ViaService": f"sqs.{location.region}.amazonaws.com"}}
@@ -61,12 +61,12 @@ def user_policy(user: UserName, role: Role, ownership: Ownership, location: Exch
 
 
 def policy_text(policy: Mapping[str, object]) -> str:
-    """Return a policy without any space, of which IAM would not count them anyway."""
+    """Return a policy as JSON without white space, which IAM does not count anyway."""
     return json.dumps(policy, separators=(",", ":"))
 
 
 def _queues(patterns: Iterable[str], beginning: str, location: ExchangeLocation) -> list[str]:
-    """Return the ARNs of the exchanges, or of the queues, that patterns permit: both have names of both kinds."""
+    """Return the ARNs of the exchanges, or of the queues, among the permitted patterns, which name both."""
     full = (beginning + ANYTHING if pattern == ANYTHING else pattern for pattern in patterns)
     chosen = (pattern for pattern in full if pattern.startswith(beginning))
     return [

@@ -1,4 +1,4 @@
-"""The queues in SQS behind exchanges and declared queues, each with a dead-letter queue beside it."""
+"""The SQS queues of exchanges and declared queues, each with its dead-letter queue."""
 
 import hashlib
 import json
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 NAME_TAG = "signalbox:name"
 TAG_CHARACTERS = frozenset(string.ascii_letters + string.digits + " _.:/=+-@")
 MAXIMUM_TAG_LENGTH = 256
-DEAD_LETTER_RETENTION = timedelta(days=14)  # the longest that SQS has
-# One data key for an hour: a request to KMS per message would cost more than the message.
+DEAD_LETTER_RETENTION = timedelta(days=14)  # the maximum of SQS
+# One data key for an hour: a KMS request per message would cost more than the message.
 DATA_KEY_REUSE = timedelta(hours=1)
-# It was made a moment ago, and SQS documents that it takes a second to be known everywhere.
+# It was created just before: by SQS's documentation it may take a second to become visible.
 NOT_YET_THERE = "Dead letter target does not exist"
-# Order and de-duplication are those of a routing key, and no key waits for the others.
+# Order and de-duplication apply within a routing key, and no key waits for another.
 ORDERED = {
     "FifoQueue": "true",
     "ContentBasedDeduplication": "false",
@@ -41,14 +41,14 @@ DELAYED: "QueueAttributeNameType" = "ApproximateNumberOfMessagesDelayed"
 
 @dataclass(frozen=True, slots=True)
 class SqsExchangeQueues:
-    """`ExchangeQueues`; all queues are encrypted with one key, and take nothing without TLS."""
+    """`ExchangeQueues`. All queues are encrypted with one key and refuse requests without TLS."""
 
     queues: OwnQueues
     stage: str
     key_arn: str
 
     def make(self, queue: QueueSpec) -> CreatedQueue:
-        """Make a queue and its dead-letter queue, or make those that are there as they are to be; may come twice.
+        """Create a queue and its dead-letter queue, or update the existing ones. Idempotent.
 
         Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
@@ -75,14 +75,14 @@ class SqsExchangeQueues:
         return CreatedQueue(queue.name, QueueUrl(self.queues.url(queue.name)))
 
     def delete(self, name: QueueName) -> None:
-        """Delete one queue, and not the one beside it; a queue that is gone already is fine.
+        """Delete one queue, without its dead-letter queue. Deleting a missing queue has no effect.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
         self.queues.delete(name)
 
     def sizes(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueSize]:
-        """Return how much those of the queues hold that are there. Raises `EffectFailed`."""
+        """Return the sizes of the queues that exist. Raises `EffectFailed`."""
         found = ((name, self._size(name)) for name in names)
         return {name: size for name, size in found if size is not None}
 
@@ -99,7 +99,7 @@ class SqsExchangeQueues:
 
 
 def _tag_value(name: str) -> str:
-    """Return a name as a tag may have it: where it may not, a digest, which tells names apart all the same."""
+    """Return a name as a valid tag value: the name itself, or its digest if a tag does not allow it."""
     if set(name) <= TAG_CHARACTERS and len(name) <= MAXIMUM_TAG_LENGTH:
         return name
     return f"sha256:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()}"

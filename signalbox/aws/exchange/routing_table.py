@@ -1,10 +1,10 @@
-"""The table of exchanges as the router reads it: versions and bindings, heads of ordered keys, and counters.
+"""The table `Exchanges` as the router reads and writes it: records, bindings, heads of keys and counters.
 
-What routing asks of DynamoDB, on demand and in request units (a write is five times as dear as a read): for each batch
-one BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's
-lifetime. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are
-none. Counters cost one write for the exchange and one for each queue that got something: more than all the rest, and
-therefore written once a batch and not once a message. Batches of more than ten messages share all of this.
+The cost of routing in DynamoDB, on demand and in request units (a write costs five times a read): each batch makes one
+BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's message
+TTL. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are none.
+Counters cost one write for the exchange and one for each queue with new copies: more than everything else, and
+therefore written once a batch and not once a message. Batches of more than ten messages share these costs.
 """
 
 import logging
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
 
 MAXIMUM_KEYS = 100  # DynamoDB, BatchGetItem
-TRIES = 5  # DynamoDB may answer for some of the keys only
+TRIES = 5  # DynamoDB may return only some of the items
 SENDER, DETOUR = "sender#", "detour:"
 COUNTERS_KEPT_FOR = timedelta(hours=2)
 
@@ -58,7 +58,7 @@ class DynamoRoutingTable:
     table: "Table"
 
     def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
-        """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
+        """Return the records of exchanges and the users of SenderIds, in one read for any number of them."""
         keys = [record_key(ResourceRef(ResourceKind.EXCHANGE, name)) for name in exchanges]
         items = list(every_key(self.table, keys + [sender_key(sender) for sender in senders]))
         found = [exchange_of(item) for item in items if not item["pk"].startswith(SENDER)]
@@ -66,9 +66,9 @@ class DynamoRoutingTable:
         return RoutingSnapshot({exchange.name: exchange for exchange in found}, users)
 
     def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Binding]:
-        """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
+        """Return the bindings from an exchange, at least as new as the last snapshot, read page by page.
 
-        With a first word, those whose patterns begin with it, and perhaps others.
+        With a first word, return the bindings whose patterns begin with it, and possibly others.
         """
         beginning = BINDING if first_word is None else first_word_key([first_word])
         query = {
@@ -79,7 +79,7 @@ class DynamoRoutingTable:
         return (binding_of(item) for item in every_item(self.table.query, query))
 
     def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        """Return how old messages become in those of the queues that say so; may be a moment old."""
+        """Return the message TTL of the queues that have one; the values may be slightly stale."""
         keys = [record_key(ResourceRef(ResourceKind.QUEUE, queue)) for queue in queues]
         items = every_key(self.table, keys, is_consistent=False)
         return {
@@ -89,7 +89,7 @@ class DynamoRoutingTable:
         }
 
     def is_declared(self, queue: DeclaredName) -> bool:
-        """Say whether a queue is declared, and not about to be deleted."""
+        """Return whether a queue is declared and not being deleted."""
         item = self.table.get_item(Key=record_key(ResourceRef(ResourceKind.QUEUE, queue)), ConsistentRead=True).get(
             "Item"
         )
@@ -98,21 +98,21 @@ class DynamoRoutingTable:
 
 @dataclass(frozen=True, slots=True)
 class DynamoHeads:
-    """`Heads` over the table `Exchanges`: an item for each key, in which each detour is an attribute.
+    """`Heads` over the table `Exchanges`: an item for each key, with an attribute for each detour.
 
-    The newest messages have the numbers up to the head's, so that their ids in order say all; with them the item keeps
-    within one write unit.
+    The newest messages have consecutive numbers up to the head's, so their ids are stored as a list; with it, the item
+    fits into one write unit.
     """
 
     table: "Table"
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
-        """Return the head of each key; that of a new key has counted nothing."""
+        """Return the stored heads of keys; a new key has none."""
         items = every_key(self.table, [head_key(exchange, key) for key in keys])
         return {RoutingKey(item["sk"].removeprefix(HEAD_KEY)): _head(item) for item in items}
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
-        """Store what a head has counted; say whether it still stood as in `replacing`. Detours stay as they are."""
+        """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
         is_as_read = Attr("sequence").eq(replacing.sequence) if replacing.sequence else Attr("sequence").not_exists()
         return succeeds(
             lambda: self.table.update_item(
@@ -128,7 +128,7 @@ class DynamoHeads:
         )
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
+        """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
         self.table.update_item(
             Key=head_key(exchange, key),
             UpdateExpression="SET #detour = :last",
@@ -137,7 +137,7 @@ class DynamoHeads:
         )
 
     def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
-        """Note a later last message of a detour; say whether there still is one."""
+        """Set the last message of an existing detour; return False if it has ended."""
         return succeeds(
             lambda: self.table.update_item(
                 Key=head_key(exchange, key),
@@ -149,7 +149,7 @@ class DynamoHeads:
         )
 
     def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        """End a detour, if this is its last message."""
+        """End a detour if `last` is its last message."""
         succeeds(
             lambda: self.table.update_item(
                 Key=head_key(exchange, key),
@@ -163,13 +163,13 @@ class DynamoHeads:
 
 @dataclass(frozen=True, slots=True)
 class DynamoCounterWriter:
-    """`Tally` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
+    """`CounterWriter` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
 
     table: "Table"
     parallel_map: ParallelMap = serial_map
 
     def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
-        """Add to the counters of exchanges and queues; a failure is logged, since the lake has the same facts."""
+        """Add to the counters of exchanges and queues; log failures, since the data lake has the same facts."""
         for _ in self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts):
             pass
 
@@ -178,7 +178,7 @@ class DynamoCounterWriter:
         values = {f":{name}": count for name, count in counts.items()}
         expires_at = round((at + COUNTERS_KEPT_FOR).timestamp())
         try:
-            # The client and not the table: only the former may be shared by threads.
+            # The client is thread-safe, the table resource is not.
             self.table.meta.client.update_item(
                 TableName=self.table.name,
                 Key={"pk": partition(resource), "sk": minute_key(at)},
@@ -192,7 +192,7 @@ class DynamoCounterWriter:
 
 
 def every_key(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
-    """Yield those of the items of these keys that are there. Raises `ItemBusy`."""
+    """Yield the existing items of these keys. Raises `ItemBusy`."""
     for start in range(0, len(keys), MAXIMUM_KEYS):
         yield from _answered(table, keys[start : start + MAXIMUM_KEYS], is_consistent=is_consistent)
 

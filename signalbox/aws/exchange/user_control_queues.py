@@ -1,4 +1,4 @@
-"""The control queues of users: like the administrators', but for the name, which says who asks."""
+"""The control queues of users, with the settings of the administrators' queue; the name identifies the user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
 
 
 class ControlQueueUnread(RejectedError):
-    """Raised when no function reads the administrators' control queue, so that none would read a user's."""
+    """Raised when no function consumes the administrators' control queue, so that none would consume a user's."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserControlQueues:
-    """Makes a user's control queue and what reads it, and takes both away."""
+    """Creates and deletes a user's control queue and its event source mapping."""
 
     sqs: "SQSClient"
     functions: "LambdaClient"
@@ -43,16 +43,16 @@ class UserControlQueues:
 
     @property
     def names(self) -> StageNames:
-        """Return what things are called on the stage."""
+        """Return the names of the stage's resources."""
         return StageNames(self.administrators_url.rpartition("/")[2].removesuffix(CONTROL_MARK), self.prefix)
 
     def location(self) -> ExchangeLocation:
-        """Return where the stage's exchange is. Raises `EffectRefused` and `EffectFailed`."""
+        """Return the location of the stage's exchanges. Raises `EffectRefused` and `EffectFailed`."""
         attributes = self._attributes()
         return ExchangeLocation(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
 
     def make(self, user: UserName, tags: Mapping[str, str]) -> None:
-        """Make a user's control queue, or what is missing of it. Raises `RejectedError` and `UnavailableError`."""
+        """Create a user's control queue, or its missing parts. Raises `RejectedError` and `UnavailableError`."""
         attributes, name = self._attributes(), self.names.control_queue(user)
         like = self._reader(attributes["QueueArn"])
         taken_over = {str(one): attributes[one] for one in TAKEN_OVER if one in attributes}
@@ -62,12 +62,12 @@ class UserControlQueues:
             mappings.create(name)
 
     def remove(self, user: UserName) -> None:
-        """Take a user's control queue away; what is gone already is fine.
+        """Delete a user's control queue. Deleting a missing one has no effect.
 
         Raises `RejectedError` and `UnavailableError`.
         """
         arn, name = self._attributes()["QueueArn"], self.names.control_queue(user)
-        # What reads it goes first: a mapping without its queue is found by nobody.
+        # The mapping goes first: without its queue, it would not be found again.
         self._mappings(arn, self._reader(arn), {}).remove(name)
         self._queues(arn).delete(name)
 

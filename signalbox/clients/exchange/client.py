@@ -1,6 +1,6 @@
-"""What programs do with a stage's exchanges: declare, bind, publish, consume; the command does it by this, too.
+"""The client of a stage's exchanges: declares, binds, publishes and consumes.
 
-Needs boto3's SQS client, or one like it, and nothing else; what IAM must allow is what `signalbox user add` gives.
+It needs only an SQS client, boto3's or a similar one, and the permissions that `signalbox user add` grants.
 """
 
 import json
@@ -27,17 +27,17 @@ from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
 
 CAPABILITY = "exchange"
-HEARTBEATS_PER_EXPIRY = 4  # a queue is not deleted because one sign of life was late
+HEARTBEATS_PER_EXPIRY = 4  # one late heartbeat does not delete a queue
 
-Document = Mapping[str, Any]  # as the stage tells it; docs/exchange.md has the fields
+Document = Mapping[str, Any]  # a reply of the stage; docs/exchange.md has the fields
 
 
 class NotPublished(UnavailableError):
-    """Raised when SQS does not say what became of a message; it may be published."""
+    """Raised when SQS does not report whether it accepted a message, which may be published."""
 
 
 class ExchangeSqs(SqsClient, PublisherSqs, ConsumerSqs, Protocol):
-    """What is needed of boto3's SQS client."""
+    """The methods of boto3's SQS client that the client uses."""
 
     def get_queue_url(self, *, QueueName: str) -> Any:  # noqa: ANN401, N803 - boto3's mapping, boto3's name
         """Return a mapping with a `QueueUrl`."""
@@ -46,10 +46,10 @@ class ExchangeSqs(SqsClient, PublisherSqs, ConsumerSqs, Protocol):
 
 @dataclass(slots=True)
 class ExchangeClient:
-    """The exchanges of a stage, for one of its users, or for an administrator, who has no name there.
+    """The exchanges of a stage, for a user, or for an administrator, who has no user name.
 
-    `url_prefix` is the URL of a queue up to its name: all are in one account and region. `with` it, what it makes for
-    replies is gone afterwards. Threads must take turns, except with its consumers.
+    `url_prefix` is a queue's URL up to its name: all queues are in one account and region. As a context manager, it
+    deletes its reply queue at exit. Not thread-safe, except for its consumers.
     """
 
     sqs: ExchangeSqs
@@ -70,33 +70,33 @@ class ExchangeClient:
             self._control = None
 
     def ask(self, command: str, fields: Mapping[str, object] | None = None) -> object:
-        """Send a command and return its result; fields that are None are not sent. Raises what `ControlClient` does."""
+        """Send a command and return its result; fields that are None are left out. Raises `ControlClient`'s errors."""
         given = {name: value for name, value in (fields or {}).items() if value is not None}
         return self._replying().ask(command, given)
 
     def send_command(self, command: str, fields: Mapping[str, object]) -> None:
-        """Send a command for whose reply nobody waits, which may be done from any thread."""
+        """Send a command without waiting for its reply. Thread-safe."""
         document = {"command": command, "id": secrets.token_hex(8), **fields}
         self.sqs.send_message(QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document))
 
     def whoami(self) -> Document:
-        """Return who is asking, as the stage sees it."""
+        """Return the caller's user, role and stage."""
         return self._object("whoami", {})
 
     def declare_exchange(
         self, exchange: str, *, alternate: str | None = None, live: Mapping[str, object] | None = None
     ) -> Document:
-        """Declare an exchange; one that is there already is queue_document again.
+        """Declare an exchange; an existing one is updated and returned.
 
-        `alternate` is the exchange for what nothing is bound to: as it was if None, taken away if empty. `live` are
-        the fields of the command that say what connections find; nothing changes of it if None.
+        `alternate` gets the messages that no binding matches: None keeps the present one, "" removes it. `live` are the
+        fields of the command about live connections; None keeps the present settings.
         """
         other = alternate and parse_exchange_name(alternate)
         fields = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
         return self._object("declare_exchange", fields)
 
     def delete_exchange(self, exchange: str, *, force: bool = False) -> Document:
-        """Delete an exchange that nothing is bound to, or with its bindings."""
+        """Delete an exchange; without `force`, only if it has no bindings and no messages."""
         return self._object("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
 
     def declare_queue(
@@ -108,9 +108,9 @@ class ExchangeClient:
         prefetch: int | None = None,
         maximum_receives: int | None = None,
     ) -> Document:
-        """Declare a queue, or give one that is there other settings.
+        """Declare a queue, or change the settings of an existing one.
 
-        What is None stays as it is; no time at all is never.
+        None keeps a setting; a zero duration means never.
         """
         settings = {
             "expires_seconds": None if expires is None else round(expires.total_seconds()),
@@ -121,16 +121,16 @@ class ExchangeClient:
         return self._object("declare_queue", {"queue": parse_queue_name(queue), **settings})
 
     def delete_queue(self, queue: str, *, if_empty: bool = False) -> Document:
-        """Delete a queue with its bindings and all that waits in it, or not if anything does."""
+        """Delete a queue with its bindings and messages; with `if_empty`, only if it has no messages."""
         return self._object("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
 
     def bind(self, exchange: str, target: str, pattern: str) -> Document:
-        """Let a queue, or another exchange, get what is published to an exchange under keys that match."""
+        """Bind a queue or another exchange to an exchange with a pattern."""
         Pattern.parse(pattern)
         return self._object("bind", _binding(exchange, target, pattern))
 
     def unbind(self, exchange: str, target: str, pattern: str) -> Document:
-        """Take a binding away, one too whose pattern may not be bound any more."""
+        """Remove a binding, also one whose pattern is not allowed for new bindings."""
         return self._object("unbind", _binding(exchange, target, pattern))
 
     def exchanges(self) -> Sequence[Document]:
@@ -142,11 +142,11 @@ class ExchangeClient:
         return self._list("queues", {})
 
     def bindings(self, exchange: str | None = None) -> Sequence[Document]:
-        """Return the bindings, or those of one exchange, of what this user may read."""
+        """Return the bindings, of all exchanges or of one, between resources that this user may read."""
         return self._list("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
 
     def status(self, *names: str) -> Document:
-        """Return how all exchanges and queues are, or those of these names, in which `*` is any text."""
+        """Return the status of all exchanges and queues, or of those that match a name; `*` matches any text."""
         return self._object("status", {"names": list(names) or None})
 
     def publish(
@@ -159,7 +159,7 @@ class ExchangeClient:
         deduplication_id: str | None = None,
         order_by: OrderBy = OrderBy.TOPIC,
     ) -> MessageId:
-        """Publish a message and return its id. Raises `InvalidPublication`, `NotThere`, `NotPermitted`."""
+        """Publish a message and return its id. Raises `InvalidPublication`, `NotFound` and `NotPermitted`."""
         request = PublishRequest(routing_key, body, headers or {}, deduplication_id)
         (result,) = self.publish_all(exchange, [request], order_by=order_by)
         if result.message_id is None:
@@ -169,11 +169,11 @@ class ExchangeClient:
     def publish_all(
         self, exchange: str, requests: Iterable[PublishRequest], *, order_by: OrderBy = OrderBy.TOPIC
     ) -> Iterator[PublishResult]:
-        """Publish messages, ten a call, and yield in their order what became of each.
+        """Publish messages, up to ten a call, and yield the results in order.
 
-        One that cannot be published does not hold up the others. What a live exchange was declared to order by has to
-        be said; where that is the publisher, whoever publishes must be a user. Raises `NotThere`, `NotPermitted`, and
-        `RejectedError` for an administrator, whose messages the exchange would put aside.
+        An invalid message does not stop the others. `order_by` must be the order of a live exchange; publisher order
+        requires a user. Raises `NotFound` and `NotPermitted`, and `RejectedError` for an administrator, whose messages
+        the exchange would dead-letter.
         """
         name = parse_exchange_name(exchange)
         if order_by is OrderBy.PUBLISHER and self.user is None:
@@ -185,10 +185,10 @@ class ExchangeClient:
 
     @contextmanager
     def consumer(self, queue: str, *, prefetch: int | None = None, hold: timedelta = HOLD) -> Iterator[Consumer]:
-        """Give a consumer of a queue; several may share it, here and elsewhere.
+        """Yield a consumer of a queue, which may have any number of consumers.
 
-        Meanwhile the queue does not expire, and nobody else gets what the consumer has taken. Afterwards others get
-        what it did not acknowledge.
+        During the context the queue does not expire, and received messages stay invisible to others. At exit,
+        unacknowledged messages become visible again.
         """
         name = parse_queue_name(queue)
         queue_document = self._object("consuming", {"queue": name})
@@ -203,7 +203,6 @@ class ExchangeClient:
             yield consumer
 
     def _send_heartbeat(self, queue: str) -> None:
-        """Say that a queue is consumed."""
         self.send_command("consuming", {"queue": queue})
 
     def _replying(self) -> ControlClient:
@@ -236,9 +235,9 @@ class ExchangeClient:
 
 
 def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
-    """Return the client of a user who knows nothing of a stage but its name.
+    """Return the client of a user, given only the stage's name.
 
-    Raises `NotThere` and `NotPermitted` when there is no such user, or the credentials are somebody else's.
+    Raises `NotFound` and `NotPermitted` when the user does not exist, or the credentials are of another user.
     """
     name = parse_user_name(user)
     control_queue = StageNames(stage).control_queue(name)
@@ -252,7 +251,7 @@ def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
 
 
 def _binding(exchange: str, target: str, pattern: str) -> dict[str, object]:
-    """Return the fields of a binding; what it leads to tells by its name what it is."""
+    """Return the fields of a binding; the name of the target shows its kind."""
     fields: dict[str, object] = {"exchange": parse_exchange_name(exchange), "pattern": pattern}
     if target.startswith("x"):
         return {**fields, "destination": parse_exchange_name(target)}

@@ -1,4 +1,4 @@
-"""A consumer of a queue: takes messages, keeps others from getting them meanwhile, and gives back what is not done."""
+"""The consumer of a queue: receives messages, extends their visibility time-out, and releases unprocessed ones."""
 
 import base64
 import logging
@@ -17,21 +17,21 @@ from signalbox.messages import InvalidMessage, Message
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
 
-LONG_POLL_SECONDS = 20  # SQS: the longest
-# How long others do not get a message after its consumer died; one that lives holds it for as long as it works on it.
+LONG_POLL_SECONDS = 20  # the maximum of SQS
+# The time until other consumers get the messages of a dead consumer; a running one extends it.
 HOLD = timedelta(seconds=60)
-HEARTBEATS_PER_HOLD = 3  # so that one may fail
-PATIENCE_SECONDS = 5.0  # with a last send, when all is over
+HEARTBEATS_PER_HOLD = 3  # one of them may fail
+PATIENCE_SECONDS = 5.0  # for a last heartbeat at the end
 
 logger = logging.getLogger(__name__)
 
 
 class ConsumerSqs(HasExceptions, Protocol):
-    """What a consumer needs of boto3's SQS client."""
+    """The methods of boto3's SQS client that a consumer uses."""
 
     @property
     def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, or without if none came in time."""
+        """Return a mapping with `Messages`, which is missing if none arrived in time."""
         ...
 
     @property
@@ -41,13 +41,13 @@ class ConsumerSqs(HasExceptions, Protocol):
 
     @property
     def change_message_visibility_batch(self) -> Callable[..., Any]:
-        """Say how long up to ten messages are still kept from others."""
+        """Set the visibility time-out of up to ten messages."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message that a consumer has taken, and with `receipt` acknowledges or gives back."""
+    """A received message; `receipt` acknowledges or releases it."""
 
     delivered: DeliveredMessage
     receipt: str = field(repr=False)
@@ -56,7 +56,7 @@ class ReceivedMessage:
 
 @dataclass(slots=True)
 class Consumer:
-    """Takes messages of one queue, at most `prefetch` that are not acknowledged. Threads may share it."""
+    """Receives messages of one queue, at most `prefetch` unacknowledged ones at a time. Thread-safe."""
 
     sqs: ConsumerSqs
     resource: ResourceRef
@@ -66,27 +66,27 @@ class Consumer:
     hold: timedelta = HOLD
     now: Callable[[], float] = time.time
     expired: int = 0
-    """Messages that were older than they may get, and were deleted unseen."""
+    """The number of messages that exceeded their TTL and were deleted unread."""
     unreadable: int = 0
-    """Messages that came through no exchange: they are left to the queue, which makes dead letters of them."""
+    """The number of messages that no exchange sent; the queue's redrive moves them to its dead-letter queue."""
     _held: dict[str, ReceivedMessage] = field(default_factory=dict)
     _change: threading.Condition = field(default_factory=threading.Condition)
 
     def __iter__(self) -> Iterator[ReceivedMessage]:
-        """Yield messages as they come, for ever."""
+        """Yield messages as they arrive, without end."""
         while True:
             yield from self.receive()
 
     @property
     def unacknowledged(self) -> int:
-        """Return how many messages are taken and not acknowledged."""
+        """Return the number of received messages that are not acknowledged."""
         with self._change:
             return len(self._held)
 
     def receive(self, *, wait_seconds: int = LONG_POLL_SECONDS) -> list[ReceivedMessage]:
-        """Return messages, at least one if any comes in time; none while all that may be taken is not acknowledged.
+        """Return messages as soon as one arrives; none after the wait, or while `prefetch` messages are unacknowledged.
 
-        Raises `NotThere` and `NotPermitted`.
+        Raises `NotFound` and `NotPermitted`.
         """
         room = self._room(wait_seconds)
         found: list[ReceivedMessage] = []
@@ -100,26 +100,26 @@ class Consumer:
         return found
 
     def ack(self, *taken: ReceivedMessage) -> None:
-        """Say that messages are done: nobody gets them again."""
+        """Acknowledge messages: deletes them from the queue."""
         self._forget(taken)
         for part in _tens(taken):
             entries = [{"Id": str(number), "ReceiptHandle": one.receipt} for number, one in enumerate(part)]
             answer: Mapping[str, Any] = self.sqs.delete_message_batch(QueueUrl=self.queue_url, Entries=entries)
             for failure in answer.get("Failed", ()):
-                # It comes again: nobody may rely on less than that.
+                # It is delivered again, which every consumer must expect.
                 logger.warning("a message was not deleted: %s", failure.get("Message"))
 
     def release(self, *messages: ReceivedMessage) -> None:
-        """Let others have messages at once."""
+        """Make messages visible to other consumers at once."""
         self._forget(messages)
         self._change_visibility(messages, seconds=0)
 
     def close(self) -> None:
-        """Give back everything that is not acknowledged."""
+        """Release all unacknowledged messages."""
         self.release(*self._all_held())
 
     def extend(self) -> None:
-        """Keep others from what is being worked on, for as long again."""
+        """Extend the visibility time-out of all unacknowledged messages."""
         self._change_visibility(self._all_held(), seconds=round(self.hold.total_seconds()))
 
     def _room(self, wait_seconds: int) -> int:
@@ -178,7 +178,7 @@ class Consumer:
 
 @contextmanager
 def heartbeat(send: Callable[[], None], *, every: timedelta) -> Iterator[None]:
-    """Do something again and again meanwhile, in a thread of its own."""
+    """Call a function repeatedly in a thread while the context lasts."""
     over = threading.Event()
 
     def run() -> None:
@@ -186,10 +186,10 @@ def heartbeat(send: Callable[[], None], *, every: timedelta) -> Iterator[None]:
             try:
                 send()
             except Exception as error:  # noqa: BLE001 - whatever the client that was passed in may raise
-                # The next send may work; if none does, the consumer's own calls fail as well, and tell.
+                # The next call may succeed; if none does, the consumer's own calls fail too, and raise.
                 logger.warning("a consumer's sign of life failed: %s", error)
 
-    # A daemon: a call that hangs must not keep the program from ending.
+    # A daemon: a call that hangs must not keep the program running.
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""Publishing by sending to the queue behind an exchange: each message is checked first, and ten go in a call."""
+"""The publisher, which validates messages and sends them to an exchange's SQS queue, up to ten a call."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from signalbox.sending import MAXIMUM_ENTRIES
 
 
 class PublisherSqs(Protocol):
-    """What publishing needs of boto3's SQS client."""
+    """The methods of boto3's SQS client that a publisher uses."""
 
     @property
     def send_message(self) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ class PublisherSqs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """A message as its publisher says it; an ordered exchange takes a `deduplication_id` once in five minutes."""
+    """A message to publish; an ordered exchange accepts a `deduplication_id` once in five minutes."""
 
     routing_key: str
     body: str
@@ -38,7 +38,7 @@ class PublishRequest:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """What became of a message: the id that it has now, or why it cannot be published."""
+    """The result for a request: the message's id, or the reason why it cannot be published."""
 
     request: PublishRequest
     message_id: MessageId | None = None
@@ -47,9 +47,9 @@ class PublishResult:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes to one exchange; `order_by` is what an ordered one was declared to keep the order of.
+    """Publishes to one exchange; `order_by` is the order that it was declared to keep.
 
-    `sender` is the user who publishes.
+    `sender` is the publishing user.
     """
 
     sqs: PublisherSqs
@@ -59,7 +59,7 @@ class Publisher:
     sender: str = ""
 
     def publish(self, requests: Iterable[PublishRequest]) -> Iterator[PublishResult]:
-        """Publish messages and yield in their order what became of each; what was yielded is published for good."""
+        """Publish messages and yield the results in order; a message whose result was yielded is stored durably."""
         for batch in _batches(map(self._checked, requests)):
             yield from self._sent(batch)
 
@@ -86,21 +86,21 @@ class Publisher:
         for taken in answer.get("Successful", ()):
             yield taken["Id"], taken["MessageId"]
         for failure in answer.get("Failed", ()):
-            # Alone, so that whatever the client does when a call fails is done for it, too.
+            # Retried alone, so that the SQS client's handling of errors applies to it.
             fields = outgoing(messages[failure["Id"]])
             yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **fields)["MessageId"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A message before it is sent; without `message`, it cannot be."""
+    """A validated request; without `message`, it is invalid."""
 
     result: PublishResult
     message: Message | None = None
 
 
 def _batches(checked: Iterable[_Checked]) -> Iterator[Sequence[_Checked]]:
-    """Yield what goes in one call: never two messages of a group, of which the second alone might be taken."""
+    """Yield batches for calls, never with two messages of a group, of which the first could fail alone."""
     batch: list[_Checked] = []
     size, groups = 0, set[str | None]()
     for one in checked:
@@ -112,7 +112,7 @@ def _batches(checked: Iterable[_Checked]) -> Iterator[Sequence[_Checked]]:
         batch.append(one)
         size += more
         groups |= {group} - {None}
-        if len(batch) == MAXIMUM_ENTRIES:  # before anybody is asked for the next one, which may take a while to come
+        if len(batch) == MAXIMUM_ENTRIES:  # send before waiting for the next request, which may take long
             yield batch
             batch, size, groups = [], 0, set()
     if batch:

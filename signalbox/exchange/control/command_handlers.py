@@ -1,4 +1,4 @@
-"""What the exchange's control plane answers to commands. Each may come twice: the second time it changes nothing."""
+"""The execution of the exchange's control commands. Each is idempotent."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -53,12 +53,12 @@ Record = TypeVar("Record", Exchange, DeclaredQueue)
 
 @dataclass(frozen=True, slots=True)
 class ExchangeService:
-    """Carries out commands of users, and of the stage's administrators."""
+    """Executes commands of users and of the stage's administrators."""
 
     ports: ControlPorts
 
     def answer(self, user: UserName | None, command: Command) -> object:
-        """Carry out a command of a user, or None for the administrators, and return its result.
+        """Execute a command of a user, or of the administrators for None, and return its result.
 
         Raises `RejectedError` and `UnavailableError`.
         """
@@ -96,9 +96,7 @@ class _CommandHandler:
         if outcome is BindOutcome.REFUSED:
             self._existing(ResourceRef(ResourceKind.EXCHANGE, binding.exchange))
             self._existing(binding.target)
-            raise NotFound(
-                f"{binding.target} or exchange {str(binding.exchange)!r} was not there a moment ago: ask again"
-            )
+            raise NotFound(f"{binding.target} or exchange {str(binding.exchange)!r} did not exist a moment ago: retry")
         if outcome is BindOutcome.BOUND:
             self.ports.record([events.bound(binding, user=self.caller.name, at=self.ports.now())])
         return {**binding_document(binding), "bound": True}
@@ -148,7 +146,7 @@ class _CommandHandler:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
         self.caller.require((Right.WRITE, resource))
         exchange = _refuse_missing(resource, self.ports.store.exchanges.find(command.exchange))
-        # Two users may have the same ids, and one command that comes twice must be one message.
+        # Ids are unique only for each user, and a redelivered command must publish one message.
         asked = f"{self.caller.name or ''}:{command.request_id}"
         deduplication_id = hashlib.sha256(asked.encode()).hexdigest() if resource.is_ordered else None
         publisher = self.caller.name or events.ADMINISTRATOR
@@ -164,7 +162,7 @@ class _CommandHandler:
         self._existing(resource)
         queue = self.ports.store.queues.record_heartbeat(command.queue, now=self.ports.now())
         if queue is None:
-            raise NotFound(f"{resource} is not there any more")
+            raise NotFound(f"{resource} does not exist any more")
         return self._presenter.queue(queue)
 
     def _who_am_i(self, _command: WhoAmI) -> object:
@@ -222,7 +220,7 @@ def _is_meant(name: str, names: Sequence[str]) -> bool:
 
 def _refuse_missing(resource: ResourceRef, found: Record | None) -> Record:
     if found is None:
-        raise NotFound(f"{resource} is not there: declare it first")
+        raise NotFound(f"{resource} does not exist: declare it first")
     if found.is_deleting:
         raise NotFound(f"{resource} is being deleted")
     return found

@@ -1,4 +1,4 @@
-"""Reading the commands of the exchange's control queues, with all that is wrong with one told at once."""
+"""The parser of control commands, which reports all problems of a command at once."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -42,7 +42,7 @@ from signalbox.sarracenia.rights.names import (
 
 MINIMUM_EXPIRES_SECONDS = 60
 MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
-MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps nothing for longer than 14 days
+MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps messages for at most 14 days
 MAXIMUM_PREFETCH = 1000
 MAXIMUM_RECEIVES = 1000  # SQS
 MAXIMUM_REQUEST_ID = 200
@@ -50,7 +50,7 @@ MAXIMUM_REPLAYED = 100
 MAXIMUM_NAMES = 100
 MAXIMUM_MESSAGE_ID = 100  # SQS
 MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
-# What stands where something is missing or wrong, which is noted as a problem.
+# Placeholders for missing and invalid fields, each of which is reported as a problem.
 NO_EXCHANGE, NO_QUEUE = ExchangeName("x"), DeclaredName("q_")
 NO_PROPERTIES = MessageProperties(RoutingKey(""), "-", {})
 
@@ -143,7 +143,7 @@ def _pattern(section: Section, parse: Callable[[str], Pattern]) -> Pattern:
 
 
 def _stored(text: str) -> Pattern:
-    # One with more `#` than may be bound today can still be taken away.
+    # A binding with more `#` than allowed today can still be removed.
     problem = short_string_problem(text)
     if problem:
         raise InvalidPattern(problem)
@@ -151,9 +151,9 @@ def _stored(text: str) -> Pattern:
 
 
 def _text(section: Section, field: str) -> str:
-    """Return a text that must be there, but may be empty, as the empty routing key is."""
+    """Return a required text that may be empty, as the empty routing key is."""
     if section.fields.get(field) is None:
-        section.problem(field, 'is missing; the empty one is ""')
+        section.problem(field, 'is missing; an empty text is ""')
     return section.text(field) or ""
 
 

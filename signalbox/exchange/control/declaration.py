@@ -1,8 +1,8 @@
-"""Making exchanges and queues, or giving those that are there other settings.
+"""The declaration of exchanges and queues: creates them, or changes their settings.
 
-The queue in SQS comes first and the record second: what is on record is there, and a function that is killed in
-between leaves a queue that the same declaration finds again. An exchange is connected to the router last: until then
-messages wait, and the router would not know what to do with them before there is a record.
+The SQS queue is created before the record, so that every record has its queue; the queue of an interrupted declaration
+is found by the next one. An exchange is connected to the router last: messages wait until then, since the router cannot
+route without a record.
 """
 
 from dataclasses import dataclass, replace
@@ -30,27 +30,27 @@ from signalbox.sarracenia.rights.permissions import Right, Role
 
 MINIMUM_RETENTION = timedelta(seconds=60)  # SQS
 MAXIMUM_RETENTION = timedelta(days=14)  # SQS
-# As long as a consumer may hold a batch; one that needs longer asks for it with each receive.
+# The time for which a consumer holds a batch, unless it sets another with its receive call.
 QUEUE_VISIBILITY = timedelta(seconds=60)
 
 
 class NameNotAllowed(RejectedError):
-    """Raised when an exchange or a queue may not have the name that it is to have."""
+    """Raised when the name of a new exchange or queue is reserved or too long."""
 
 
 class BeingDeleted(UnavailableError):
-    """Raised when an exchange or a queue is to be declared while it is being deleted."""
+    """Raised when an exchange or a queue is declared while it is being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclarationService:
-    """Declares for somebody."""
+    """Declares exchanges and queues for a caller."""
 
     ports: ControlPorts
     caller: Caller
 
     def exchange(self, command: DeclareExchange) -> object:
-        """Declare an exchange. Raises `RejectedError` and `UnavailableError`."""
+        """Declare an exchange; return its document. Raises `RejectedError` and `UnavailableError`."""
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
         self._check_exchange(command, resource)
         stored = self.ports.store.exchanges.find(command.exchange)
@@ -62,12 +62,12 @@ class DeclarationService:
         if self._is_deleting(command.exchange):
             # It was deleted since the record was read, perhaps just before it was connected.
             self.ports.mappings.disconnect(wanted.name)
-            raise BeingDeleted(f"{resource} was deleted while it was declared: ask again")
+            raise BeingDeleted(f"{resource} was deleted while it was declared: retry")
         document = Presenter(self.ports.names, self.ports.queue_url).exchange(stored)
         return {**document, "connected": is_connected}
 
     def queue(self, command: DeclareQueue) -> object:
-        """Declare a queue. Raises `RejectedError` and `UnavailableError`."""
+        """Declare a queue; return its document. Raises `RejectedError` and `UnavailableError`."""
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.CONFIGURE, resource))
         _refuse_name(resource, dead_letter_problem(resource.name))
@@ -81,11 +81,11 @@ class DeclarationService:
     def _check_exchange(self, command: DeclareExchange, resource: ResourceRef) -> None:
         if command.alternate is None:
             self.caller.require((Right.CONFIGURE, resource))
-        else:  # as RabbitMQ has it: what is not routed is read here, and written there
+        else:  # as in RabbitMQ, where unrouted messages are read from the exchange and written to its alternate
             alternate = ResourceRef(ResourceKind.EXCHANGE, command.alternate)
             self.caller.require((Right.CONFIGURE, resource), (Right.READ, resource), (Right.WRITE, alternate))
             if self._is_deleting(command.alternate):
-                raise NotFound(f"{alternate} is not there: declare it before it becomes an alternate")
+                raise NotFound(f"{alternate} does not exist: declare it before it becomes an alternate")
         if command.live is not None:
             self._check_anonymous(command.live)
         _refuse_name(resource, exchange_name_problem(command.exchange, prefix=self.ports.names.prefix))
@@ -93,11 +93,13 @@ class DeclarationService:
     def _check_anonymous(self, live: LiveSettingsPatch) -> None:
         if not live.anonymous:
             return
-        # Whoever joins so has all the rights of that user there, and no owner of an exchange may lend them.
+        # An anonymous connection has all rights of that user, which the owner of an exchange cannot grant.
         if self.caller.role is not Role.ADMIN:
-            raise NotPermitted(f"only administrators may let anybody join as user {str(live.anonymous)!r}")
+            raise NotPermitted(f"only administrators may set 'anonymous' to user {str(live.anonymous)!r}")
         if self.ports.store.users.find(live.anonymous) is None:
-            raise NotFound(f"there is no user {str(live.anonymous)!r} to join as: have an administrator add the user")
+            raise NotFound(
+                f"user {str(live.anonymous)!r} of 'anonymous' does not exist: have an administrator add the user"
+            )
 
     def _is_deleting(self, name: ExchangeName) -> bool:
         found = self.ports.store.exchanges.find(name)
@@ -139,13 +141,13 @@ class DeclarationService:
         return saved
 
     def _now(self) -> datetime:
-        """Return the moment to the millisecond, as it is kept: who declares first is document what everybody is later."""
+        """Return the time in whole milliseconds, as it is stored, so that all replies show the same time."""
         now = self.ports.now()
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 def exchange_queue_spec(name: ExchangeName, ports: ControlPorts) -> QueueSpec:
-    """Return the queue in SQS that messages wait in until they are routed."""
+    """Return the spec of the SQS queue that holds an exchange's unrouted messages."""
     config = ports.config
     return QueueSpec(
         name=ports.names.queue(name),
@@ -157,8 +159,8 @@ def exchange_queue_spec(name: ExchangeName, ports: ControlPorts) -> QueueSpec:
 
 
 def declared_queue_spec(resource: ResourceRef, settings: QueueSettings, ports: ControlPorts) -> QueueSpec:
-    """Return the queue in SQS that consumers of a queue receive from."""
-    # SQS keeps messages for a minute at least; consumers drop those that are too old before that.
+    """Return the spec of the SQS queue that a declared queue's consumers receive from."""
+    # SQS keeps messages for at least a minute; consumers drop messages that exceed a shorter TTL.
     retention = MAXIMUM_RETENTION if settings.message_ttl is None else max(MINIMUM_RETENTION, settings.message_ttl)
     return QueueSpec(
         name=ports.names.queue(resource.name),
@@ -171,9 +173,7 @@ def declared_queue_spec(resource: ResourceRef, settings: QueueSettings, ports: C
 
 def _refuse_deleting(stored: Exchange | DeclaredQueue | None) -> None:
     if stored is not None and stored.is_deleting:
-        raise BeingDeleted(
-            f"{stored.resource} is being deleted: ask again when it is gone, or delete it again if it stays"
-        )
+        raise BeingDeleted(f"{stored.resource} is being deleted: retry later, or delete it again if this lasts")
 
 
 def _refuse_name(resource: ResourceRef, problem: str | None) -> None:

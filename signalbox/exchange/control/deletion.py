@@ -1,8 +1,8 @@
-"""Taking exchanges and queues away, with their bindings and with what they have in SQS.
+"""The deletion of exchanges and queues, with their bindings and SQS queues.
 
-First the record says that it is leaving, by a condition on the version that was checked: from then on nothing can be
-binding to it or from it, so the bindings that are found are all there are. The record goes last: a function that is
-killed on the way is asked again, finds it, and takes away what is left.
+First the record is marked as being deleted, on condition that its version is unchanged: from then on no binding to it
+or from it can be made, so that the bindings found are complete. The record is removed last, so that a repeated command
+completes an interrupted deletion.
 """
 
 from collections.abc import Sequence
@@ -25,18 +25,18 @@ SHOWN_BINDINGS = 5
 
 
 class ResourceInUse(RejectedError):
-    """Raised when an exchange or a queue is not deleted because something would be lost with it."""
+    """Raised when an exchange or a queue is not deleted because messages or bindings would be lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionService:
-    """Deletes for somebody."""
+    """Deletes exchanges and queues for a caller."""
 
     ports: ControlPorts
     caller: Caller
 
     def exchange(self, command: DeleteExchange) -> object:
-        """Delete an exchange. Raises `RejectedError` and `UnavailableError`."""
+        """Delete an exchange; return the result document. Raises `RejectedError` and `UnavailableError`."""
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
         self.caller.require((Right.CONFIGURE, resource))
         stored = self.ports.store.exchanges.find(command.exchange)
@@ -52,7 +52,7 @@ class DeletionService:
         return self._delete(stored)
 
     def queue(self, command: DeleteQueue) -> object:
-        """Delete a queue. Raises `RejectedError` and `UnavailableError`."""
+        """Delete a queue; return the result document. Raises `RejectedError` and `UnavailableError`."""
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.CONFIGURE, resource))
         stored = self.ports.store.queues.find(command.queue)
@@ -63,7 +63,7 @@ class DeletionService:
         return self.delete(stored)
 
     def delete(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
-        """Delete a queue that is as it was read. Raises `ChangedMeanwhile` if it is not any more."""
+        """Delete a queue. Raises `ChangedMeanwhile` if its record has changed since it was read."""
         if not queue.is_deleting:
             leaving = self.ports.store.queues.save(replace(queue, is_deleting=True), replacing=queue)
             if leaving is None:
@@ -103,7 +103,7 @@ class DeletionService:
     def _refuse_messages(self, resource: ResourceRef, remedy: str) -> None:
         count = self._size(self.ports.names.queue(resource.name)).total
         if count:
-            raise ResourceInUse(f"{resource} holds {count} messages, as far as SQS has counted: {remedy}")
+            raise ResourceInUse(f"{resource} holds about {count} messages: {remedy}")
 
     def _bindings(self, resource: ResourceRef) -> Sequence[Binding]:
         found = self.ports.store.bindings
@@ -120,7 +120,7 @@ class DeletionService:
         return self.ports.sqs.sizes([name]).get(name, QueueSize(0))
 
     def _without_dead_letters(self, name: QueueName) -> dict[str, object] | None:
-        """Delete the dead-letter queue if it is empty; return what is document of it otherwise: somebody may want them."""
+        """Delete the dead-letter queue if it is empty; otherwise return its document, for a user to inspect it."""
         dead = dead_letter_name(name)
         count = self._size(dead).total
         if count:
@@ -130,7 +130,7 @@ class DeletionService:
         return None
 
     def _forget(self, resource: ResourceRef) -> None:
-        # Read again: taking its bindings away gave it other versions.
+        # Read again: removing its bindings has changed its version.
         store = self.ports.store
         if resource.kind is ResourceKind.EXCHANGE:
             exchange = store.exchanges.find(ExchangeName(resource.name))

@@ -1,4 +1,4 @@
-"""What a command says of an exchange that connections may join."""
+"""Changes of a live exchange's settings, as read from a `declare_exchange` command."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ MAXIMUM_RULES = 50
 
 @dataclass(frozen=True, slots=True)
 class RetentionPatch:
-    """How many events of a topic are to be kept and for how long; None stays as it is, and 0 is no limit."""
+    """Changes of a topic's retention: None keeps a limit, and 0 removes it."""
 
     count: int | None = None
     age: timedelta | None = None
 
     def apply_to(self, retention: Retention) -> Retention:
-        """Return a retention with what is wished."""
+        """Return a retention with these changes."""
         return Retention(
             count=retention.count if self.count is None else self.count or None,
             age=retention.age if self.age is None else self.age or None,
@@ -34,10 +34,10 @@ class RetentionPatch:
 
 @dataclass(frozen=True, slots=True)
 class LiveSettingsPatch:
-    """What is to be of an exchange that is live: what is None stays as it is, or has its default in a new one.
+    """Changes of an exchange's live settings: None keeps a setting, or sets its default on a new live exchange.
 
-    The empty name as `anonymous` takes away that anybody may join; `rules` take the place of all that there were. One
-    that `ends` takes all of it away.
+    "" as `anonymous` refuses connections without a secret; `rules` replaces all existing rules; `ends` removes all live
+    settings.
     """
 
     ends: bool = False
@@ -47,7 +47,7 @@ class LiveSettingsPatch:
     rules: Mapping[str, RetentionPatch] | None = None
 
     def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
-        """Return settings with what is wished."""
+        """Return settings with these changes."""
         if self.ends:
             return None
         found = live or LiveSettings()
@@ -63,17 +63,17 @@ class LiveSettingsPatch:
 
 
 def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch | None:
-    """Read the fields about live of a command that declares an exchange; None if it has none of them."""
+    """Read the live fields of a `declare_exchange` command; return None if it has none."""
     given = [name for name in LIVE_FIELDS if section.fields.get(name) is not None]
     if not given:
         return None
     if "live" in given and not section.flag("live"):
         for name in given:
             if name != "live":
-                section.problem(name, "is said of live exchanges only, and this one is not to be live")
+                section.problem(name, "is allowed for live exchanges only")
         return LiveSettingsPatch(ends=True)
     if not is_fifo(exchange):
-        section.problem(given[0], f"only ordered exchanges, whose names end with {FIFO_SUFFIX!r}, can be live")
+        section.problem(given[0], f"only ordered exchanges can be live; their names end with {FIFO_SUFFIX!r}")
     return LiveSettingsPatch(
         order_by=_order_by(section),
         anonymous=_anonymous(section),

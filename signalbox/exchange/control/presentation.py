@@ -1,4 +1,4 @@
-"""Exchanges, queues and bindings as the replies of the control plane tell them."""
+"""The documents of exchanges, queues and bindings in replies of the control plane."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from signalbox.queues import QueueName, QueueUrl
 
 @dataclass(frozen=True, slots=True)
 class Presenter:
-    """Tells what there is, with the names that it has in SQS."""
+    """Builds documents, which include the SQS name and URL of each resource."""
 
     names: StageNames
     queue_url: Callable[[QueueName], QueueUrl]
 
     def exchange(self, exchange: Exchange) -> dict[str, object]:
-        """Return an exchange as a document."""
+        """Return the document of an exchange."""
         return {
             "exchange": exchange.name,
             "ordered": exchange.resource.is_ordered,
@@ -29,7 +29,7 @@ class Presenter:
         }
 
     def queue(self, queue: DeclaredQueue) -> dict[str, object]:
-        """Return a queue as a document."""
+        """Return the document of a queue."""
         settings = queue.settings
         return {
             "queue": queue.name,
@@ -45,18 +45,18 @@ class Presenter:
         }
 
     def queue_in_sqs(self, name: QueueName) -> dict[str, object]:
-        """Return what a queue is in SQS."""
+        """Return the SQS name and URL of a queue."""
         return {"sqs_name": name, "url": self.queue_url(name)}
 
 
 def binding_document(binding: Binding) -> dict[str, object]:
-    """Return a binding as a document, with the fields of the command that makes it."""
+    """Return the document of a binding, with the fields of the command `bind`."""
     field = "queue" if binding.target.kind is ResourceKind.QUEUE else "destination"
     return {"exchange": binding.exchange, field: binding.target.name, "pattern": str(binding.pattern)}
 
 
 def time_text(moment: datetime | None) -> str | None:
-    """Return a moment as a text, if there is one."""
+    """Return a time in ISO 8601, or None."""
     return None if moment is None else moment.isoformat()
 
 

@@ -1,4 +1,4 @@
-"""How exchanges and queues are, in the words of `sr3 status`."""
+"""The status of exchanges and queues, with the states of `sr3 status`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from signalbox.exchange.model.records import (
     latest,
 )
 
-# What rates, rejects and retries are counted over, as sr3 does between two of its housekeepings.
+# The window of rates, rejects and retries, like sr3's between two housekeeping runs.
 WINDOW = timedelta(minutes=5)
-# What the newest messages of a backlog are looked for in; counters do not go further back.
+# The window in which the newest messages of a backlog are counted; counters are kept no longer.
 HISTORY = timedelta(hours=2)
 MINUTE = timedelta(minutes=1)
 # sr3 3.3.1: runStateThreshold_…
@@ -29,7 +29,7 @@ RETRIES = 1000
 
 
 class ResourceState(StrEnum):
-    """The states of sr3 that a broker can see; the first that applies is told."""
+    """The states of sr3 that a broker can observe. The first state that applies is reported."""
 
     MISSING = "missing"
     SHUTDOWN = "shutdown"
@@ -43,7 +43,7 @@ class ResourceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen of an exchange or a queue: its minutes oldest first, and its sizes in SQS or None without one."""
+    """The observed data of an exchange or a queue: counters, oldest first, and SQS size, None without an SQS queue."""
 
     minutes: Sequence[MinuteCounts]
     size: QueueSize | None
@@ -53,7 +53,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class ResourceStatus:
-    """How an exchange or a queue is."""
+    """The state, backlog and rates of an exchange or a queue."""
 
     resource: ResourceRef
     state: ResourceState
@@ -67,7 +67,7 @@ class ResourceStatus:
     last_consumer: datetime | None = None
 
     def as_document(self) -> dict[str, object]:
-        """Return the condition as `status` tells it; rates are messages a second, counts those of five minutes."""
+        """Return the result document of `status`: rates in messages a second, counts of the last five minutes."""
         return {
             "name": self.resource.name,
             "state": self.state.value,
@@ -90,7 +90,7 @@ class ResourceStatus:
 
 
 def exchange_status(exchange: Exchange, seen: Observation, now: datetime) -> ResourceStatus:
-    """Return how an exchange is: its messages are those that are still to be routed."""
+    """Return the status of an exchange; its backlog is the messages that are not routed yet."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = _routing_lag(exchange, seen, total, now)
     last_activity = _last_activity(seen.minutes)
@@ -117,12 +117,12 @@ def exchange_status(exchange: Exchange, seen: Observation, now: datetime) -> Res
 
 
 def queue_status(queue: DeclaredQueue, seen: Observation, now: datetime) -> ResourceStatus:
-    """Return how a queue is; what consumers do is known of as far as they give signs of life, or SQS measures them."""
+    """Return the status of a queue; its consumers' activity is known from heartbeats and SQS's metrics only."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = seen.activity.oldest or backlog_lag(seen.minutes, size.waiting, now)
     last_consumer = latest(queue.consumed_at, seen.activity.received_at)
     since_consumer = now - (last_consumer or queue.declared_at)
-    # A message in flight is a sign of life, too, and one that has just come may have met a consumer that says none.
+    # A message in flight proves a consumer, and a new message may wait for one that sends no heartbeats.
     is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and lag > HUNG
     return ResourceStatus(
         resource=queue.resource,
@@ -147,10 +147,10 @@ def queue_status(queue: DeclaredQueue, seen: Observation, now: datetime) -> Reso
 
 
 def backlog_lag(minutes: Sequence[MinuteCounts], waiting: int, now: datetime) -> timedelta:
-    """Return how long the oldest of the waiting messages has waited, as if they were the newest that came.
+    """Estimate the age of the oldest waiting message, assuming that the newest received messages are waiting.
 
-    Within a minute, messages are taken to have come evenly. A backlog of more than was counted is told as old as the
-    counters are.
+    Messages are assumed to arrive evenly within a minute. A backlog larger than the counted messages is reported as old
+    as the counters.
     """
     if waiting <= 0:
         return timedelta(0)
@@ -164,10 +164,10 @@ def backlog_lag(minutes: Sequence[MinuteCounts], waiting: int, now: datetime) ->
 
 
 def _routing_lag(exchange: Exchange, seen: Observation, total: MinuteCounts, now: datetime) -> timedelta:
-    """Return how long the messages of an exchange wait: what is queued, at the rate of what is routed.
+    """Estimate the age of an exchange's oldest message: the backlog divided by the routing rate.
 
-    What waits to be routed was not counted yet, so it cannot be looked for in the minutes. If nothing is routed, it is
-    taken to have waited since something was.
+    Waiting messages are not counted until they are routed, so the counters do not show their age. If nothing is routed,
+    they are assumed to wait since the last routed message.
     """
     waiting = seen.size.waiting if seen.size else 0
     if waiting == 0:
@@ -187,7 +187,7 @@ def _state(
     lag: timedelta,
     now: datetime,
 ) -> ResourceState:
-    """Return the first state that applies, in the order in which sr3 asks."""
+    """Return the first state that applies, in the order of sr3."""
     last_activity = _last_activity(seen.minutes)
     applies = {
         ResourceState.SHUTDOWN: record.is_deleting,

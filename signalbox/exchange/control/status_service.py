@@ -1,4 +1,4 @@
-"""Looking at exchanges and queues for the command `status`."""
+"""The service behind the command `status`, which observes exchanges and queues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +10,17 @@ from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSize, ResourceRef
 
-# One reply tells of so many, whatever they are called, and one call of the function has the time to look at them.
+# The number that fits into one reply with names of any length, and into the time of one function call.
 MAXIMUM_OBSERVED = 500
 
 
 class TooManyResources(RejectedError):
-    """Raised when the status of more exchanges and queues is asked for than one reply holds."""
+    """Raised when more exchanges and queues match `status` than one reply can hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusService:
-    """Tells how exchanges and queues are."""
+    """Observes exchanges and queues and reports their status."""
 
     ports: ControlPorts
 
@@ -28,9 +28,9 @@ class StatusService:
         """Return the result of `status`. Raises `TooManyResources` and `UnavailableError`."""
         count = len(exchanges) + len(queues)
         if count > MAXIMUM_OBSERVED:
-            remedy = "give names, such as 'q_alice*', to ask for some of them"
+            remedy = "give names, such as 'q_alice*'"
             raise TooManyResources(
-                f"{count} exchanges and queues are more than the {MAXIMUM_OBSERVED} that one reply tells of: {remedy}"
+                f"{count} exchanges and queues match, more than the maximum of {MAXIMUM_OBSERVED}: {remedy}"
             )
         now = self.ports.now()
         parallel_map = self.ports.parallel_map

@@ -1,4 +1,4 @@
-"""Exchanges at a glance, from their counters alone."""
+"""The summary of an exchange for the live page, from its counters alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from signalbox.exchange.model.records import Exchange, MinuteCounts, latest
 
 @dataclass(frozen=True, slots=True)
 class CountedExchange:
-    """An exchange and the minutes of it that are told of."""
+    """An exchange and its recent counters."""
 
     exchange: Exchange
     minutes: Sequence[MinuteCounts]
 
 
 def summary(counted: CountedExchange) -> dict[str, object]:
-    """Return what is told of an exchange: how many messages came, went on, had nowhere to go, or were refused."""
+    """Return an exchange's counts of received, routed, dropped and rejected messages."""
     minutes = counted.minutes
     last_at = latest(*(minute.last_at for minute in minutes))
     return {

@@ -1,4 +1,4 @@
-"""What came of an exchange's queue: publications with their copies, and messages that are none."""
+"""Messages of an exchange's queue: publications with their copies, and rejected messages."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ UNKNOWN_PUBLISHER = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A message that was published to an exchange, and where it goes; `notes` are what a session says of it."""
+    """A message that was published to an exchange, with its routes; `notes` are metadata of a live session."""
 
     message: Message
     properties: MessageProperties
@@ -30,14 +30,14 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A message that no exchange takes, and why."""
+    """A message that is not a valid publication, and the reason."""
 
     message: Message
     reason: str
 
 
 def read_publication(message: Message, *, trusted_ids: Collection[str]) -> MessageProperties | Rejection:
-    """Return what was published with a message of an exchange's queue."""
+    """Return the properties of a message in an exchange's queue, or its rejection."""
     own_names = (TOPIC, PUBLISHER, LIVE) if principal_id(message) in trusted_ids else (TOPIC,)
     try:
         return MessageProperties.from_published(message, own_names=own_names)
@@ -53,9 +53,9 @@ def publication(
     *,
     trusted_ids: Collection[str],
 ) -> Publication:
-    """Return a publication, with its publisher's name if that is a user's."""
+    """Return a publication, with the name of its publisher if that is a known user."""
     is_trusted = principal_id(message) in trusted_ids
-    # The control plane and sessions publish for users, and say for whom. Of anybody else this is one header more.
+    # The control plane and sessions publish on behalf of users. From other senders this attribute is only a header.
     attributes = message.attributes if is_trusted else {}
     publisher = (
         _text(attributes, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
@@ -64,7 +64,7 @@ def publication(
 
 
 def checked_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
-    """Return a publication, unless its message is not in the group that keeps its order; None is no order."""
+    """Return a publication, or its rejection if its message group does not match `order_by`; None is no order."""
     if order_by is None:
         return publication
     try:
@@ -79,7 +79,7 @@ def _text(attributes: Mapping[str, Attribute], name: str) -> str | None:
 
 
 def principal_id(message: Message) -> str:
-    """Return by which id IAM knows who sent a message: what is behind the colon names a session of a role."""
+    """Return the IAM unique id of a message's sender; after the colon, SenderId names the session of a role."""
     return message.system_attributes.get("SenderId", "").partition(":")[0]
 
 
@@ -92,7 +92,7 @@ def copies(
     sequence: int | None,
     now: datetime,
 ) -> Iterator[Copy]:
-    """Yield the copy for each queue. Copies that say the same share their message."""
+    """Yield the copy for each queue. Copies with equal content share one message object."""
     message, properties = publication.message, publication.properties
     shared: dict[tuple[bool, timedelta | None], tuple[Message, int]] = {}
     for queue in publication.routes.queues:
@@ -122,10 +122,10 @@ def copies(
 
 
 def sent_at(message: Message) -> datetime:
-    """Return when a message was sent."""
+    """Return the time when a message was sent."""
     return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
 
 
 def attempt(message: Message) -> int:
-    """Return how often a message was received, this time included."""
+    """Return how often a message was received, including this time."""
     return int(message.system_attributes["ApproximateReceiveCount"])

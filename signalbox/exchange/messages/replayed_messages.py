@@ -1,4 +1,4 @@
-"""Messages that were published before and are sent again: marked, so that who gets them can tell."""
+"""Messages that are published again, with a header that marks them as replayed."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 
 REPLAY = "replay"
-"""The header that tells a replayed message from the first one; its value is the replay's id."""
+"""The header that marks a replayed message; its value is the replay's id."""
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class OriginalMessage:
-    """A message as it was published first.
+    """A message as it was first published.
 
-    `origin` tells it from all others of its source, whatever became of its message id.
+    `origin` identifies it among all messages of its source, even if its message id has changed.
     """
 
     origin: str
@@ -40,9 +40,9 @@ class OriginalMessage:
 def replayed_publication(
     original: OriginalMessage, replay_id: str, *, order_by: OrderBy | None, sender: str = ""
 ) -> Message:
-    """Return the message for the queue behind an exchange; an ordered one takes it once in five minutes.
+    """Return the message for an exchange's queue; an ordered one accepts it once in five minutes.
 
-    `order_by` is what the exchange keeps in order, if anything; `sender` is who sends, as SQS knows him.
+    `order_by` is the order that the exchange keeps, or None; `sender` is the sending user.
     """
     properties = _marked(original, replay_id).properties
     if order_by is None:
@@ -54,7 +54,7 @@ def replayed_publication(
 
 
 def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
-    """Return the copy for a declared queue, as its consumers would have got it first, but for the mark."""
+    """Return the copy for a declared queue, equal to the first one except for the mark."""
     sent_at = {"SentTimestamp": str(round(original.published_at.timestamp() * 1000))}
     copy = _marked(original, replay_id).properties.delivered(
         Message(original.message_id, original.properties.body, {}, sent_at, {}),
@@ -65,15 +65,15 @@ def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expir
         is_fifo=is_fifo(into),
     )
     system = dict(copy.system_attributes)
-    if is_fifo(into):  # the first copy may be so young that SQS would take this one for a second try of it
+    if is_fifo(into):  # SQS would drop this copy as a duplicate of a first one of the last five minutes
         system["MessageDeduplicationId"] = _deduplication_id(original, replay_id)
     return replace(copy, message_id=MessageId(original.origin), system_attributes=system)
 
 
 def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
-    """Return what is in a dead letter: a copy that its queue's consumers left, or a publication beside its exchange.
+    """Return the original of a dead letter: a copy that was not consumed, or a publication of an exchange's queue.
 
-    `exchange` is the one that the dead-dead_letter queue stands beside. Raises `InvalidPublication` and `InvalidDelivery`.
+    `exchange` is the exchange of the dead-letter queue. Raises `InvalidPublication` and `InvalidDelivery`.
     """
     if "exchange" in dead_letter.attributes:
         found = DeliveredMessage.parse(dead_letter)
@@ -99,7 +99,7 @@ def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | No
 
 
 UNREADABLE = (InvalidPublication, InvalidDelivery)
-"""What `original_of_dead_letter` raises of a message that no exchange can take."""
+"""The errors of `original_of_dead_letter` for a message that no exchange can accept."""
 
 
 def _marked(original: OriginalMessage, replay_id: str) -> OriginalMessage:

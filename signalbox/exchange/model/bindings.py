@@ -1,4 +1,4 @@
-"""Bindings as they stand in a file."""
+"""Bindings as `exchange match` reads them from a JSON file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.model.patterns import InvalidPattern, Pattern
 from signalbox.exchange.model.topics import short_string_problem, shown
 
-DeclaredName = NewType("DeclaredName", str)  # a queue's name as its owner says it; SQS may know it by another
+DeclaredName = NewType("DeclaredName", str)  # a queue's AMQP name; its name in SQS may differ
 
 FIELDS = ("queue", "pattern")
 
 
 class InvalidBindings(RejectedError):
-    """Raised when a document is not a list of bindings, or one of them may not be made."""
+    """Raised when a document is not a list of bindings, or a binding in it is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileBinding:
-    """A queue, and a pattern of what it is to get."""
+    """A binding of a file: a queue and its pattern."""
 
     queue: DeclaredName
     pattern: Pattern
@@ -37,7 +37,7 @@ def parse_bindings(document: object) -> tuple[FileBinding, ...]:
 
 
 def _binding(value: object, path: str, problems: list[str]) -> FileBinding | None:
-    """Return a binding, or None when what is noted in `problems` keeps it from being one."""
+    """Return a binding, or None after adding its problems to `problems`."""
     if not isinstance(value, Mapping):
         problems.append(f"{path}: expected an object with queue and pattern, not {shown(value)}")
         return None
@@ -50,7 +50,7 @@ def _binding(value: object, path: str, problems: list[str]) -> FileBinding | Non
 
 def _queue(value: object, path: str, problems: list[str]) -> DeclaredName | None:
     if not isinstance(value, str) or not value:
-        problems.append(f"{path}: expected a queue's name, not {shown(value)}")
+        problems.append(f"{path}: expected a queue name, not {shown(value)}")
         return None
     problem = short_string_problem(value)
     if problem:

@@ -1,4 +1,4 @@
-"""What the exchange's control plane works with."""
+"""The stores, ports and settings of the exchange's control plane."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ from signalbox.queues import QueueName, QueueUrl
 
 
 class ChangedMeanwhile(Contended):
-    """Raised when an exchange or a queue is changed by somebody else at the same time."""
+    """Raised when an exchange or a queue was changed concurrently; the command can be retried."""
 
     @classmethod
     def of(cls, resource: ResourceRef) -> "ChangedMeanwhile":
         """Return the error for an exchange or a queue."""
-        return cls(f"{resource} was changed by somebody else meanwhile: ask again")
+        return cls(f"{resource} was changed by another command at the same time: retry")
 
 
 @dataclass(frozen=True, slots=True)
 class StageConfig:
-    """What a stage is like; the times and the number of receives are those of the queues behind exchanges.
+    """The settings of a stage. The times and the number of receives are those of the queues behind exchanges.
 
-    `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, and none where there are no metrics.
+    `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, zero on stages without metrics.
     """
 
     names: StageNames
@@ -51,7 +51,7 @@ class StageConfig:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is kept."""
+    """The stored records."""
 
     exchanges: Exchanges
     queues: Queues
@@ -62,7 +62,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `record` takes history events, `parallel_map` has several looks at a time."""
+    """The ports of the control plane. `record` writes history events; `parallel_map` runs independent reads."""
 
     store: Store
     sqs: ExchangeQueues
@@ -77,9 +77,9 @@ class ControlPorts:
 
     @property
     def names(self) -> StageNames:
-        """Return what things are called."""
+        """Return the names of the stage's resources."""
         return self.config.names
 
     def now(self) -> datetime:
-        """Return the current moment."""
+        """Return the current time."""
         return self.clock.now()

@@ -1,4 +1,4 @@
-"""The history events of what is declared and deleted: exchanges, queues and bindings."""
+"""The history events of declarations and deletions of exchanges, queues and bindings."""
 
 from datetime import datetime
 
@@ -7,18 +7,18 @@ from signalbox.history.event import HistoryEvent
 from signalbox.sarracenia.rights.names import UserName
 
 CAPABILITY = "exchange"
-ADMINISTRATOR = "_"  # no user's name
+ADMINISTRATOR = "_"  # not a valid user name
 
 
 def declared(record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime) -> HistoryEvent:
-    """Return the event of an exchange or a queue that is new, or has other settings than before."""
+    """Return the event of a new exchange or queue, or of one whose settings have changed."""
     return _of_record(record, kind="declared", user=user, at=at, key=f":{record.version}")
 
 
 def deleted(
     record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime, reason: str | None = None
 ) -> HistoryEvent:
-    """Return the event of an exchange or a queue that is gone; without a reason, because somebody wanted it."""
+    """Return the event of a deleted exchange or queue; `reason` is None for a deletion by command."""
     return _of_record(record, kind="deleted", user=user, at=at, reason=reason)
 
 
@@ -28,7 +28,7 @@ def bound(binding: Binding, *, user: UserName | None, at: datetime) -> HistoryEv
 
 
 def unbound(binding: Binding, *, user: UserName | None, at: datetime) -> HistoryEvent:
-    """Return the event of a binding that is gone."""
+    """Return the event of a removed binding."""
     return _of_binding(binding, kind="deleted", user=user, at=at)
 
 
@@ -42,7 +42,7 @@ def _of_record(
     reason: str | None = None,
 ) -> HistoryEvent:
     resource = record.resource
-    # One that was deleted and declared again is another one.
+    # A resource that is deleted and declared again is a different one, so its creation time is part of the id.
     made = round(record.created_at.timestamp() * 1000)
     return HistoryEvent(
         event_id=f"{kind}:{resource.kind}:{resource.name}:{made}{key}",

@@ -1,4 +1,4 @@
-"""Delivering copies: ten a call, what no queue takes among the dead, and what may be tried again told apart."""
+"""The dispatcher of copies: sends batches of ten, dead-letters final failures and returns retryable ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from signalbox.sending import Batch, Delivery, batches
 
 @dataclass(frozen=True, slots=True)
 class DeadCopy:
-    """A copy that lies in a dead-letter queue, and why."""
+    """A copy in a dead-letter queue, and the reason."""
 
     copy: Copy
     reason: str
@@ -23,7 +23,7 @@ class DeadCopy:
 
 @dataclass(slots=True)
 class DispatchResult:
-    """What became of copies. `failed` may be tried again; what is `stuck` could not even be put aside."""
+    """The outcomes of copies. `failed` may be retried; `stuck` could not be moved to any queue."""
 
     delivered: list[Copy] = field(default_factory=list)
     failed: list[Copy] = field(default_factory=list)
@@ -34,7 +34,7 @@ class DispatchResult:
 
 @dataclass(frozen=True, slots=True)
 class CopyDispatcher:
-    """Sends copies to their queues, to a retry queue, or to where the dead lie."""
+    """Sends copies to their queues, to a retry queue or to a dead-letter queue."""
 
     sender: CopySender
     declared: DeclaredQueues
@@ -44,7 +44,7 @@ class CopyDispatcher:
     parallel_map: ParallelMap = serial_map
 
     def deliver(self, copies: Iterable[Copy]) -> DispatchResult:
-        """Send copies to their queues, and bury those that will never be delivered."""
+        """Send copies to their queues; dead-letter those that SQS refuses permanently."""
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
         for batch, failures in self._calls(
@@ -56,7 +56,7 @@ class CopyDispatcher:
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
-        """Put copies into the retry queues, and add them to the outcome."""
+        """Send copies to the retry queues, and add them to the result."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
         deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
         for batch, failures in self._calls(deliveries):
@@ -65,7 +65,7 @@ class CopyDispatcher:
                 (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
 
     def dead_letter(self, message: Message, *, next_to: QueueName | None, reason: str) -> bool:
-        """Put a message into the dead-letter queue beside a queue, or else the stage's; say whether one took it."""
+        """Send a message to the dead-letter queue of `next_to`, or else of the stage; return whether it arrived."""
         queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
         return any(
             self._is_taken(dead_letter_message(message, reason=reason, is_fifo=is_fifo(queue)), queue)
@@ -73,7 +73,7 @@ class CopyDispatcher:
         )
 
     def dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
-        """Bury a copy beside its queue, if that is still there, and add it to the outcome."""
+        """Send a copy to its queue's dead-letter queue, or the stage's if the queue is gone; add it to the result."""
         if self.dead_letter(copy.message, next_to=None if is_gone else copy.destination, reason=reason):
             outcome.dead.append(DeadCopy(copy, reason))
         else:
@@ -95,7 +95,7 @@ class CopyDispatcher:
     def _failures(self, batch: Batch) -> Mapping[MessageId, str | None]:
         try:
             return {delivery.message.message_id: reason for delivery, reason in self.sender.send(batch)}
-        except EffectFailed:  # perhaps all of it was delivered: then some come twice, which is better than not at all
+        except EffectFailed:  # all may have been accepted: duplicates are better than losses
             return {delivery.message.message_id: None for delivery in batch.deliveries}
 
     def _is_taken(self, message: Message, queue: QueueName) -> bool:

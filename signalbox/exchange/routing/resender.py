@@ -1,4 +1,4 @@
-"""Sending replayed messages to one queue in SQS: tried again only where that cannot make two of one."""
+"""The sender of replayed messages, which retries only where that cannot duplicate a message."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, QueueSender, batches
 
-PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each try
+PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each attempt
 NOT_TAKEN = f"SQS took it at none of {len(PAUSES)} attempts"
 TOO_LONG = f"it has more than {MAXIMUM_BYTES} bytes with the header that marks it"
 
 
 @dataclass(frozen=True, slots=True)
 class Resender:
-    """Sends messages, which are told apart by their `message_id`, in order where the queue keeps it."""
+    """Sends replayed messages to one SQS queue, in order if it is a FIFO queue. `message_id` identifies each."""
 
     sender: QueueSender
     queue: QueueName
@@ -26,7 +26,7 @@ class Resender:
     parallel_map: ParallelMap = serial_map
 
     def send(self, messages: Sequence[Message]) -> Sent:
-        """Return what became of messages."""
+        """Send messages; return their outcomes."""
         refused = {str(one.message_id): TOO_LONG for one in messages if size_bytes(one) > MAXIMUM_BYTES}
         progress = _SendProgress([one for one in messages if one.message_id not in refused], refused)
         for pause in PAUSES:
@@ -43,7 +43,7 @@ class Resender:
         )
 
     def _attempt(self, progress: "_SendProgress") -> None:
-        """Make one call for each ten messages; those that are not accepted are left for the next attempt."""
+        """Make one call for each ten messages; keep those that are not accepted for the next attempt."""
         batch = FifoBatch([(one, Delivery(one, self.queue)) for one in progress.left], is_fifo(self.queue))
         messages = {one.message_id: one for one in progress.left}
         while ready := batch.take_ready():

@@ -1,4 +1,4 @@
-"""Trying again what a queue did not take: alone, in its order where that is kept, and at last among the dead."""
+"""The retrier of copies: sends them again, in order on FIFO queues, and dead-letters them after the last attempt."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from signalbox.exchange.routing.router import RoutingResult
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 
-# Where nobody says otherwise; the router's is the first. The retry queues' own limit must be higher, or SQS would put
-# copies aside without a reason.
+# The default; the router's delivery is the first attempt. The retry queues' own redrive limit must be higher, or SQS
+# would move copies to the dead-letter queue without a reason.
 MAXIMUM_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _RetryEntry:
-    """A message of a retry queue and the copy in it, or why there is none."""
+    """A message of a retry queue, and its copy or the reason why it has none."""
 
     message: Message
     content: Copy | Rejection
@@ -29,7 +29,7 @@ class _RetryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Retrier:
-    """Delivers what waits in the retry queues."""
+    """Delivers the copies in the retry queues."""
 
     heads: Heads
     dispatcher: CopyDispatcher
@@ -39,7 +39,7 @@ class Retrier:
     maximum_attempts: int = MAXIMUM_ATTEMPTS
 
     def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> RoutingResult:
-        """Deliver copies, or bury those that were tried often enough; the others come again."""
+        """Deliver copies; dead-letter those at the last attempt, and return the others for redelivery."""
         entries = [self._read(message) for message in messages]
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
         report = BatchReport(self.now())
@@ -78,7 +78,7 @@ class Retrier:
         for copy in last:
             reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
             self.dispatcher.dead_letter_copy(copy, outcome, reason=reason)
-        # Only now may what follows go directly: this is in the queue, or will never be.
+        # Only now may later copies go directly: these are in the queue, or never will be.
         for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:
                 self.heads.end_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)

@@ -1,4 +1,4 @@
-"""The router: what is published to an exchange reaches each queue with a binding that matches, or is accounted for."""
+"""The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,12 +37,12 @@ Entry = Publication | Rejection
 
 
 class ExchangeUnknown(UnavailableError):
-    """Raised when messages come of a queue behind which there is no exchange: they are left where they are."""
+    """Raised when a queue's exchange is not declared; its messages stay in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingResult:
-    """What became of a batch: the messages that must come again, and what happened."""
+    """The result of a batch: the messages to redeliver, and the history events."""
 
     not_done: tuple[MessageId, ...]
     events: tuple[HistoryEvent, ...]
@@ -50,7 +50,7 @@ class RoutingResult:
 
 @dataclass(slots=True)
 class _BatchRouting:
-    """One batch on its way; the copies of a publication are made when it is its turn."""
+    """The state of one batch. The copies of a publication are made when it is processed."""
 
     exchange: ExchangeName
     entries: Sequence[Entry]
@@ -62,10 +62,10 @@ class _BatchRouting:
 
 @dataclass(slots=True)
 class Router:
-    """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only.
+    """Routes batches of messages and caches compiled exchanges between calls. Not thread-safe.
 
-    Whom one of `trusted_ids` sends for, as IAM knows the control plane and sessions, is whom it says. Of an exchange
-    with more than `maximum_bindings` only those are read that the keys of a batch may match.
+    `trusted_ids` are the IAM ids of the control plane and of sessions, which publish on behalf of users. Of an exchange
+    with more than `maximum_bindings` the router reads only the bindings that may match a batch's keys.
     """
 
     table: RoutingTable
@@ -97,13 +97,13 @@ class Router:
         work.report.count_received(messages, exchange)
         with self._held_keys(work) as held:
             routed = self._routed(work, held.keys)
-            # What has no number yet may come behind others'.
+            # Messages without a number may come after those of other publishers.
             held.done = {one.message_id for one in messages} - (set(routed.not_done) & work.sequences.keys())
             return routed
 
     @contextmanager
     def _held_keys(self, work: _BatchRouting) -> Iterator[HeldKeys]:
-        """Give the keys of a batch on which nobody else works for now: as a rule the queue's groups see to that."""
+        """Yield the batch's keys that no other router works on. Usually the queue's message groups ensure that."""
         messages: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.entries:
             if isinstance(entry, Publication):
@@ -141,7 +141,7 @@ class Router:
         return checked_group(published, self._graph.exchange(exchange).order_by)
 
     def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
-        """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
+        """Compile the changed exchanges among those that `root` leads to; usually one read finds no change."""
         unknown = set(senders) - self._users.keys()
         seen: set[ExchangeName] = set()
         while unseen := self._graph.reachable(root) - seen:
@@ -159,14 +159,14 @@ class Router:
             seen |= unseen
 
     def _complete(self, name: ExchangeName, keys: Collection[RoutingKey]) -> None:
-        """Compile those bindings of a large exchange that keys may match."""
+        """Compile the bindings of a large exchange that may match keys."""
         if self._graph.missing(name, keys) and self._graph.is_full(name):
             self._graph.empty(name)
         for word in self._graph.missing(name, keys):
             self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
     def _number(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> None:
-        """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
+        """Assign each publication its number. Those of a key that another router holds get none and are redelivered."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.properties.key not in keys:
                 work.batch.fail(entry.message.message_id)
@@ -187,7 +187,7 @@ class Router:
         return self.live if self._graph.exchange(work.exchange).live else None
 
     def _deliver_live(self, work: _BatchRouting, live: LiveDelivery) -> None:
-        """Bring publications to connections, but for those that wait for a number, and all behind them."""
+        """Deliver publications to connections, except those without a number and all behind them."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
                 work.batch.fail(entry.message.message_id)
@@ -198,7 +198,7 @@ class Router:
         ]
         failed = live.deliver(self._graph.exchange(work.exchange), published)
         keys = {one.publication.properties.key for one in published if one.publication.message.message_id in failed}
-        for one in published:  # of such a key nobody's message goes before another's
+        for one in published:  # within a key, no message overtakes another
             if one.publication.properties.key in keys:
                 work.batch.fail(one.publication.message.message_id)
 
@@ -244,7 +244,7 @@ class Router:
         )
 
     def _dispatched(self, chosen: Sequence[Copy], work: _BatchRouting) -> DispatchResult:
-        """Deliver copies, and have those tried again later that failed, or must not overtake one that did."""
+        """Deliver copies; send those that failed, or that must stay behind a failed one, to the retry queues."""
         direct: list[Copy] = []
         behind: list[Copy] = []
         for copy in chosen:
@@ -258,13 +258,13 @@ class Router:
         return outcome
 
     def _is_detoured(self, copy: Copy, work: _BatchRouting) -> bool:
-        """Say whether copies for a queue go by way of the retry queue, and make this one the last that does."""
+        """Return whether copies for a queue take the detour over the retry queue; if so, extend it to this copy."""
         detours = work.detours.get(copy.key, {})
         if copy.sequence is None or copy.destination not in detours:
             return False
         last = max(copy.sequence, detours[copy.destination])
         if not self.heads.extend_detour(work.exchange, copy.key, copy.destination, last=last):
-            del detours[copy.destination]  # all of it has been delivered since
+            del detours[copy.destination]  # the detour ended: all of its messages were delivered
             return False
         detours[copy.destination] = last
         return True

@@ -156,7 +156,7 @@ def test_a_queue_whose_name_sqs_does_not_take_is_shown_with_both(stage):
 
     assert ["queue", "q_alice.in"] in cells(result.stdout)
     assert ["sqs", "name", "q_alice_in"] in cells(result.stdout)
-    assert result.stderr == "· SQS does not take the name 'q_alice.in': the queue is 'q_alice_in' there\n"
+    assert result.stderr == "· SQS does not allow the name 'q_alice.in': the queue is 'q_alice_in' there\n"
 
 
 def test_a_queue_is_deleted(stage):

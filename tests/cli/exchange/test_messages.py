@@ -114,7 +114,7 @@ def test_a_line_that_cannot_be_published_is_named_and_the_others_are_published(s
 
     assert result.exit_code == 2
     assert sorted(bodies("xpublic")) == ["one", "two"]
-    assert result.stderr.startswith("error: line 3: body: has characters that SQS does not take")
+    assert result.stderr.startswith("error: line 3: body: has characters that SQS does not allow")
     assert result.stderr.endswith("· 2 published to xpublic, 1 not\n")
 
 
@@ -148,7 +148,7 @@ def test_a_message_that_cannot_be_published_is_refused_with_the_reason(stage):
 
 
 def test_an_exchange_that_is_not_there_is_named(stage):
-    with pytest.raises(NotFound, match="exchange 'xs_none' is not there: declare it first"):
+    with pytest.raises(NotFound, match="exchange 'xs_none' does not exist: declare it first"):
         signalbox("publish", "xs_none", "a", "hello")
 
 
@@ -254,7 +254,7 @@ def _messages(name: str) -> int:
 
 
 def test_a_queue_that_is_not_there_is_named(stage):
-    with pytest.raises(NotFound, match="queue 'q_none' is not there"):
+    with pytest.raises(NotFound, match="queue 'q_none' does not exist"):
         signalbox("consume", "q_none", "--no-follow")
 
 

@@ -400,7 +400,7 @@ def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):
 
     assert [dict(one) for one in told["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
     assert desk.client.delete_exchange(exchange)["deleted"] is False
-    with pytest.raises(NotFound, match=f"exchange '{exchange}' is not there: declare it first"):
+    with pytest.raises(NotFound, match=f"exchange '{exchange}' does not exist: declare it first"):
         desk.client.publish(exchange, "a", "hello")
 
 

@@ -286,16 +286,16 @@ def test_a_message_of_which_nothing_is_told_may_be_published(sqs):
 
 @pytest.mark.parametrize("exchange", ["xs_eve", "xs_eve.fifo"])
 def test_an_exchange_that_nobody_declared_is_named_with_what_to_do(sqs, exchange):
-    with pytest.raises(NotFound, match=f"^exchange '{exchange}' is not there: declare it first$"):
+    with pytest.raises(NotFound, match=f"^exchange '{exchange}' does not exist: declare it first$"):
         client(sqs).publish(exchange, "a", "hello")
 
 
 def test_an_exchange_of_somebody_else_is_named_with_the_user(sqs):
     sqs.denied = {"xs_bob"}
 
-    with pytest.raises(NotPermitted, match=r"^user 'alice' may not publish to exchange 'xs_bob': its name"):
+    with pytest.raises(NotPermitted, match=r"^user 'alice' may not publish to exchange 'xs_bob': the user's role"):
         client(sqs).publish("xs_bob", "a", "hello")
-    with pytest.raises(NotPermitted, match=r"^who has these credentials may not"):
+    with pytest.raises(NotPermitted, match=r"^the owner of these credentials may not"):
         ExchangeClient(sqs, StageNames("dev"), URL_PREFIX).publish("xs_bob", "a", "hello")
 
 

@@ -143,7 +143,7 @@ def test_all_problems_of_a_binding_are_told_at_once():
     assert problems("bind", exchange="alice") == [
         "exchange: exchange 'alice': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
         "queue: is missing or empty",
-        'pattern: is missing; the empty one is ""',
+        'pattern: is missing; an empty text is ""',
     ]
 
 
@@ -184,12 +184,12 @@ def test_all_problems_of_a_message_are_told_at_once():
     assert found[1].startswith("exchange: ")
     assert found[2].startswith("routing_key: ")
     assert found[2].endswith("has 256 bytes of UTF-8; at most 255 are allowed")
-    assert found[3].startswith("body: has characters that SQS does not take")
+    assert found[3].startswith("body: has characters that SQS does not allow")
 
 
 def test_a_message_has_a_body_and_a_routing_key():
     assert problems("publish", exchange="xs_a") == [
-        'routing_key: is missing; the empty one is ""',
+        'routing_key: is missing; an empty text is ""',
         "body: is missing or empty",
     ]
 

@@ -85,7 +85,7 @@ def test_an_alternate_stays_until_it_is_taken_away(stage):
 
 
 def test_an_alternate_has_to_be_there(stage):
-    with pytest.raises(NotFound, match="exchange 'xs_lost' is not there: declare it before it becomes an alternate"):
+    with pytest.raises(NotFound, match="exchange 'xs_lost' does not exist: declare it before it becomes an alternate"):
         stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
 
 
@@ -186,7 +186,7 @@ def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
 
     assert stage.ask(delete, **given)["deleted"]
     (refusal,) = refusals
-    assert refusal.endswith("is being deleted: ask again when it is gone, or delete it again if it stays")
+    assert refusal.endswith("is being deleted: retry later, or delete it again if this lasts")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
 def test_who_is_second_to_declare_asks_again(stage, command, given):
     stage.meanwhile(stage.sqs, "make", lambda: stage.ask(command, **given))
 
-    with pytest.raises(ChangedMeanwhile, match="was changed by somebody else meanwhile: ask again"):
+    with pytest.raises(ChangedMeanwhile, match="was changed by another command at the same time: retry"):
         stage.ask(command, **given)
 
 
@@ -216,7 +216,7 @@ def test_an_exchange_that_is_deleted_before_it_is_connected_does_not_stay_connec
 
     stage.meanwhile(stage.mappings, "connect", delete_and_leave_the_queue)
 
-    with pytest.raises(BeingDeleted, match="was deleted while it was declared: ask again"):
+    with pytest.raises(BeingDeleted, match="was deleted while it was declared: retry"):
         stage.ask("declare_exchange", exchange="xpublic")
 
     assert stage.mappings.connected == set()

@@ -85,7 +85,7 @@ def test_bindings_go_by_force(stage):
 def test_an_exchange_stays_while_messages_wait_in_it(stage):
     stage.sqs.held["xpublic"] = QueueSize(2, in_flight=1, delayed=1)
 
-    with pytest.raises(ResourceInUse, match="exchange 'xpublic' holds 4 messages, as far as SQS has counted"):
+    with pytest.raises(ResourceInUse, match="exchange 'xpublic' holds about 4 messages"):
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert stage.ask("delete_exchange", exchange="xpublic", force=True)["lost"] == 4

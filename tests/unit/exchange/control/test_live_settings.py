@@ -80,12 +80,12 @@ def test_administrators_may_let_anybody_join_as_some_user(stage):
 
 
 def test_nobody_else_lends_the_rights_of_a_user(stage):
-    with pytest.raises(NotPermitted, match="only administrators may let anybody join as user 'bob'"):
+    with pytest.raises(NotPermitted, match="only administrators may set 'anonymous' to user 'bob'"):
         declare(stage, anonymous="bob")
 
 
 def test_nobody_joins_as_a_user_whom_there_is_not(stage):
-    with pytest.raises(NotFound, match="there is no user 'carol'"):
+    with pytest.raises(NotFound, match="user 'carol'"):
         declare(stage, user=None, anonymous="carol")
 
 
@@ -96,7 +96,7 @@ def test_who_may_not_configure_an_exchange_does_not_make_it_live(stage):
 
 def test_only_ordered_exchanges_can_be_live(stage):
     assert problems(stage, exchange="xs_alice_logs", live=True) == [
-        "live: only ordered exchanges, whose names end with '.fifo', can be live"
+        "live: only ordered exchanges can be live; their names end with '.fifo'"
     ]
 
 
@@ -110,10 +110,10 @@ def test_all_that_is_wrong_is_told_at_once(stage):
         rules={"x" * 300: {"age_seconds": -1}},
     ) == [
         "live: expected true or false, not 'yes'",
-        "order_by: is said of live exchanges only, and this one is not to be live",
-        "anonymous: is said of live exchanges only, and this one is not to be live",
-        "retention: is said of live exchanges only, and this one is not to be live",
-        "rules: is said of live exchanges only, and this one is not to be live",
+        "order_by: is allowed for live exchanges only",
+        "anonymous: is allowed for live exchanges only",
+        "retention: is allowed for live exchanges only",
+        "rules: is allowed for live exchanges only",
     ]
     found = problems(
         stage,

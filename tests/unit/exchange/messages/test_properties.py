@@ -175,7 +175,7 @@ def test_all_that_is_wrong_with_a_publication_is_told_at_once() -> None:
 
 
 def test_a_body_that_sqs_would_refuse_is_refused() -> None:
-    with pytest.raises(InvalidPublication, match="body: has characters that SQS does not take"):
+    with pytest.raises(InvalidPublication, match="body: has characters that SQS does not allow"):
         MessageProperties.of_publication("a", "a\x00b")
 
 
@@ -183,7 +183,7 @@ def test_a_body_that_sqs_would_refuse_is_refused() -> None:
     ("body", "headers"), [("x" * 1_044_481, {}), ("é" * 522_241, {}), ("x", {"header": '"' * 300_000})]
 )
 def test_a_message_that_would_leave_no_room_is_refused_with_the_limit(body, headers) -> None:
-    limit = r"SQS takes 1048576 \(1 MiB\), and 4096 of them are for what the exchange adds"
+    limit = r"SQS allows 1048576 \(1 MiB\), of which 4096 are reserved for the exchange's attributes"
     with pytest.raises(InvalidPublication, match=rf"body: has \d+ bytes with its headers; {limit}"):
         MessageProperties.of_publication("a", body, headers)
 
@@ -206,13 +206,16 @@ def test_the_longest_body_leaves_room_for_the_longest_names() -> None:
         ({"topic": Attribute("Number", "1")}, "topic: expected an attribute of type String"),
         ({"topic": Attribute("Binary", None, "AA==")}, "topic: expected an attribute of type String"),
         ({"topic": Attribute("String", "x" * 256)}, "topic: routing key"),
-        ({"topic": Attribute("String.json", "{")}, "topic: is no JSON"),
-        ({"headers": Attribute("String", "{")}, "headers: is no JSON"),
-        ({"headers": Attribute("String", "[" * 100_000)}, "headers: is no JSON"),
+        ({"topic": Attribute("String.json", "{")}, "topic: is not JSON"),
+        ({"headers": Attribute("String", "{")}, "headers: is not JSON"),
+        ({"headers": Attribute("String", "[" * 100_000)}, "headers: is not JSON"),
         ({"headers": Attribute("String", "[]")}, "headers: expected an object"),
-        ({"headers": Attribute("Binary", None, "AA==")}, "headers: is no JSON"),
+        ({"headers": Attribute("Binary", None, "AA==")}, "headers: is not JSON"),
         ({"headers": Attribute("String", '{"a": 1}')}, "headers.a: expected an object"),
-        ({"headers": Attribute("String", '{"a": "1"}'), "a": Attribute("String", "2")}, "headers: 'a' is said beside"),
+        (
+            {"headers": Attribute("String", '{"a": "1"}'), "a": Attribute("String", "2")},
+            "headers: 'a' is an attribute as well",
+        ),
     ],
 )
 def test_a_message_that_no_exchange_takes_is_refused_with_the_reason(attributes, problem) -> None:

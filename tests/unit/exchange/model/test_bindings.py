@@ -33,9 +33,9 @@ def test_all_problems_of_the_bindings_are_told_at_once():
     assert str(refused.value).splitlines() == [
         "bindings[1].pattern: pattern '#.#.#' uses '#' 3 times; at most 2 are allowed in a new binding",
         "bindings[2]: unknown field 'exchange'; known here: queue, pattern",
-        "bindings[2].queue: expected a queue's name, not ''",
+        "bindings[2].queue: expected a queue name, not ''",
         "bindings[2].pattern: expected a text, not 1",
-        "bindings[3].queue: expected a queue's name, not None",
+        "bindings[3].queue: expected a queue name, not None",
         "bindings[3].pattern: expected a text, not None",
         "bindings[4]: expected an object with queue and pattern, not 'a.#'",
         f"bindings[5].queue: '{'q' * 256}' has 256 bytes of UTF-8; at most 255 are allowed",

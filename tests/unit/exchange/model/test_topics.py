@@ -24,7 +24,7 @@ def test_whatever_fits_is_a_routing_key(text):
     [
         ("a" * 256, "has 256 bytes of UTF-8; at most 255 are allowed"),
         ("é" * 128, "has 256 bytes of UTF-8; at most 255 are allowed"),
-        ("\ud800", "has half of a surrogate pair, which UTF-8 cannot say"),
+        ("\ud800", "has half of a surrogate pair, which UTF-8 cannot encode"),
     ],
     ids=["256 letters", "128 letters of two bytes", "half a pair"],
 )

@@ -155,7 +155,7 @@ def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes)
 
     assert routed.not_done == ()
     (dead,) = world.sqs.queues[DEAD].messages()
-    assert "is no copy to be tried again" in str(dead.attributes["Reason"].text)
+    assert "is not a copy to retry" in str(dead.attributes["Reason"].text)
     assert [(one.kind, one.outcome, one.source) for one in routed.events] == [("dead_letter", "dead", None)]
 
 

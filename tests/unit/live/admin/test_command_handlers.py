@@ -149,7 +149,7 @@ def test_nothing_is_granted_that_could_not_be_used(stage, given, reason):
 
 
 def test_who_is_not_known_asks_in_vain(stage):
-    with pytest.raises(NotFound, match="there is no user 'dora'"):
+    with pytest.raises(NotFound, match="user 'dora' does not exist"):
         stage.ask("grants", by="dora")
 
 

@@ -53,7 +53,7 @@ def test_what_real_clients_name_their_topics_is_a_uri(text: str) -> None:
         ("a.#", "topic 'a.#' has '#', which is reserved for routers"),
         ("wamp", "topic 'wamp' begins with 'wamp', which is reserved for WAMP's own"),
         ("wamp.a", "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP's own"),
-        ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot say"),
+        ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot encode"),
     ],
 )
 def test_what_is_wrong_with_a_topic_is_told(text: str, problem: str) -> None:
