@@ -35,10 +35,12 @@ class Exchange(Construct):
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Copies or commands that nobody could take")
+        self.dead_letters = dead("DeadLetters", holds="Copies or commands that failed permanently")
         # A FIFO queue requires a FIFO dead-letter queue.
         self.ordered_dead_letters = dead(
-            "OrderedDeadLetters", holds="Copies that could be neither delivered in order nor buried", ordered=True
+            "OrderedDeadLetters",
+            holds="Copies that could be neither delivered in order nor dead-lettered",
+            ordered=True,
         )
         self.control_queue = command_queue(
             self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key

@@ -66,8 +66,7 @@ class ExchangeUsers:
         return user_id
 
     def new_key(self, name: UserName) -> AccessKey:
-        """Create and return a new key; the previous key stays valid until the next one, so that programs can be
-        updated.
+        """Create and return a new key; the previous one stays valid until the next, for programs to migrate.
 
         Raises `RejectedError` and `UnavailableError`.
         """

@@ -1,4 +1,4 @@
-"""`signalbox status`: how exchanges and queues are, in the words of `sr3 status`."""
+"""`signalbox status`: shows exchanges and queues with the states of `sr3 status`."""
 
 import json
 import sys
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SECONDS = 5.0
-WIDTH = 200  # where there is no terminal that would have one
+WIDTH = 200  # columns of output that is not a terminal
 NOTHING = "no exchanges and no queues"
 COLUMNS = ("state", "queued", "in flight", "lag", "in/s", "out/s", "rejects", "retries", "dead letters", "last")
-# How urgent it is for whoever looks: red is to be repaired, yellow to be watched.
+# By urgency: red needs repair, yellow needs attention.
 COLOURS = {
     "missing": "bold red",
     "hung": "bold red",
@@ -35,21 +35,21 @@ COLOURS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Only these exchanges and queues; * is any text.", metavar="NAME", show_default=False),
+    typer.Argument(help="Only these exchanges and queues; * matches any text.", metavar="NAME", show_default=False),
 ]
 
 
 def status(
     *,
     names: Names = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until interrupted.")] = False,
-    interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=1)] = SECONDS,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until interrupted.")] = False,
+    interval: Annotated[float, typer.Option(help="Seconds between two refreshes of --watch.", min=1)] = SECONDS,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Tell of each exchange and queue how it is: state, what waits for how long, rates, rejects and retries.
+    """Show exchanges and queues: state, backlog, age, rates, rejects and retries.
 
     Rates, rejects and retries are those of the last five minutes.
     """
@@ -70,7 +70,7 @@ def status(
 
 @contextmanager
 def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], None]]":
-    """Give what shows the conditions: in the same place on a terminal, else below one another."""
+    """Yield the function that shows a status: in place on a terminal, else line by line."""
     from rich.console import Console
     from rich.live import Live
 

@@ -70,7 +70,7 @@ class ExchangeClient:
             self._control = None
 
     def ask(self, command: str, fields: Mapping[str, object] | None = None) -> object:
-        """Send a command and return its result; fields that are None are left out. Raises `ControlClient`'s errors."""
+        """Send a command and return its result; fields of value None are left out. Raises `ControlClient`'s errors."""
         given = {name: value for name, value in (fields or {}).items() if value is not None}
         return self._replying().ask(command, given)
 
@@ -163,7 +163,7 @@ class ExchangeClient:
         request = PublishRequest(routing_key, body, headers or {}, deduplication_id)
         (result,) = self.publish_all(exchange, [request], order_by=order_by)
         if result.message_id is None:
-            raise result.problem or NotPublished(f"SQS did not say what became of a message to exchange {exchange!r}")
+            raise result.problem or NotPublished(f"SQS did not confirm a message to exchange {exchange!r}")
         return result.message_id
 
     def publish_all(
@@ -177,7 +177,9 @@ class ExchangeClient:
         """
         name = parse_exchange_name(exchange)
         if order_by is OrderBy.PUBLISHER and self.user is None:
-            raise RejectedError(f"exchange {name!r} goes by who publishes: publish as a user, not as an administrator")
+            raise RejectedError(
+                f"exchange {name!r} keeps the order of publishers: publish as a user, not an administrator"
+            )
         url = self._url(self.names.queue(name))
         publisher = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
         with resource_errors(ResourceRef(ResourceKind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
@@ -221,13 +223,13 @@ class ExchangeClient:
     def _object(self, command: str, fields: Mapping[str, object]) -> Document:
         result = self.ask(command, fields)
         if not isinstance(result, Mapping):
-            raise InvalidControlReply(f"the reply to {command!r} is no object")
+            raise InvalidControlReply(f"the reply to {command!r} is not an object")
         return result
 
     def _list(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
         result = self.ask(command, fields)
         if not isinstance(result, Sequence) or not all(isinstance(one, Mapping) for one in result):
-            raise InvalidControlReply(f"the reply to {command!r} is no list of objects")
+            raise InvalidControlReply(f"the reply to {command!r} is not a list of objects")
         return result
 
     def _url(self, name: QueueName) -> QueueUrl:

@@ -61,11 +61,11 @@ def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
 @pytest.mark.parametrize(
     ("deleted", "shown", "progress"),
     [
-        ({"deleted": False, "unbound": [], "lost": 0, "dead_letters": None}, "xpublic  was not there\n", ""),
+        ({"deleted": False, "unbound": [], "lost": 0, "dead_letters": None}, "xpublic  did not exist\n", ""),
         (
             {"deleted": True, "unbound": [{}], "lost": 1, "dead_letters": None},
             "xpublic  deleted\n",
-            "· 1 binding went with it\n· about 1 message went with it\n",
+            "· 1 binding deleted with it\n· about 1 message deleted with it\n",
         ),
         (
             {
@@ -76,8 +76,8 @@ def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
             },
             "xpublic  deleted\n",
             (
-                "· 2 bindings went with it\n· about 7 messages went with it\n"
-                "· its dead-letter queue 'xpublic-dlq' stays, since it holds about 2\n"
+                "· 2 bindings deleted with it\n· about 7 messages deleted with it\n"
+                "· its dead-letter queue 'xpublic-dlq' is kept with about 2 messages\n"
             ),
         ),
     ],
@@ -156,7 +156,7 @@ def test_a_queue_whose_name_sqs_does_not_take_is_shown_with_both(stage):
 
     assert ["queue", "q_alice.in"] in cells(result.stdout)
     assert ["sqs", "name", "q_alice_in"] in cells(result.stdout)
-    assert result.stderr == "· SQS does not allow the name 'q_alice.in': the queue is 'q_alice_in' there\n"
+    assert result.stderr == "· SQS does not allow the name 'q_alice.in': in SQS the queue is 'q_alice_in'\n"
 
 
 def test_a_queue_is_deleted(stage):
@@ -227,8 +227,8 @@ def test_bindings_are_listed(stage):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (("bind", "q_alice", "xpublic", "#"), RejectedError, "so give 'xpublic' before it"),
-        (("unbind", "q_alice", "q_bob", "#"), RejectedError, "an exchange, which comes first, to a queue$"),
+        (("bind", "q_alice", "xpublic", "#"), RejectedError, "give 'xpublic' first"),
+        (("unbind", "q_alice", "q_bob", "#"), RejectedError, "the exchange comes first, then the queue$"),
         (("bind", "xpublic", "alice", "#"), InvalidQueueName, "queue 'alice': expected 'q_'"),
         (("bind", "xpublic", "q_alice", "#.#.#"), InvalidPattern, "3 times"),
         (("exchange", "declare", "weather"), InvalidExchangeName, "exchange 'weather': expected 'x'"),

@@ -119,7 +119,7 @@ def test_a_line_that_cannot_be_published_is_named_and_the_others_are_published(s
 
 
 def test_a_line_that_is_no_text_is_named(stage):
-    with pytest.raises(RejectedError, match=r"^line 2 is no UTF-8"):
+    with pytest.raises(RejectedError, match=r"^line 2 is not UTF-8"):
         signalbox("publish", "xpublic", "a", "--lines", input=b"one\n\xff\n")
 
 
@@ -128,7 +128,7 @@ def test_a_line_that_is_no_text_is_named(stage):
     [
         (("body", "--file", "x"), "the body is given twice"),
         (("body", "--lines"), "the body is given twice"),
-        (("--lines", "--deduplication-id", "x"), "goes with one message"),
+        (("--lines", "--deduplication-id", "x"), "is for one message"),
         (("body", "--header", "x"), "header 'x' is not NAME=TEXT"),
         (("body", "--header", "=x"), "header '=x' is not NAME=TEXT"),
         (("--lines", "--file", "none"), "cannot read 'none'"),
@@ -155,7 +155,7 @@ def test_an_exchange_that_is_not_there_is_named(stage):
 def test_without_a_body_and_at_a_terminal_nobody_waits(stage, monkeypatch):
     monkeypatch.setattr("signalbox.cli.exchange.publish._is_terminal", lambda: True)
 
-    with pytest.raises(RejectedError, match="there is no body: give it as an argument"):
+    with pytest.raises(RejectedError, match="the body is missing: give it as an argument"):
         signalbox("publish", "xpublic", "a")
 
 
@@ -224,8 +224,8 @@ def test_what_is_not_printed_is_told(stage):
     result = signalbox("consume", QUEUE, "--no-follow")
 
     assert result.stdout == ""
-    assert "1 dropped, since they were older than the queue lets messages become" in result.stderr
-    assert "1 left to be dead letters, since they came through no exchange" in result.stderr
+    assert "1 dropped because they exceeded the queue's message TTL" in result.stderr
+    assert "1 left in the queue because no exchange sent them" in result.stderr
 
 
 def test_a_consumer_that_waits_ends_with_a_signal(stage):

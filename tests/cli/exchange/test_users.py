@@ -112,7 +112,7 @@ def test_users_are_listed_with_what_they_are(here):
 
 
 def test_nobody_is_told_of_nobody(here):
-    assert signalbox("user", "list").stdout == "no users but the administrators\n"
+    assert signalbox("user", "list").stdout == "no users except the administrators\n"
     assert listed() == []
 
 
@@ -123,7 +123,7 @@ def test_a_user_who_is_there_gets_another_role_and_keeps_the_key(here):
     result = signalbox("user", "add", "alice", "--role", "feeder", "--json")
 
     assert json.loads(result.stdout) == {"user": "alice", "role": "feeder", "ownership": "strict"}
-    assert "user 'alice' was there (source, strict) and keeps the key" in result.stderr
+    assert "user 'alice' existed (source, strict) and keeps the key" in result.stderr
     assert [(one["role"], one["created_at"]) for one in listed()] == [("feeder", before)]
 
 
@@ -148,11 +148,11 @@ def test_a_rotation_makes_another_key_and_keeps_it(here):
     assert (second["user"], second["role"]) == ("alice", "source")
     assert second["access_key_id"] != first["access_key_id"]
     assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == second["access_key_id"]
-    assert "the key before this one works until the next rotation" in result.stderr
+    assert "the previous key works until the next rotation" in result.stderr
 
 
 def test_nobody_has_no_key_to_rotate(here):
-    with pytest.raises(RejectedError, match="no user 'bob': `signalbox user add bob --role ROLE` makes one"):
+    with pytest.raises(RejectedError, match="user 'bob' does not exist: `signalbox user add bob --role ROLE` creates it"):
         signalbox("user", "rotate", "bob")
 
 
@@ -161,7 +161,7 @@ def test_a_user_who_is_removed_leaves_nothing_behind(here):
 
     assert signalbox("user", "remove", "alice").stdout == "alice  removed\n"
     assert json.loads(signalbox("user", "remove", "alice", "--json").stdout) == {"user": "alice", "removed": False}
-    assert signalbox("user", "remove", "alice").stdout == "alice  was not there\n"
+    assert signalbox("user", "remove", "alice").stdout == "alice  did not exist\n"
     assert listed() == []
     assert list((here / "users").iterdir()) == []
     assert boto3.client("iam").list_users()["Users"] == []

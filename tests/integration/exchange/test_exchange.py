@@ -413,10 +413,10 @@ def test_a_queue_takes_its_bindings_along(desk: Desk):
 
 
 NOT_THERE: dict[str, tuple[Callable[[ExchangeClient, str], object], str]] = {
-    "bind from nothing": (lambda c, q: c.bind("xs_none", q, "#"), "exchange 'xs_none' is not there"),
-    "bind to nothing": (lambda c, _: c.bind("xpublic", "q_none", "#"), "queue 'q_none' is not there"),
+    "bind from nothing": (lambda c, q: c.bind("xs_none", q, "#"), "exchange 'xs_none' does not exist"),
+    "bind to nothing": (lambda c, _: c.bind("xpublic", "q_none", "#"), "queue 'q_none' does not exist"),
     "an alternate that is not there": (lambda c, _: c.declare_exchange("xpublic", alternate="xs_none"), "'xs_none'"),
-    "bindings of nothing": (lambda c, _: c.bindings("xs_none"), "exchange 'xs_none' is not there"),
+    "bindings of nothing": (lambda c, _: c.bindings("xs_none"), "exchange 'xs_none' does not exist"),
     "order and none": (lambda c, q: c.declare_exchange("xpublic", alternate="xs_none.fifo"), "xs_none.fifo"),
 }
 

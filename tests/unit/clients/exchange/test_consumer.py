@@ -208,7 +208,7 @@ def test_what_came_through_no_exchange_is_left_to_be_a_dead_letter(sqs, caplog):
 def test_a_queue_that_is_deleted_meanwhile_is_named(sqs):
     with consuming(sqs) as consumer:
         del sqs.queues[QUEUE]
-        with pytest.raises(NotFound, match=f"queue '{QUEUE}' is not there"):
+        with pytest.raises(NotFound, match=f"queue '{QUEUE}' does not exist"):
             consumer.receive()
 
 
