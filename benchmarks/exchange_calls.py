@@ -1,4 +1,4 @@
-"""How many SQS calls routing makes, with the real router and a counter in the place of SQS."""
+"""The number of SQS calls of routing, with the real router and a call counter instead of SQS."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 
 MESSAGES = 1_000
-BATCH = 10  # what Lambda receives and deletes in one call, at most
+BATCH = 10  # the maximum that Lambda receives and deletes in one call
 QUEUES = (1, 5, 50)
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 EXCHANGE = ExchangeName("xpublic")
@@ -27,7 +27,7 @@ NOWHERE = QueueName("nowhere")
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls for one case: Lambda's own, what the function sent, and its looks at the table."""
+    """The calls of one case: Lambda's own, the function's sends, and its reads of the table."""
 
     queues: int
     is_for_all: bool
@@ -39,12 +39,12 @@ class Calls:
 
     @property
     def total(self) -> int:
-        """Return all calls to SQS."""
+        """Return the number of all calls to SQS."""
         return self.received + self.sent + self.deleted
 
     @property
     def floor(self) -> int:
-        """Return the calls of whoever could wait for full ones: receive and delete by tens, send each queue tens."""
+        """Return the calls with full batches only: receive and delete by tens, send each queue tens."""
         return self.received + self.deleted + -(-self.copies // BATCH)
 
 
@@ -71,7 +71,7 @@ class _Table:
 
 @dataclass(slots=True)
 class _CounterWriter:
-    """`Tally` that only adds up how many copies were delivered."""
+    """A `CounterWriter` that adds up the delivered copies."""
 
     counts: dict[ResourceRef, int] = field(default_factory=dict)
 
@@ -81,7 +81,7 @@ class _CounterWriter:
 
 
 def count() -> Iterator[Calls]:
-    """Yield the calls of each case: messages for all of the queues, and messages for one of them each."""
+    """Yield the calls of each case: messages for all queues, and messages for one queue each."""
     for queues in QUEUES:
         yield _counted(queues, is_for_all=True)
     for queues in QUEUES[1:]:
@@ -116,7 +116,7 @@ def _bound(number: int, *, is_for_all: bool) -> Binding:
 
 
 def _message(number: int, queues: int) -> Message:
-    """Return a message as Lambda hands it over; message after message is for another queue."""
+    """Return a message as Lambda delivers it; successive messages are for different queues."""
     published = MessageProperties.of_publication(f"v03.queue{number % queues}.bulletins", "x" * 200).published()
     attributes = {name: attribute.value for name, attribute in published.attributes.items()}
     told = {"SentTimestamp": str(round(NOW.timestamp() * 1000)), "ApproximateReceiveCount": "1"}

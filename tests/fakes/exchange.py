@@ -1,7 +1,7 @@
 """The ports of `signalbox.exchange.model.ports` in memory, with the conditions of each write.
 
-The suites in tests/adapters/exchange/ (test_exchanges.py, test_bindings.py) hold those of the store and the AWS
-adapters to the same behaviour.
+The suites in tests/adapters/exchange/ (test_exchanges.py, test_bindings.py) hold the memory stores and the AWS adapters
+to the same behaviour.
 """
 
 import itertools
@@ -34,7 +34,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryTime:
-    """A clock that stands still until it is told to go on."""
+    """A clock that advances only by `pass_by`."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -72,7 +72,7 @@ class MemoryExchanges:
         return True
 
     def bump(self, name: str) -> None:
-        """Give a record its next version, if it is there."""
+        """Increase the version of a record, if it exists."""
         if name in self.records:
             self.records[name] = replace(self.records[name], version=self.records[name].version + 1)
 
@@ -183,7 +183,7 @@ class MemoryCounters:
 
 @dataclass
 class MemoryExchangeQueues:
-    """Queues in SQS, by name, and how much each holds; `refused` are names that cannot be made, and why."""
+    """SQS queues by name, with their sizes; `refused` maps names that cannot be created to the reason."""
 
     queues: dict[QueueName, QueueSpec] = field(default_factory=dict)
     held: dict[QueueName, QueueSize] = field(default_factory=dict)
@@ -207,7 +207,7 @@ class MemoryExchangeQueues:
 
 @dataclass
 class MemoryMappings:
-    """Mappings of queues that are there; `is_slow` keeps new ones from working at once."""
+    """The mappings of existing queues; with `is_slow`, new ones are not enabled at once."""
 
     queues: MemoryExchangeQueues
     connected: set[QueueName] = field(default_factory=set)
@@ -225,7 +225,7 @@ class MemoryMappings:
 
 @dataclass
 class MemoryMetrics:
-    """What SQS measured; `asked` are the queues that it was asked of."""
+    """The metrics of queues; `asked` are the queues that were queried."""
 
     activities: dict[QueueName, QueueActivity] = field(default_factory=dict)
     asked: list[QueueName] = field(default_factory=list)
@@ -239,7 +239,7 @@ class MemoryMetrics:
 
 @dataclass
 class MemorySender:
-    """Keeps what was sent, by queue; `not_taken` are bodies that no queue takes."""
+    """The sent messages by queue; bodies in `not_taken` are not accepted."""
 
     sent: dict[QueueName, list[Message]] = field(default_factory=dict)
     not_taken: set[str] = field(default_factory=set)
@@ -256,12 +256,12 @@ class MemorySender:
 
 
 class Killed(Exception):
-    """Raised in the place of a function that is killed."""
+    """Raised in place of a function's kill."""
 
 
 @dataclass
 class Killing:
-    """A port in whose place a function is killed before its call of that number, counted over all ports."""
+    """A port that kills the function before the call with that number, counted over all ports."""
 
     port: object
     countdown: "Countdown"
@@ -278,7 +278,7 @@ class Killing:
 
 @dataclass
 class Countdown:
-    """How many calls are made before a function is killed."""
+    """The number of calls before a function is killed."""
 
     left: int
 

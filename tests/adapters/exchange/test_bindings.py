@@ -1,4 +1,4 @@
-"""Bindings in the table: one transaction each, with the versions of what they bind."""
+"""The store of bindings: one transaction for each change, with the versions of both ends."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ OTHER = replace(EXCHANGE, name=OURS)
 
 
 class Stage:
-    """A stage with two exchanges and a queue; without a table, in memory."""
+    """A stage with two exchanges and a queue, in DynamoDB or in memory."""
 
     def __init__(self, table=None) -> None:
         self.exchanges: Exchanges = DynamoExchanges(table) if table else MemoryExchanges()
@@ -70,7 +70,7 @@ def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
     assert stage.versions()[0] > 2
 
 
-def test_what_is_bound_already_stays_and_changes_no_version(stage: Stage) -> None:
+def test_an_existing_binding_changes_no_version(stage: Stage) -> None:
     stage.bindings.bind(TO_QUEUE)
 
     assert stage.bindings.bind(TO_QUEUE) is BindOutcome.ALREADY_BOUND
@@ -102,7 +102,7 @@ def test_a_binding_is_taken_away_from_both_ends(stage: Stage) -> None:
     assert stage.versions() == (4, 3, 1)
 
 
-def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
+def test_removing_a_missing_binding_changes_nothing(stage: Stage) -> None:
     assert not stage.bindings.unbind(TO_QUEUE)
     assert stage.versions() == (1, 1, 1)
 
@@ -115,7 +115,7 @@ def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
         pytest.param(replace(TO_QUEUE, target=ResourceRef(ResourceKind.EXCHANGE, "xnone")), id="no-target-exchange"),
     ],
 )
-def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Binding) -> None:
+def test_a_binding_requires_both_ends(stage: Stage, bound: Binding) -> None:
     assert stage.bindings.bind(bound) is BindOutcome.REFUSED
 
     assert stage.bindings.of(bound.exchange) == []
@@ -123,7 +123,7 @@ def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Binding) -> 
     assert stage.versions() == (1, 1, 1)
 
 
-def test_what_is_leaving_is_bound_no_more_and_can_be_unbound(stage: Stage) -> None:
+def test_a_resource_that_is_being_deleted_can_only_be_unbound(stage: Stage) -> None:
     stage.bindings.bind(TO_QUEUE)
     stage.queues.save(replace(QUEUE, is_deleting=True), replacing=QUEUE)
 
@@ -135,7 +135,7 @@ def test_what_is_leaving_is_bound_no_more_and_can_be_unbound(stage: Stage) -> No
     assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.REFUSED
 
 
-def test_who_was_about_to_delete_an_exchange_sees_that_it_was_bound(stage: Stage) -> None:
+def test_a_binding_makes_a_concurrent_deletion_fail(stage: Stage) -> None:
     stage.bindings.bind(TO_EXCHANGE)
 
     assert not stage.exchanges.forget(EXCHANGE)
@@ -177,7 +177,7 @@ class Refusing:
         raise self.error
 
 
-def test_two_who_bind_at_the_same_moment_are_told_to_ask_again(aws) -> None:
+def test_a_transaction_conflict_is_retryable(aws) -> None:
     with pytest.raises(ItemBusy, match="somebody else writes to the same records of Exchanges"):
         DynamoBindings(Refusing("Exchanges", "None", "TransactionConflict")).bind(TO_QUEUE)
 

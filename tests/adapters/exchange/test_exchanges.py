@@ -1,4 +1,4 @@
-"""What the exchange's store promises, of the table (on moto) and of the one in memory alike."""
+"""The stores of exchanges, queues and users: DynamoDB (on moto) and memory behave alike."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,7 +66,7 @@ class TestExchanges:
 
         assert exchanges.find(exchange.name) == exchange
 
-    def test_what_was_never_declared_is_not_there(self, exchanges: Exchanges) -> None:
+    def test_an_undeclared_resource_does_not_exist(self, exchanges: Exchanges) -> None:
         assert exchanges.find(PUBLIC) is None
 
     def test_a_second_record_of_a_name_is_not_stored(self, exchanges: Exchanges) -> None:
@@ -75,7 +75,7 @@ class TestExchanges:
         assert not exchanges.create(replace(EXCHANGE, created_by=BOB))
         assert exchanges.find(PUBLIC) == EXCHANGE
 
-    def test_all_are_told_by_name(self, exchanges: Exchanges) -> None:
+    def test_all_are_listed_by_name(self, exchanges: Exchanges) -> None:
         other = replace(EXCHANGE, name=OURS)
         for exchange in (other, EXCHANGE):
             exchanges.create(exchange)
@@ -92,7 +92,7 @@ class TestExchanges:
         assert exchanges.find(PUBLIC) == saved
         assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
 
-    def test_what_was_deleted_meanwhile_does_not_come_back_by_a_change(self, exchanges: Exchanges) -> None:
+    def test_a_change_does_not_restore_a_deleted_record(self, exchanges: Exchanges) -> None:
         assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
         assert exchanges.find(PUBLIC) is None
 
@@ -124,7 +124,7 @@ class TestQueues:
         assert queues.find(queue.name) == queue
         assert queues.every() == [queue]
 
-    def test_what_was_never_declared_is_not_there(self, queues: Queues) -> None:
+    def test_an_undeclared_resource_does_not_exist(self, queues: Queues) -> None:
         assert queues.find(QUEUE.name) is None
 
     def test_a_second_record_of_a_name_is_not_stored(self, queues: Queues) -> None:
@@ -140,8 +140,8 @@ class TestQueues:
         assert queues.save(changed, replacing=QUEUE) == replace(changed, version=2)
         assert queues.save(changed, replacing=QUEUE) is None
 
-    def test_a_sign_of_life_is_a_change(self, queues: Queues) -> None:
-        """Who is about to delete an unused queue must see that it is used."""
+    def test_a_heartbeat_changes_the_version(self, queues: Queues) -> None:
+        """A concurrent deletion of the unused queue must fail."""
         queues.create(QUEUE)
 
         told = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
@@ -150,7 +150,7 @@ class TestQueues:
         assert queues.find(QUEUE.name) == told
         assert not queues.forget(QUEUE)
 
-    def test_a_sign_of_life_keeps_nothing_that_is_leaving_or_gone(self, queues: Queues) -> None:
+    def test_a_heartbeat_does_not_restore_a_deleted_queue(self, queues: Queues) -> None:
         assert queues.record_heartbeat(QUEUE.name, now=START) is None
         assert queues.find(QUEUE.name) is None
 

@@ -1,4 +1,4 @@
-"""What the router reads and writes in the table of exchanges: the ports in memory and over DynamoDB behave alike."""
+"""The router's table: the ports in memory and over DynamoDB behave alike."""
 
 import logging
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_a_head_is_found_as_it_was_saved(heads) -> None:
     assert heads.read(ExchangeName("xother.fifo"), [KEY]) == {}
 
 
-def test_a_head_that_somebody_else_saved_is_not_overwritten(heads) -> None:
+def test_a_concurrently_saved_head_is_not_overwritten(heads) -> None:
     ours, theirs = counted(Head(), "m1"), counted(Head(), "m2")
     heads.save(LOG, KEY, theirs, replacing=Head())
 
@@ -131,7 +131,7 @@ def queue(name: str, **changes: Any) -> DeclaredQueue:
     return DeclaredQueue(DeclaredName(name), None, NOW, NOW, **changes)
 
 
-def test_one_look_tells_of_exchanges_and_of_users(exchange_table) -> None:
+def test_one_snapshot_has_exchanges_and_users(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(exchange("xs"))
     alice = User(UserName("alice"), Role.SOURCE, Ownership.STRICT, NOW, "AIDA1")
     DynamoUsers(exchange_table).put(alice)
@@ -210,7 +210,7 @@ def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> N
 
 
 class Hesitant:
-    """A client of DynamoDB that answers for one key a call, as the real one may."""
+    """A DynamoDB client that returns one item a call, as the real one may."""
 
     def __init__(self, client: Any) -> None:
         self.client = client

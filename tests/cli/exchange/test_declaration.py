@@ -32,7 +32,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_an_exchange_is_declared_and_told(stage):
+def test_declaring_an_exchange_prints_it(stage):
     result = signalbox("exchange", "declare", "xpublic", "--alternate", "xrest")
 
     assert said(stage) == [{"command": "declare_exchange", "exchange": "xpublic", "alternate": "xrest"}]
@@ -52,7 +52,7 @@ def test_an_exchange_that_is_not_connected_yet_says_so(stage):
     assert "not connected to the router yet" in signalbox("exchange", "declare", "xs_new").stderr
 
 
-def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
+def test_json_output_of_a_declaration_is_the_stages_reply(stage):
     told = json.loads(signalbox("exchange", "declare", "xs_a.fifo", "--json").stdout)
 
     assert (told["ordered"], told["connected"]) == (True, True)
@@ -83,7 +83,7 @@ def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
     ],
     ids=["not there", "one of each", "several"],
 )
-def test_a_deletion_tells_what_went_and_what_stays(stage, deleted, shown, progress):
+def test_a_deletion_prints_what_was_deleted_and_what_is_kept(stage, deleted, shown, progress):
     stage.replies["delete_exchange"] = lambda _: deleted
 
     result = signalbox("exchange", "delete", "xpublic", "--force")
@@ -120,7 +120,7 @@ def test_exchanges_are_listed(stage):
     ],
     ids=["exchanges", "queues", "bindings"],
 )
-def test_nothing_is_told_of_nothing(stage, command, arguments, text):
+def test_empty_lists_are_stated(stage, command, arguments, text):
     stage.replies[command] = lambda _: []
 
     assert signalbox(*arguments).stdout == text
@@ -200,7 +200,7 @@ def test_an_exchange_may_be_bound_to_another(stage):
     assert bound == {"exchange": "xpublic", "destination": "xs_alice", "pattern": "#", "bound": True}
 
 
-def test_a_binding_that_was_not_there_is_told(stage):
+def test_removing_a_missing_binding_is_reported(stage):
     result = signalbox("unbind", "xpublic", "q_alice", "a.#", "b")
 
     assert result.stdout == "xpublic → q_alice  a.#  unbound\nxpublic → q_alice  b  was not bound\n"
@@ -236,13 +236,13 @@ def test_bindings_are_listed(stage):
     ],
     ids=["turned around", "two queues", "no name", "pattern", "exchange", "queue"],
 )
-def test_what_cannot_be_is_told_before_anybody_is_asked(stage, arguments, error, text):
+def test_invalid_arguments_are_refused_without_a_command(stage, arguments, error, text):
     with pytest.raises(error, match=text):
         signalbox(*arguments)
     assert stage.asked == []
 
 
-def test_a_user_in_aws_asks_in_a_queue_of_her_own(stage):
+def test_a_user_in_aws_uses_the_own_control_queue(stage):
     stage.replies["bindings"] = lambda _: []
 
     signalbox("bindings", "--user", "alice")
@@ -251,7 +251,7 @@ def test_a_user_in_aws_asks_in_a_queue_of_her_own(stage):
     assert [one["command"] for one in stage.asked] == ["whoami", "bindings"]
 
 
-def test_a_user_who_is_not_there_is_told_so(stage):
+def test_an_unknown_user_is_reported(stage):
     with pytest.raises(NotFound, match="stage 'signalbox' has no user 'bob'"):
         signalbox("bindings", "--user", "bob")
 
@@ -265,6 +265,6 @@ def test_a_user_of_the_local_stage_needs_a_key_that_is_there(stage, tmp_path):
         client_of(deployment, user="bob")
 
 
-def test_keys_of_users_in_aws_are_kept_by_whoever_has_them(stage):
+def test_in_aws_the_default_credentials_are_used(stage):
     with pytest.raises(RejectedError, match="for the local stage only"):
         client_of(Deployment(stage.outputs, "us-east-1", ""), user="bob")

@@ -1,4 +1,4 @@
-"""The function that routes what is published to exchanges, and tries again what a queue did not take."""
+"""The function `route`: routes publications and retries copies."""
 
 import base64
 import threading
@@ -73,7 +73,7 @@ class RouteStage:
         return self.call(NAMES.queue(exchange))
 
     def call(self, name: str) -> list[str]:
-        """Call the function with what is in a queue, and do with its answer what Lambda does."""
+        """Call the function with a queue's messages, and delete those that succeeded, as Lambda does."""
         received = self._page(name)
         response = handler(batch(*(record_of(message, name) for message in received)), None)
         left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
@@ -83,7 +83,7 @@ class RouteStage:
         return left
 
     def delivered(self, queue: str) -> list[DeliveredMessage]:
-        """Take all messages out of a queue, as its consumer does."""
+        """Receive and delete all messages of a queue, as its consumer does."""
         name, found = NAMES.queue(queue), []
         while page := self._page(name):
             found += [DeliveredMessage.parse(message_of(message)) for message in page]
@@ -110,7 +110,7 @@ class RouteStage:
 
 
 def record_of(message: dict[str, Any], queue: str) -> Event:
-    """An SQS record as Lambda hands it over."""
+    """Return an SQS record of a Lambda event."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -195,7 +195,7 @@ def test_the_publisher_is_the_user_behind_the_sender(stage):
     assert [one.publisher for one in stage.delivered("q_all")] == ["alice"]
 
 
-def test_the_publisher_is_whom_the_control_plane_names(stage):
+def test_the_publisher_is_the_user_that_the_control_plane_names(stage):
     stage.bind("xs", "#", queue="q_all")
     stage.send("stage-xs", outgoing(MessageProperties.of_publication("a", "1").published(publisher="alice")))
     (message,) = stage._page("stage-xs")
@@ -251,7 +251,7 @@ def test_a_batch_that_comes_twice_gives_no_second_message_on_fifo_and_no_second_
     assert [(one.body, one.sequence) for one in stage.delivered("q_all.fifo")] == [("0", 1), ("1", 2)]
 
 
-def test_a_message_without_a_routing_key_lies_beside_its_exchange_with_the_reason(stage):
+def test_a_message_without_a_routing_key_is_in_the_exchanges_dead_letter_queue_with_the_reason(stage):
     stage.send("stage-xs", {"MessageBody": "1"})
 
     assert stage.route("xs") == []
@@ -262,7 +262,7 @@ def test_a_message_without_a_routing_key_lies_beside_its_exchange_with_the_reaso
 
 
 @pytest.mark.parametrize(("exchange", "queue", "retries"), [("xs", "q_a", RETRIES), (LOG, "q_a.fifo", ORDERED_RETRIES)])
-def test_what_a_queue_does_not_take_is_tried_again_in_order(stage, exchange, queue, retries):
+def test_copies_that_a_queue_does_not_accept_are_retried_in_order(stage, exchange, queue, retries):
     stage.bind(exchange, "#", queue=queue)
     stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue(queue)])
     stage.publish(exchange, "a", "0")

@@ -1,4 +1,4 @@
-"""The function that routes, for an exchange that is live: into logs and outboxes, and queues as ever."""
+"""The function `route` for a live exchange: logs and outboxes in addition to queues."""
 
 import json
 from dataclasses import replace
@@ -54,7 +54,7 @@ def items(stage: RouteStage) -> list[Any]:  # noqa: F811 - a type
     return [(one["Attributes"]["MessageGroupId"], parse_item(one["Body"])) for one in received.get("Messages", [])]
 
 
-def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm, live_table) -> None:  # noqa: F811
+def test_an_event_is_in_the_log_and_in_the_subscribers_outbox(realm, live_table) -> None:  # noqa: F811
     subscribe(live_table, "trial.", Match.PREFIX)
     realm.bind(REALM, "#", queue="q_log.fifo")
     realm.publish(REALM, "trial.a", json.dumps({"line": 1}), color="red")
@@ -72,8 +72,8 @@ def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm
     assert [one.body for one in realm.delivered("q_log.fifo")] == ['{"line": 1}']
 
 
-def test_who_publishes_by_wamp_is_told_when_it_is_done(realm, live_table, monkeypatch) -> None:  # noqa: F811
-    sender = "AIDAIT2UOQQY3AUEKVGXU"  # of everybody, for moto
+def test_a_wamp_publisher_is_acknowledged_when_the_event_is_stored(realm, live_table, monkeypatch) -> None:  # noqa: F811
+    sender = "AIDAIT2UOQQY3AUEKVGXU"  # the id that moto gives all callers
     monkeypatch.setenv("LIVE_SESSION_ROLE_ID", sender)
     route_wiring.router.cache_clear()
     note = Note(PublicationId(42), awaited=Awaited(ConnectionId("p"), RequestId(3)))

@@ -1,4 +1,4 @@
-"""The demo of the exchange leaves nothing behind, so that the next `make up` can show it again."""
+"""The demo of the exchange leaves nothing behind, so that the next `make up` can run it again."""
 
 import pytest
 
@@ -10,7 +10,7 @@ SHARED = "worker 1: 4, worker 2: 4, q_demo-pump_alerts: 3; all as announced"
 
 
 @pytest.mark.parametrize("time", ["the first time", "the second time"])
-def test_the_demo_shows_who_got_what_and_leaves_nothing_behind(deployment, time):
+def test_the_demo_shows_its_deliveries_and_leaves_nothing_behind(deployment, time):
     seen = dict(exchange_rows(deployment))
 
     assert seen["who got what"] == SHARED, time

@@ -1,4 +1,4 @@
-"""The exchange on the deployed stage: what is declared, published, routed and consumed there."""
+"""The exchange on the deployed stage: declarations, publications, routing and consumers."""
 
 import json
 import secrets
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.emulator
 WORKERS = 2
 INSTANCES = 6
 TEXT = "String"
-# A function that starts, on a machine that does other things; and all the tries that a message has.
+# The start of a function on a busy machine, and all attempts of a message.
 LATE_SECONDS = 90
 
 
 @dataclass
 class Desk:
-    """An administrator with exchanges and queues for one test, which no other test has."""
+    """An administrator with exchanges and queues of one test's own."""
 
     client: ExchangeClient
     mark: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -68,7 +68,7 @@ class Desk:
         return f"{self.client.url_prefix}{self.client.names.queue(name)}"
 
     def taken(self, queue: str, count: int) -> list[ReceivedMessage]:
-        """Return as many messages as are to come into a queue, and see that no more came with them."""
+        """Receive the expected number of messages of a queue; fail if more arrive."""
         found: list[ReceivedMessage] = []
         with self.client.consumer(queue) as consumer:
 
@@ -86,7 +86,7 @@ class Desk:
         return [one.delivered.body for one in self.taken(queue, count)]
 
     def send(self, exchange: str, body: str, attributes: dict[str, str], **more: str) -> str:
-        """Send to the queue of an exchange as a program does that knows SQS alone; return the message's id."""
+        """Send to an exchange's queue as a program does that uses SQS alone; return the message's id."""
         told = {name: {"DataType": TEXT, "StringValue": text} for name, text in attributes.items()}
         sent = self.client.sqs.send_message(
             QueueUrl=self.url(exchange), MessageBody=body, MessageAttributes=told, **more
@@ -134,7 +134,7 @@ def test_an_exchange_is_a_queue_with_all_that_belongs_to_it_and_goes_with_it(des
             desk.client.sqs.get_queue_url(QueueName=queue)
 
 
-def test_what_is_declared_twice_is_there_once_and_told_the_same(desk: Desk):
+def test_declaring_twice_creates_once_and_returns_the_same(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue(prefetch=7)
 
     first, second = (desk.client.declare_queue(queue) for _ in range(2))
@@ -152,7 +152,7 @@ def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk:
 
     def start() -> list[Any]:
         with client_of(deployment) as client:
-            client.whoami()  # from here on its queue for replies is there
+            client.whoami()  # creates the client's reply queue
             everybody.wait(LATE_SECONDS)
             declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
             return [*declared, *(client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#"))]
@@ -189,7 +189,7 @@ def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
 
 
 @pytest.mark.parametrize("count", [2, 30], ids=["as attributes", "in the envelope"])
-def test_a_message_says_whence_it_came(desk: Desk, count: int):
+def test_a_message_has_its_exchange_and_publisher(desk: Desk, count: int):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "a.*")
     headers = {f"header {number}": f"text {number} é" for number in range(count)}
@@ -249,7 +249,7 @@ def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deplo
     assert all(found)
 
 
-def test_what_a_worker_leaves_another_gets_at_once(desk: Desk):
+def test_released_messages_go_to_another_consumer_at_once(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "#")
     desk.client.publish(exchange, "a", "hello")
@@ -271,7 +271,7 @@ def test_a_consumer_is_seen(desk: Desk):
         assert desk.condition(queue)["last_consumer"] is not None
 
 
-def test_what_nothing_is_bound_to_is_dropped_and_counted(desk: Desk):
+def test_an_unmatched_message_is_dropped_and_counted(desk: Desk):
     exchange = desk.exchange()
 
     desk.client.publish(exchange, "a", "hello")
@@ -279,7 +279,7 @@ def test_what_nothing_is_bound_to_is_dropped_and_counted(desk: Desk):
     wait_for(lambda: desk.condition(exchange)["dropped"] == 1, "one dropped message", every=0.5, seconds=LATE_SECONDS)
 
 
-def test_what_nothing_is_bound_to_goes_to_the_alternate(desk: Desk):
+def test_an_unmatched_message_goes_to_the_alternate(desk: Desk):
     rest, queue, bound = desk.exchange("_rest"), desk.queue("_rest"), desk.queue()
     exchange = desk.exchange(alternate=rest)
     desk.client.bind(rest, queue, "#")
@@ -339,7 +339,7 @@ def test_an_ordered_exchange_takes_a_deduplication_id_once(desk: Desk):
     assert [(one.delivered.body, one.delivered.sequence) for one in desk.taken(queue, 2)] == [("first", 1), ("last", 2)]
 
 
-def test_what_no_exchange_takes_is_a_dead_letter_with_its_reason(desk: Desk):
+def test_an_invalid_publication_is_a_dead_letter_with_its_reason(desk: Desk):
     exchange, ordered, queue = desk.exchange(), desk.exchange(".fifo"), desk.queue()
     for one in (exchange, ordered):
         desk.client.bind(one, queue, "#")
@@ -360,8 +360,8 @@ def test_what_no_exchange_takes_is_a_dead_letter_with_its_reason(desk: Desk):
     assert desk.bodies(queue, 1) == ["good"]
 
 
-def test_a_target_that_fails_does_not_hold_up_the_others_and_its_message_ends_beside_it(desk: Desk):
-    """Somebody deletes a queue by hand, past the exchange."""
+def test_a_failing_target_does_not_block_others_and_its_copy_is_dead_lettered(desk: Desk):
+    """A queue is deleted by hand in SQS."""
     exchange, gone, there = desk.exchange(), desk.queue("_gone"), desk.queue()
     for queue in (gone, there):
         desk.client.bind(exchange, queue, "#")
@@ -373,7 +373,7 @@ def test_a_target_that_fails_does_not_hold_up_the_others_and_its_message_ends_be
     assert gone in desk.dead_letters(desk.url(f"{gone}-dlq"), 1)["hello"]
 
 
-def test_messages_that_are_too_old_are_not_given_to_anybody(desk: Desk):
+def test_expired_messages_are_not_delivered(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue(message_ttl=timedelta(seconds=30))
     desk.client.bind(exchange, queue, "#")
     desk.client.publish(exchange, "a", "hello")
@@ -390,7 +390,7 @@ def test_messages_that_are_too_old_are_not_given_to_anybody(desk: Desk):
     assert (later.expired, later.unacknowledged) == (1, 0)
 
 
-def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):
+def test_a_bound_exchange_is_deleted_by_force_only(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "#")
 
@@ -422,7 +422,7 @@ NOT_THERE: dict[str, tuple[Callable[[ExchangeClient, str], object], str]] = {
 
 
 @pytest.mark.parametrize(("call", "text"), NOT_THERE.values(), ids=NOT_THERE)
-def test_what_is_not_there_is_named(desk: Desk, call: Callable[[ExchangeClient, str], object], text: str):
+def test_missing_resources_are_named(desk: Desk, call: Callable[[ExchangeClient, str], object], text: str):
     desk.client.declare_exchange("xpublic")
 
     with pytest.raises(CommandRejected, match=text):

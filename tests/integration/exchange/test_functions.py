@@ -1,4 +1,4 @@
-"""What the functions of the exchange may do on the deployed stage, as a table; users are in another."""
+"""The permissions of the exchange's functions on the deployed stage, as a table without users."""
 
 from collections.abc import Iterator
 
@@ -111,7 +111,7 @@ def test_every_function_of_the_exchange_is_in_the_table(deployment: Deployment):
 
 
 def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, place: Place):
-    # The administrator does not break what the stage needs, and makes no users.
+    # The administrator breaks nothing that the stage needs, and creates no users.
     harmful = {
         f"{kind}: {what}"
         for kind in STAGE_QUEUES

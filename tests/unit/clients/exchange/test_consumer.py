@@ -1,4 +1,4 @@
-"""Consumers: what they take, keep, acknowledge and give back."""
+"""Consumers: receiving, extending, acknowledging and releasing messages."""
 
 import threading
 from contextlib import suppress
@@ -52,7 +52,7 @@ def hidden(sqs: PretendedSqs) -> dict[str, int]:
     return {one.message["Body"]: one.hidden for one in sqs.queues[QUEUE]}
 
 
-def test_a_message_tells_whence_it_came(sqs):
+def test_a_message_has_its_exchange_and_publisher(sqs):
     message = delivered(sequence="7")
     message["MessageAttributes"]["raw"] = {"DataType": "Binary", "BinaryValue": b"\x00"}
     sqs.put(QUEUE, message)
@@ -125,7 +125,7 @@ def test_messages_come_one_by_one_for_ever(sqs):
     assert sqs.queues[QUEUE] == []
 
 
-def test_what_is_acknowledged_is_deleted_ten_a_call(sqs):
+def test_acknowledged_messages_are_deleted_ten_a_call(sqs):
     for number in range(12):
         sqs.put(QUEUE, delivered(str(number)))
 
@@ -136,7 +136,7 @@ def test_what_is_acknowledged_is_deleted_ten_a_call(sqs):
     assert [len(call["Entries"]) for call in sqs.named("DeleteMessageBatch")] == [10, 2]
 
 
-def test_what_sqs_does_not_delete_comes_again(sqs, caplog):
+def test_messages_that_sqs_does_not_delete_are_delivered_again(sqs, caplog):
     sqs.put(QUEUE, delivered())
     sqs.failing = {"r1"}
 
@@ -147,7 +147,7 @@ def test_what_sqs_does_not_delete_comes_again(sqs, caplog):
     assert "a message was not deleted: not now" in caplog.text
 
 
-def test_what_is_not_acknowledged_is_others_again_at_once(sqs):
+def test_released_messages_are_visible_at_once(sqs):
     for body in "ab":
         sqs.put(QUEUE, delivered(body))
 
@@ -171,7 +171,7 @@ def test_a_message_may_be_given_back_while_others_are_kept(sqs):
         assert bodies(consumer.receive()) == ["a"]
 
 
-def test_what_takes_long_is_kept_from_others_for_as_long_again(sqs):
+def test_the_visibility_of_unacknowledged_messages_is_extended(sqs):
     sqs.put(QUEUE, delivered())
 
     with consuming(sqs, hold=timedelta(seconds=90)) as consumer:
@@ -193,7 +193,7 @@ def test_expired_messages_are_deleted_unseen(sqs):
     assert list(hidden(sqs)) == ["young"]
 
 
-def test_what_came_through_no_exchange_is_left_to_be_a_dead_letter(sqs, caplog):
+def test_messages_that_no_exchange_sent_are_left_in_the_queue(sqs, caplog):
     sqs.put(QUEUE, {"MessageBody": "by hand"})
     sqs.put(QUEUE, delivered())
 
@@ -212,7 +212,7 @@ def test_a_queue_that_is_deleted_meanwhile_is_named(sqs):
             consumer.receive()
 
 
-def test_a_queue_of_somebody_else_is_named_with_the_user(sqs):
+def test_a_foreign_queue_is_named_with_the_user(sqs):
     sqs.denied = {QUEUE}
 
     with consuming(sqs) as consumer, pytest.raises(NotPermitted, match=f"user 'alice' may not consume .* '{QUEUE}'"):
@@ -261,7 +261,7 @@ def test_a_beat_that_fails_is_followed_by_others(caplog):
     assert "a consumer's sign of life failed: no network" in caplog.text
 
 
-def test_what_a_broken_off_consumer_took_is_given_back(sqs):
+def test_an_interrupted_consumer_releases_its_messages(sqs):
     sqs.put(QUEUE, delivered())
 
     with suppress(KeyboardInterrupt), consuming(sqs) as consumer:
@@ -271,7 +271,7 @@ def test_what_a_broken_off_consumer_took_is_given_back(sqs):
     assert hidden(sqs) == {"hello": 0}
 
 
-def test_a_consumer_takes_25_if_nobody_says_how_many(sqs):
+def test_the_default_prefetch_is_25(sqs):
     sqs.answers["consuming"] = lambda command: {"queue": command["queue"]}
 
     with consuming(sqs) as consumer:

@@ -1,4 +1,4 @@
-"""The exchange's control plane in memory: users and administrators ask, and time passes."""
+"""The exchange's control plane in memory: callers send commands, and time passes."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -72,7 +72,7 @@ class ExchangeStage:
         return ExchangeService(ports or self.ports).answer(user, envelope.command(COMMANDS))
 
     def ask_until_done(self, command: str, **given: Any) -> Any:
-        """Ask a control plane that is killed before its first call, then before its second, until it is done."""
+        """Send a command to a function that is killed before its first call, then its second, until it succeeds."""
         for calls in range(100):
             try:
                 return self.ask(command, ports=self.killed_after(calls), **given)
@@ -81,7 +81,7 @@ class ExchangeStage:
         raise AssertionError("it is never done")
 
     def killed_after(self, calls: int) -> ControlPorts:
-        """Return the ports of a function that is killed after so many calls."""
+        """Return the ports of a function that is killed after this number of calls."""
         countdown = Countdown(calls)
         store = replace(self.ports.store, **_killing(self.ports.store, countdown))
         return replace(
@@ -96,11 +96,11 @@ class ExchangeStage:
         return [queue.name for queue in ExpiryService(self.ports).delete_expired()]
 
     def kinds(self) -> list[tuple[str, str]]:
-        """Return what history was told, in order."""
+        """Return the kinds and outcomes of the history events, in order."""
         return [(event.kind, event.outcome) for event in self.events]
 
     def meanwhile(self, port: object, name: str, change: Callable[[], object]) -> None:
-        """Let something happen just before the next call of a port's method."""
+        """Run an action just before the next call of a port's method."""
         found = getattr(port, name)
 
         def call(*arguments: object, **named: object) -> object:

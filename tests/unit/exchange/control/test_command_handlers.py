@@ -1,4 +1,4 @@
-"""What the exchange answers: bindings, lists, messages, and who is asking."""
+"""The execution of commands: bindings, lists, messages and callers."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -69,12 +69,12 @@ def test_exchanges_may_be_bound_in_a_circle(stage):
         ({"queue": None, "destination": "xs_new"}, "exchange 'xs_new'"),
     ],
 )
-def test_what_is_bound_has_to_be_there(stage, given, missing):
+def test_both_ends_of_a_binding_must_exist(stage, given, missing):
     with pytest.raises(NotFound, match=f"{missing} does not exist: declare it first"):
         stage.ask("bind", **{**TO_QUEUE, **given})
 
 
-def test_what_is_being_deleted_cannot_be_bound(stage):
+def test_a_resource_that_is_being_deleted_cannot_be_bound(stage):
     queue = stage.queues.records["q_alice"]
     stage.queues.records["q_alice"] = replace(queue, is_deleting=True)
 
@@ -82,7 +82,7 @@ def test_what_is_being_deleted_cannot_be_bound(stage):
         stage.ask("bind", **TO_QUEUE)
 
 
-def test_what_came_just_after_it_was_bound_is_to_be_bound_again(stage):
+def test_a_binding_that_raced_with_a_declaration_can_be_retried(stage):
     stage.bindings.bind = lambda bound: BindOutcome.REFUSED
 
     with pytest.raises(NotFound, match="did not exist a moment ago: retry"):
@@ -148,7 +148,7 @@ def test_administrators_and_feeders_may_do_everything(stage, user):
     assert stage.ask("delete_queue", user=user, queue="q_bob.x")["deleted"]
 
 
-def test_a_denial_tells_all_that_is_missing_and_what_to_do(stage):
+def test_a_denial_names_all_missing_rights_and_the_remedy(stage):
     with pytest.raises(NotPermitted) as caught:
         stage.ask("bind", user=BOB, exchange="xs_alice", queue="q_alice", pattern="#")
 
@@ -164,7 +164,7 @@ def test_a_denial_tells_all_that_is_missing_and_what_to_do(stage):
     )
 
 
-def test_a_denial_tells_when_no_name_would_do(stage):
+def test_a_denial_states_that_no_name_is_permitted(stage):
     with pytest.raises(NotPermitted) as caught:
         stage.ask("declare_exchange", user=BOB, exchange="xs_bob")
 
@@ -180,12 +180,12 @@ def test_a_loose_user_owns_what_begins_with_the_name(stage):
     assert stage.ask("declare_queue", user=ALICE, queue="q_alice2")["owner"] == "alice"
 
 
-def test_a_user_who_is_gone_has_no_rights_left(stage):
+def test_a_removed_user_has_no_rights(stage):
     with pytest.raises(NotFound, match="user 'carol' does not exist: have an administrator add the user"):
         stage.ask("whoami", user=UserName("carol"))
 
 
-def test_who_asks_is_told_as_whom(stage):
+def test_whoami_returns_the_caller(stage):
     told = {"stage": "box", "exchange_prefix": "", "account": "1", "region": "eu-central-1"}
 
     assert stage.ask("whoami", user=BOB) == {"user": "bob", "role": "subscriber", "ownership": "strict", **told}
@@ -234,12 +234,12 @@ def test_a_consumer_gives_signs_of_life(stage):
     assert told["consumed_at"] == "2026-11-21T12:01:00+00:00"
 
 
-def test_nobody_consumes_from_a_queue_that_is_not_there(stage):
+def test_a_missing_queue_cannot_be_consumed(stage):
     with pytest.raises(NotFound, match="queue 'q_alice_x' does not exist: declare it first"):
         stage.ask("consuming", user=ALICE, queue="q_alice_x")
 
 
-def test_a_queue_may_go_while_a_consumer_says_that_it_lives(stage):
+def test_a_queue_may_be_deleted_during_a_heartbeat(stage):
     stage.meanwhile(stage.queues, "record_heartbeat", stage.queues.records.clear)
 
     with pytest.raises(NotFound, match="queue 'q_alice' does not exist any more"):
@@ -257,7 +257,7 @@ def test_old_messages_are_delivered_again_as_they_were(stage):
     assert (one.sequence, one.expires_at) == (None, None)
 
 
-def test_an_old_message_lives_as_long_as_a_new_one(stage):
+def test_a_replayed_message_gets_the_queues_full_ttl(stage):
     stage.ask("declare_queue", queue="q_alice", message_ttl_seconds=60)
 
     stage.ask("replay", queue="q_alice", messages=[OLD])
@@ -266,7 +266,7 @@ def test_an_old_message_lives_as_long_as_a_new_one(stage):
     assert (delivered.publisher, delivered.expires_at) == ("_", START + timedelta(minutes=1))
 
 
-def test_what_cannot_be_replayed_is_told(stage):
+def test_messages_that_cannot_be_replayed_are_reported(stage):
     stage.ask("declare_queue", queue="q_alice.fifo")
     stage.sender.not_taken = {"bad"}
 
@@ -277,7 +277,7 @@ def test_what_cannot_be_replayed_is_told(stage):
     assert (message.group_id, message.deduplication_id) == ("a.b", "m-1")
 
 
-def test_nothing_is_replayed_into_a_queue_that_is_not_there(stage):
+def test_a_replay_into_a_missing_queue_is_refused(stage):
     with pytest.raises(NotFound):
         stage.ask("replay", queue="q_new", messages=[OLD])
 
@@ -313,12 +313,12 @@ def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
     assert [one["name"] for one in (*told["exchanges"], *told["queues"])] == expected
 
 
-def test_no_more_is_told_than_one_reply_holds(stage):
+def test_a_status_that_exceeds_one_reply_is_refused(stage):
     exchange, queue = stage.exchanges.records["xpublic"], stage.queues.records["q_alice"]
     stage.exchanges.records = {"xpublic": exchange}
     stage.queues.records = {f"q_{n}": replace(queue, name=f"q_{n}") for n in range(MAXIMUM_OBSERVED)}
 
-    with pytest.raises(TooManyResources, match="501 exchanges and queues match, more than .* 500: give"):
+    with pytest.raises(TooManyResources, match=r"501 exchanges and queues match, more than .* 500: give"):
         stage.ask("status")
 
     assert len(stage.ask("status", names=["q_*"])["queues"]) == MAXIMUM_OBSERVED

@@ -1,4 +1,4 @@
-"""What may be asked of the exchange, and how all that is wrong with a command is told at once."""
+"""The parser of commands, which reports all problems at once."""
 
 from datetime import timedelta
 
@@ -120,7 +120,7 @@ def test_every_command_refuses_what_it_does_not_know(command):
     assert any(problem.startswith("durable: unknown field") for problem in problems(command, durable=True))
 
 
-def test_all_problems_of_a_queue_are_told_at_once():
+def test_all_problems_of_a_queue_are_reported_at_once():
     found = problems(
         "declare_queue",
         queue="alice",
@@ -139,7 +139,7 @@ def test_all_problems_of_a_queue_are_told_at_once():
     ]
 
 
-def test_all_problems_of_a_binding_are_told_at_once():
+def test_all_problems_of_a_binding_are_reported_at_once():
     assert problems("bind", exchange="alice") == [
         "exchange: exchange 'alice': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
         "queue: is missing or empty",
@@ -177,7 +177,7 @@ def test_no_pattern_is_longer_than_those_that_could_be_bound():
     ]
 
 
-def test_all_problems_of_a_message_are_told_at_once():
+def test_all_problems_of_a_message_are_reported_at_once():
     found = problems("publish", id="1" * 201, exchange="alice", routing_key="a" * 256, body="\0")
 
     assert found[0] == "id: has 201 characters; at most 200 are allowed"
@@ -214,7 +214,7 @@ def test_a_hundred_messages_are_replayed_at_a_time(count, expected):
     ]
 
 
-def test_what_is_not_wished_stays_as_it_is():
+def test_settings_that_a_patch_does_not_name_stay_unchanged():
     found = QueueSettings(timedelta(minutes=5), None, 10, 7)
 
     assert QueueSettingsPatch().apply_to(found) == found
@@ -234,7 +234,7 @@ def test_a_hundred_names_are_asked_for_at_a_time():
     assert problems("status", names=["xpublic"] * 101) == ["names: expected 100 at most, not 101"]
 
 
-def test_what_could_be_no_name_is_told():
+def test_an_invalid_name_is_reported():
     assert problems("status", names=["", "q_*", "q_" * 128]) == [
         "names[0]: expected a name, or one with '*', not ''",
         f"names[2]: expected a name, or one with '*', not {shown('q_' * 128)}",

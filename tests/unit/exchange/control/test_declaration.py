@@ -1,4 +1,4 @@
-"""Declaring exchanges and queues: what is made, in which order, and what a second time changes."""
+"""The declaration of exchanges and queues: created resources, their order, and repeated declarations."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ def stage():
     return ExchangeStage()
 
 
-def test_an_exchange_is_told_as_it_was_made(stage):
+def test_declaring_an_exchange_again_returns_it_unchanged(stage):
     told = stage.ask("declare_exchange", user=ALICE, exchange="xs_alice_logs.fifo")
 
     assert told == {
@@ -89,7 +89,7 @@ def test_an_alternate_has_to_be_there(stage):
         stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
 
 
-def test_a_queue_is_told_as_it_was_made(stage):
+def test_declaring_a_queue_again_returns_it_unchanged(stage):
     told = stage.ask("declare_queue", user=ALICE, queue="q_alice", message_ttl_seconds=90, prefetch=10)
 
     assert told == {
@@ -159,8 +159,8 @@ def test_nothing_has_the_name_of_a_dead_letter_queue(stage, command, given):
         stage.ask(command, user=ALICE, **given)
 
 
-def test_what_sqs_does_not_make_is_not_on_record(stage):
-    stage.sqs.refused["xpublic"] = "it is somebody else's"
+def test_a_failure_to_create_the_sqs_queue_leaves_no_record(stage):
+    stage.sqs.refused["xpublic"] = "it is foreign"
 
     with pytest.raises(EffectRefused):
         stage.ask("declare_exchange", exchange="xpublic")
@@ -192,14 +192,14 @@ def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
 @pytest.mark.parametrize(
     ("command", "given"), [("declare_exchange", {"exchange": "xpublic"}), ("declare_queue", {"queue": "q_a"})]
 )
-def test_who_is_second_to_declare_asks_again(stage, command, given):
+def test_a_concurrent_declaration_is_refused_as_retryable(stage, command, given):
     stage.meanwhile(stage.sqs, "make", lambda: stage.ask(command, **given))
 
     with pytest.raises(ChangedMeanwhile, match="was changed by another command at the same time: retry"):
         stage.ask(command, **given)
 
 
-def test_who_is_second_to_change_an_exchange_asks_again(stage):
+def test_a_concurrent_change_of_an_exchange_is_refused_as_retryable(stage):
     stage.ask("declare_exchange", exchange="xs_lost")
     stage.ask("declare_exchange", exchange="xpublic")
     stage.meanwhile(stage.sqs, "make", lambda: stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost"))

@@ -1,4 +1,4 @@
-"""Deleting exchanges and queues: what goes with them, what keeps them, and what a killed function leaves."""
+"""The deletion of exchanges and queues: refusals, deleted parts, and interrupted deletions."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_an_exchange_goes_with_all_that_it_has_in_sqs(stage):
 @pytest.mark.parametrize(
     ("command", "given"), [("delete_exchange", {"exchange": "xs_bob"}), ("delete_queue", {"queue": "q_bob"})]
 )
-def test_what_is_not_there_is_deleted_already(stage, command, given):
+def test_deleting_a_missing_resource_changes_nothing(stage, command, given):
     assert stage.ask(command, **given) == {
         **given,
         "deleted": False,
@@ -121,7 +121,7 @@ def test_a_queue_stays_while_it_is_to_be_empty_first(stage):
     assert stage.ask("delete_queue", queue="q_alice", if_empty=True)["deleted"]
 
 
-def test_dead_letters_stay_for_whoever_wants_them(stage):
+def test_a_dead_letter_queue_with_messages_is_kept(stage):
     stage.sqs.held["q_alice-dlq"] = QueueSize(2)
 
     told = stage.ask("delete_queue", queue="q_alice")
@@ -147,7 +147,7 @@ def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, comma
 @pytest.mark.parametrize(
     ("command", "given"), [("delete_exchange", {"exchange": "xpublic"}), ("delete_queue", {"queue": "q_alice"})]
 )
-def test_what_is_changed_meanwhile_stays(stage, command, given):
+def test_a_concurrently_changed_resource_is_not_deleted(stage, command, given):
     port, change = (stage.exchanges, "bind") if "exchange" in given else (stage.queues, "declare_queue")
     changing = TO_QUEUE if change == "bind" else given
     stage.meanwhile(port, "save", lambda: stage.ask(change, **changing))
@@ -168,7 +168,7 @@ def test_a_record_goes_only_as_it_was_read_last(stage):
     assert stage.ask("delete_exchange", exchange="xpublic")["deleted"]
 
 
-def test_two_who_delete_meet_without_an_error(stage):
+def test_two_concurrent_deletions_both_succeed(stage):
     stage.meanwhile(stage.sqs, "delete", lambda: stage.ask("delete_queue", queue="q_alice"))
 
     assert stage.ask("delete_queue", queue="q_alice")["deleted"]

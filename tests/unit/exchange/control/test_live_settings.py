@@ -1,4 +1,4 @@
-"""Exchanges that connections may join: what is said of them, what stays, and what is refused."""
+"""The settings of live exchanges: changes, defaults and refusals."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_new_exchange_can_be_live_from_the_beginning(stage):
     assert declare(stage, live=True) == DEFAULT
 
 
-def test_what_is_said_of_a_live_exchange_is_kept(stage):
+def test_live_settings_are_stored(stage):
     rules = {"logs.": {"count": 10, "age_seconds": 0}, "": {}}
 
     found = declare(stage, order_by="exchange", retention={"count": 5}, rules=rules)
@@ -55,7 +55,7 @@ def test_what_is_said_of_a_live_exchange_is_kept(stage):
     assert declare(stage, live=True) == found
 
 
-def test_a_limit_of_nought_is_none(stage):
+def test_a_limit_of_zero_is_no_limit(stage):
     assert declare(stage, retention={"count": 0, "age_seconds": 0})["retention"] == {"count": None, "age_seconds": None}
 
 
@@ -73,23 +73,23 @@ def test_an_exchange_can_stop_being_live(stage):
     assert declare(stage) is None
 
 
-def test_administrators_may_let_anybody_join_as_some_user(stage):
+def test_administrators_may_set_an_anonymous_user(stage):
     assert declare(stage, user=None, anonymous="bob")["anonymous"] == "bob"
     assert declare(stage, user=None, order_by="topic")["anonymous"] == "bob"
     assert declare(stage, anonymous="")["anonymous"] is None
 
 
-def test_nobody_else_lends_the_rights_of_a_user(stage):
+def test_only_administrators_may_set_an_anonymous_user(stage):
     with pytest.raises(NotPermitted, match="only administrators may set 'anonymous' to user 'bob'"):
         declare(stage, anonymous="bob")
 
 
-def test_nobody_joins_as_a_user_whom_there_is_not(stage):
+def test_an_anonymous_user_must_exist(stage):
     with pytest.raises(NotFound, match="user 'carol'"):
         declare(stage, user=None, anonymous="carol")
 
 
-def test_who_may_not_configure_an_exchange_does_not_make_it_live(stage):
+def test_live_settings_require_the_right_to_configure(stage):
     with pytest.raises(NotPermitted):
         declare(stage, user=BOB, live=True)
 
@@ -100,7 +100,7 @@ def test_only_ordered_exchanges_can_be_live(stage):
     ]
 
 
-def test_all_that_is_wrong_is_told_at_once(stage):
+def test_all_problems_are_reported_at_once(stage):
     assert problems(
         stage,
         live="yes",

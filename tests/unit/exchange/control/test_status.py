@@ -1,4 +1,4 @@
-"""How exchanges and queues are, in sr3's words and by its thresholds."""
+"""The status of exchanges and queues, with sr3's states and thresholds."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ EMPTY = QueueSize(0)
 
 
 def minute(ago=1, *, last=0, **counts):
-    """Return the minute that began so many minutes ago, with its last message so many seconds before its end."""
+    """Return the counters of the minute that began `ago` minutes ago; its last message came before the minute's end."""
     begins_at = NOW - ago * MINUTE
     return MinuteCounts(begins_at, last_at=begins_at + MINUTE - last * SECOND, **counts)
 
@@ -72,7 +72,7 @@ def test_a_queue_is_in_the_first_state_that_applies(seen, expected):
     assert queue_status(QUEUE, Observation(**seen), NOW).state is expected
 
 
-def test_what_is_being_deleted_shuts_down():
+def test_a_resource_that_is_being_deleted_is_in_shutdown():
     leaving = replace(QUEUE, is_deleting=True)
 
     assert queue_status(leaving, Observation([], None), NOW).state is ResourceState.SHUTDOWN
@@ -143,7 +143,7 @@ def test_an_exchange_rejects_when_most_of_what_comes_has_no_routing_key(rejected
     assert exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).state is expected
 
 
-def test_a_queue_tells_what_came_and_went_in_five_minutes():
+def test_a_queues_status_covers_five_minutes():
     minutes = [
         minute(6, received=1000),
         minute(4, received=200, retried=1, dead=2, redelivered=3, size_bytes=3000),
@@ -174,7 +174,7 @@ def test_a_queue_tells_what_came_and_went_in_five_minutes():
     }
 
 
-def test_an_exchange_tells_what_was_routed_in_five_minutes():
+def test_an_exchanges_status_covers_five_minutes():
     minutes = [minute(received=150, routed=300, dropped=10, alternate=5, rejected=1)]
 
     told = exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).as_document()
@@ -200,7 +200,7 @@ def test_an_exchange_tells_what_was_routed_in_five_minutes():
     }
 
 
-def test_what_nobody_knows_is_null():
+def test_unknown_values_are_null():
     told = queue_status(QUEUE, Observation([], EMPTY), NOW).as_document()
 
     assert (told["rate_out"], told["last_activity"], told["last_consumer"]) == (None, None, None)

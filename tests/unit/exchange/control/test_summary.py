@@ -1,4 +1,4 @@
-"""Exchanges at a glance."""
+"""The summaries of exchanges."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The routing graph: each queue once, by exchanges behind exchanges and alternates, as the rules say it naively."""
+"""The routing graph against a naive reading of the rules of exchanges, bindings and alternates."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def routes(graph: RoutingGraph, key: str) -> Routes:
 
 
 def naive_queues(root: ExchangeName, key: str, bindings: list[Binding], alternates: dict) -> set[str]:
-    """Follow everything from one exchange until nothing new is found."""
+    """Follow all routes from an exchange until no new resource is found."""
     exchanges, queues = {root}, set()
     while True:
         before = len(exchanges) + len(queues)
@@ -86,7 +86,7 @@ def test_an_alternate_gets_what_no_binding_matches_and_nothing_else() -> None:
 
 
 def test_a_binding_to_an_exchange_that_drops_the_message_is_a_match_as_in_rabbitmq() -> None:
-    """rabbit_exchange:route asks for the alternate of an exchange only when that exchange itself matched nothing."""
+    """rabbit_exchange:route uses the alternate of an exchange only when that exchange itself matched nothing."""
     graph = RoutingGraph()
     graph.put(exchange("xa", alternate="xb"), [bound("a", to="xc")])
     graph.put(exchange("xb"), [bound("#", queue="q2")])

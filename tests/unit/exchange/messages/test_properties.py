@@ -1,4 +1,4 @@
-"""Envelopes: whatever a publisher says arrives, and in a form that SQS takes."""
+"""Message properties arrive as published, in a form that SQS allows."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tests.unit.exchange.routing.naive_sqs import START as SENT_AT
 from tests.unit.exchange.routing.naive_sqs import as_received
 
 EXCHANGE = ExchangeName("xs_alice")
-ANY_TEXT = st.text(st.characters())  # halves of surrogate pairs, too
+ANY_TEXT = st.text(st.characters())  # including halves of surrogate pairs
 KEYS = st.text(max_size=60).map(RoutingKey)
 BODIES = st.text("ab é\n😀", min_size=1)
 OWN = ["topic", "exchange", "message_id", "headers", "publisher", "sequence", "Topic", "Reason", "retry"]
@@ -48,12 +48,12 @@ def delivered(properties: MessageProperties, published: Message, **changes) -> M
 
 
 def raw(**attributes: Attribute) -> Message:
-    """Return a message as somebody publishes it who knows nothing of us."""
+    """Return a message as a program publishes it that uses SQS alone."""
     return as_received(Message(MessageId(""), "body", attributes, {}, {}))
 
 
 @given(KEYS, BODIES, HEADERS, st.booleans())
-def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) -> None:
+def test_a_message_is_delivered_as_it_was_published(key, body, headers, is_ordered) -> None:
     properties = MessageProperties.of_publication(key, body, headers)
     message = as_received(properties.published(deduplication_id="d" if is_ordered else None))
 
@@ -75,7 +75,7 @@ def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) 
 
 
 @given(KEYS, HEADERS)
-def test_a_named_publisher_is_no_header_to_who_believes_it(key, headers) -> None:
+def test_the_named_publisher_of_a_trusted_sender_is_no_header(key, headers) -> None:
     properties = MessageProperties.of_publication(key, "body", headers)
     message = as_received(properties.published(publisher="alice"))
 
@@ -112,7 +112,7 @@ def test_headers_that_fit_are_attributes_of_their_own() -> None:
     assert set(properties.published().attributes) == {"topic", *(f"h{n}" for n in range(9))}
 
 
-def test_ten_headers_are_too_many_beside_the_topic_and_go_as_one() -> None:
+def test_ten_headers_exceed_the_attribute_limit_and_share_one_attribute() -> None:
     headers = {f"h{n}": "text" for n in range(10)}
     properties = MessageProperties.of_publication("a", "body", headers)
 
@@ -166,7 +166,7 @@ def test_a_trace_goes_on_in_every_copy() -> None:
     assert delivered(properties, traced).system_attributes == {"AWSTraceHeader": "Root=1"}
 
 
-def test_all_that_is_wrong_with_a_publication_is_told_at_once() -> None:
+def test_all_problems_of_a_publication_are_reported_at_once() -> None:
     with pytest.raises(InvalidPublication) as caught:
         MessageProperties.of_publication("x" * 256, "")
 
@@ -235,7 +235,7 @@ def test_a_group_that_is_not_that_of_the_key_is_refused() -> None:
         )
 
 
-def test_a_message_that_came_through_no_exchange_is_none_of_ours() -> None:
+def test_a_message_that_no_exchange_sent_is_an_invalid_delivery() -> None:
     with pytest.raises(InvalidDelivery) as caught:
         DeliveredMessage.parse(raw(sequence=Attribute("String", "first")))
 

@@ -1,4 +1,4 @@
-"""What is sent when a message is replayed: what it was, and a mark."""
+"""Replayed messages: the original properties and a mark."""
 
 import json
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_an_exchange_that_keeps_more_in_order_than_a_topic_gets_the_group_that_i
     assert (of_all.group_id, of_one.group_id) == ("exchange", "AROA:job")
 
 
-def test_a_replayed_copy_tells_when_by_whom_and_as_what_it_was_published_first():
+def test_a_replayed_copy_keeps_the_original_properties():
     delivered = DeliveredMessage.parse(replayed_copy(ORIGINAL, "again", into="q_a", expires_at=NOON))
 
     assert delivered.headers == {"color": "red", "replay": "again"}
@@ -86,7 +86,7 @@ def test_a_letter_that_consumers_left_is_the_copy_that_they_got():
     assert found.origin == "l-1"
 
 
-def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
+def test_a_dead_letter_of_an_exchange_is_the_publication_without_its_reason():
     published = Message(
         MessageId("m-2"), "body", {"topic": Attribute("String", "a"), "color": Attribute("String", "red")}, {}, {}
     )
@@ -101,7 +101,7 @@ def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
     assert found.published_at == datetime.fromtimestamp(1, UTC)
 
 
-def test_a_letter_says_who_published_it_if_that_is_known():
+def test_a_dead_letter_names_its_publisher_if_known():
     attributes = {"topic": Attribute("String", "a"), "publisher": Attribute("String", "alice")}
     letter = Message(MessageId("m"), "body", attributes, {"SentTimestamp": "1000"}, {})
 

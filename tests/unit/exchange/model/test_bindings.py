@@ -1,4 +1,4 @@
-"""Bindings and keys as they stand in files."""
+"""The parsing of bindings and keys from files."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_a_queue_may_have_several_bindings_and_the_empty_pattern():
     )
 
 
-def test_all_problems_of_the_bindings_are_told_at_once():
+def test_all_problems_of_the_bindings_are_reported_at_once():
     document = [
         {"queue": "fine", "pattern": "a"},
         {"queue": "q", "pattern": "#.#.#"},
@@ -63,7 +63,7 @@ def test_a_key_is_all_of_a_line_and_an_empty_line_the_empty_key(lines, keys):
     assert parse_routing_keys(lines) == keys
 
 
-def test_all_problems_of_the_keys_are_told_at_once():
+def test_all_problems_of_the_keys_are_reported_at_once():
     with pytest.raises(InvalidRoutingKey) as refused:
         parse_routing_keys(b"a\n" + b"b" * 256 + b"\n\xff\n")
 

@@ -1,4 +1,4 @@
-"""A world to route in: tables and queues in memory, whose every effect may fail, or be the last of a function."""
+"""A world for routing: tables and queues in memory, in which every call may fail or be a function's last."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ CONTROL_ID = "AROACONTROL"
 
 
 class Killed(BaseException):
-    """The function's time is over, in the middle of something."""
+    """The function's time is over, in the middle of a call."""
 
 
 @dataclass
@@ -179,10 +179,10 @@ class MemoryCounterWriter:
 
 @dataclass
 class NaiveSqs:
-    """Queues, of which some are in trouble.
+    """Queues, of which some are faulty.
 
-    A queue that is `closed` takes nothing; of one that is `silent` nobody hears what it took, of a `deaf` one that
-    it took nothing; one that is `half` open takes every other message; and none takes a body in `refused`.
+    A `closed` queue accepts nothing; a `silent` one accepts without answering, a `deaf` one neither accepts nor
+    answers; a `half` open one accepts every other message. No queue accepts a body in `refused`.
     """
 
     burn: Callable[[], None] = lambda: None
@@ -222,7 +222,7 @@ class NaiveSqs:
 
 @dataclass
 class World:
-    """Everything; a function calls `burn` before and after each of its effects."""
+    """All tables, queues and functions; a function calls `burn` before and after each of its effects."""
 
     is_forgetful: bool = False
     maximum_bindings: int = 100
@@ -250,7 +250,7 @@ class World:
         return START + timedelta(seconds=self.moment)
 
     def burn(self) -> None:
-        """Let the function's life go on: it may be its end, or somebody else's turn."""
+        """Spend one step of the function's life, which may end here or be interrupted by another function."""
         if self.breath is None:
             return
         self.breath -= 1
@@ -284,7 +284,7 @@ class World:
         queue.send(MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id))
 
     def route(self, exchange: str, *, number: int = 10, router: int = 0) -> RoutingResult:
-        """Let the router have a batch, as Lambda does: what it does not report is deleted."""
+        """Route a batch, as Lambda does: delete the messages that are not reported."""
         return self._handle(
             NAMES.queue(exchange),
             lambda messages: self.routers[router].route(messages, ExchangeName(exchange)),
@@ -292,7 +292,7 @@ class World:
         )
 
     def retry(self, *, is_ordered: bool = False, number: int = 10) -> RoutingResult:
-        """Let the retry handler have a batch."""
+        """Call the retrier with a batch."""
         return self._handle(
             ORDERED_RETRIES if is_ordered else RETRIES,
             lambda messages: self.retrier.retry(messages, is_ordered=is_ordered),

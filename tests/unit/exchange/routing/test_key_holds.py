@@ -1,4 +1,4 @@
-"""Holding routing keys: whoever waits gives up in time, and whatever happens, what is held is let go of."""
+"""Key holds: waiting is limited, and every hold ends."""
 
 from datetime import timedelta
 
@@ -64,8 +64,8 @@ def test_when_the_work_fails_keys_stay_held_for_their_messages(key_holder, holds
     assert holds.held[LOG, A][0] == [M1]
 
 
-def test_what_others_left_before_it_keeps_its_place(key_holder, holds) -> None:
-    """Messages of two publishers failed: one of them comes again, and the key waits for the other."""
+def test_messages_of_another_batch_keep_their_place_in_a_hold(key_holder, holds) -> None:
+    """Messages of two publishers failed: one is redelivered, and the key waits for the other."""
     with key_holder.hold(LOG, {A: [M1, M2]}):
         pass
     with key_holder.hold(LOG, {A: [M2]}) as held:
@@ -96,7 +96,7 @@ def test_a_key_that_is_held_for_long_is_done_without(key_holder, holds, clock) -
     assert holds.held[LOG, A][0] == THEIRS
 
 
-def test_nobody_waits_for_ever_for_messages_that_come_no_more(key_holder, holds, clock) -> None:
+def test_a_hold_ends_if_its_messages_are_not_redelivered(key_holder, holds, clock) -> None:
     killed = key_holder.hold(LOG, {A: [M1]})
     killed.__enter__()
     clock.sleep(HOLD_FOR.total_seconds())

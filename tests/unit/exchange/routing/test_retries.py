@@ -1,4 +1,4 @@
-"""Trying again: alone, in order, five times, and then among the dead."""
+"""Retries of copies: in order, up to five attempts, then the dead-letter queue."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ QUEUE, ORDERED = QueueName("q_a"), QueueName("q_a.fifo")
 
 @pytest.fixture
 def world() -> World:
-    """A world in which one copy waits for each of two queues that take nothing."""
+    """Return a world in which one copy waits for each of two queues that accept nothing."""
     made = World()
     made.declare("xs")
     made.declare(LOG)
@@ -56,7 +56,7 @@ def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> No
 
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
-def test_after_five_attempts_a_copy_lies_beside_its_queue_with_the_reason(world, queue, is_ordered) -> None:
+def test_after_five_attempts_a_copy_is_dead_lettered_with_the_reason(world, queue, is_ordered) -> None:
     try_again(world, is_ordered=is_ordered, times=MAXIMUM_ATTEMPTS - 2)
     place = "q_a-dlq.fifo" if is_ordered else "q_a-dlq"
     assert world.bodies(place) == []
@@ -103,7 +103,7 @@ def test_behind_a_copy_that_is_not_taken_those_of_its_key_wait(world) -> None:
     assert world.bodies(ORDERED) == ["other", "0", "1", "2"]
 
 
-def test_a_queue_that_is_deleted_has_its_copies_buried_at_once(world) -> None:
+def test_copies_for_a_deleted_queue_are_dead_lettered_at_once(world) -> None:
     world.delete(QUEUE)
 
     assert world.retry().not_done == ()
@@ -147,7 +147,7 @@ def test_a_trace_survives_the_waiting(world) -> None:
         {"retry": Attribute("String", json.dumps({"queue": "q_a", "attributes": {}}))},
     ],
 )
-def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes) -> None:
+def test_a_message_that_the_router_did_not_write_is_dead_lettered_with_the_reason(attributes) -> None:
     world = World()
     world.sqs.queues[RETRIES].send(Message(MessageId(""), "body", attributes, {}, {}))
 
@@ -159,7 +159,7 @@ def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes)
     assert [(one.kind, one.outcome, one.source) for one in routed.events] == [("dead_letter", "dead", None)]
 
 
-def test_what_is_no_copy_and_cannot_be_buried_comes_again() -> None:
+def test_an_invalid_copy_that_cannot_be_dead_lettered_is_redelivered() -> None:
     world = World()
     world.sqs.queues[RETRIES].send(Message(MessageId(""), "body", {}, {}, {}))
     world.sqs.trouble = {DEAD: "closed"}

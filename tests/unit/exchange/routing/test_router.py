@@ -1,4 +1,4 @@
-"""The router: who gets a copy and what it says, in how many calls, and what happens when something fails."""
+"""The router: the copies, the number of calls, and failures."""
 
 import json
 import re
@@ -22,7 +22,7 @@ HEAD = ExchangeName(LOG), RoutingKey("a.b")
 
 @pytest.fixture
 def world() -> World:
-    """A world with a standard exchange and an ordered one, and two queues bound to each."""
+    """Return a world with a standard and an ordered exchange, each with two bound queues."""
     made = World()
     for exchange in ("xs", LOG):
         made.declare(exchange)
@@ -58,7 +58,7 @@ def test_each_queue_gets_one_copy_in_one_call_however_many_bindings_match(world)
     assert sorted(world.sqs.calls) == [("q_a", 5), ("q_all", 6)]
 
 
-def test_a_copy_tells_all_that_is_known_of_it(world) -> None:
+def test_a_copy_has_all_properties_of_its_publication(world) -> None:
     world.table.users["AIDA"] = UserName("alice")
     world.table.times_to_live["q_a"] = timedelta(seconds=20)
     world.moment = 5
@@ -73,7 +73,7 @@ def test_a_copy_tells_all_that_is_known_of_it(world) -> None:
     assert [copies[queue].expires_at for queue in copies] == [None, world.now() + timedelta(seconds=20)]
 
 
-def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
+def test_a_publisher_that_is_no_user_is_named_by_its_sender_id(world) -> None:
     queue = world.sqs.queues[QueueName("xs")]
     for sender in ("AROA:session", ""):
         world.publish("xs", "c")
@@ -88,7 +88,7 @@ def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
 
 
 def told_by(world: World, sender: str, message: Message) -> DeliveredMessage:
-    """Return the copy of what somebody sends to an exchange."""
+    """Return the copy of a message that a sender publishes."""
     world.sqs.queues[QueueName("xs")].send(message, sender=sender)
     world.route("xs")
     return DeliveredMessage.parse(world.messages("q_all")[-1])
@@ -97,7 +97,7 @@ def told_by(world: World, sender: str, message: Message) -> DeliveredMessage:
 @pytest.mark.parametrize(
     "headers", [{}, {"publisher": "eve", "color": "red"}], ids=["plain", "with a header so called"]
 )
-def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
+def test_the_control_plane_names_the_publisher(world, headers) -> None:
     message = MessageProperties.of_publication("c", "body", headers).published(publisher="alice")
 
     copy = told_by(world, f"{CONTROL_ID}:control", message)
@@ -107,7 +107,7 @@ def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
 
 
 @pytest.mark.parametrize("sender", ["AIDA", "AROAOTHER:control", f"AROAOTHER:{CONTROL_ID}", f"{CONTROL_ID}X:control"])
-def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
+def test_untrusted_senders_cannot_name_another_publisher(world, sender) -> None:
     message = MessageProperties.of_publication("c", "body").published(publisher="alice")
 
     copy = told_by(world, sender, message)
@@ -115,7 +115,7 @@ def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
     assert (copy.publisher, copy.headers) == (sender, {"publisher": "alice"})
 
 
-def test_a_user_who_names_another_keeps_his_own_name(world) -> None:
+def test_a_user_who_names_another_publisher_is_the_publisher(world) -> None:
     world.table.users["AIDA"] = UserName("bob")
 
     copy = told_by(world, "AIDA", MessageProperties.of_publication("c", "body").published(publisher="alice"))
@@ -206,7 +206,7 @@ def test_a_lifetime_is_read_again_after_a_minute(world) -> None:
     assert not expires()
 
 
-def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
+def test_an_unmatched_message_is_dropped_and_counted(world) -> None:
     world.table.unbind("xs", "#", "q_all")
     world.publish("xs", "c")
 
@@ -219,7 +219,7 @@ def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
     assert counts == {"received": 1, "dropped": 1}
 
 
-def test_what_no_binding_matches_goes_to_the_alternate_and_is_counted_there_too(world) -> None:
+def test_an_unmatched_message_goes_to_the_alternate_and_is_counted(world) -> None:
     world.declare("xrest")
     world.bind("xrest", "#", queue="q_rest")
     world.declare("xpart", alternate="xrest")
@@ -233,7 +233,7 @@ def test_what_no_binding_matches_goes_to_the_alternate_and_is_counted_there_too(
     assert DeliveredMessage.parse(world.messages("q_rest")[0]).exchange == "xpart"
 
 
-def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> None:
+def test_a_message_without_a_routing_key_is_dead_lettered_with_the_reason(world) -> None:
     world.sqs.queues[QueueName("xs")].send(Message(MessageId(""), "body", {"a": Attribute("String", "b")}, {}, {}))
 
     routed = world.route("xs")
@@ -248,7 +248,7 @@ def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> Non
     assert world.counters.of_exchange("xs")["rejected"] == 1
 
 
-def test_a_message_in_a_group_that_is_not_its_key_s_is_buried_and_takes_no_number(world) -> None:
+def test_a_message_in_another_keys_group_is_dead_lettered_without_a_number(world) -> None:
     queue = world.sqs.queues[QueueName(LOG)]
     world.publish(LOG, "a.b", body="bad")
     queue.entries[-1].message.attributes["topic"] = Attribute("String", "c.d")
@@ -260,7 +260,7 @@ def test_a_message_in_a_group_that_is_not_its_key_s_is_buried_and_takes_no_numbe
     assert sequences(world, "q_a.fifo") == [1]
 
 
-def test_a_rejected_message_that_cannot_be_buried_comes_again_with_all_behind_it(world) -> None:
+def test_a_rejected_message_that_cannot_be_dead_lettered_is_redelivered_with_its_group(world) -> None:
     queue = world.sqs.queues[QueueName(LOG)]
     for body in ("first", "bad", "last"):
         world.publish(LOG, "a.b", body=body)
@@ -331,7 +331,7 @@ def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole
     assert world.counters.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
 
 
-def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world) -> None:
+def test_copies_for_a_deleted_queue_are_dead_lettered_without_a_retry(world) -> None:
     world.delete("q_a")
     world.publish("xs", "a.b")
 
@@ -355,7 +355,7 @@ def test_copies_for_a_queue_that_sqs_does_not_know_yet_are_tried_again(world) ->
     assert world.bodies("q_a") == ["body"]
 
 
-def test_a_copy_that_its_queue_refuses_for_good_lies_beside_that_queue(world) -> None:
+def test_a_copy_that_sqs_refuses_permanently_goes_to_the_queues_dead_letter_queue(world) -> None:
     world.sqs.refused = {"bad": "InvalidMessageContents"}
     world.publish("xs", "a.b", body="bad")
 
@@ -365,7 +365,7 @@ def test_a_copy_that_its_queue_refuses_for_good_lies_beside_that_queue(world) ->
     assert [message.body for message in world.messages("q_all-dlq")] == ["bad"]
 
 
-def test_a_copy_that_can_be_neither_delivered_nor_buried_comes_again(world) -> None:
+def test_a_copy_that_can_be_neither_delivered_nor_dead_lettered_is_redelivered(world) -> None:
     world.sqs.refused = {"bad": "InvalidMessageContents"}
     world.sqs.trouble = {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
     world.publish("xs", "a.b", body="bad")
@@ -386,7 +386,7 @@ def test_messages_of_a_key_are_numbered_without_a_gap_in_their_order(world) -> N
     assert sorted(by_key) == [("a.b", 1), ("a.b", 2), ("a.b", 3), ("c", 1), ("c", 2), ("c", 3)]
 
 
-def test_numbers_count_what_nobody_is_bound_to_as_well(world) -> None:
+def test_unmatched_messages_get_numbers_too(world) -> None:
     world.table.unbind(LOG, "#", "q_all.fifo")
     world.table.unbind(LOG, "a.*", "q_a.fifo")
     world.publish(LOG, "a.b")
@@ -414,7 +414,7 @@ def test_a_message_that_comes_again_has_the_number_that_it_had(world) -> None:
     assert world.heads.heads[HEAD].detours == {}
 
 
-def test_messages_on_whose_key_somebody_else_works_come_again(world) -> None:
+def test_messages_of_a_key_that_another_router_holds_are_redelivered(world) -> None:
     world.publish(LOG, "a.b")
     world.publish(LOG, "c")
     world.heads.save = lambda exchange, key, head, replacing: key == "c"
@@ -485,7 +485,7 @@ def test_from_a_standard_exchange_a_fifo_queue_gets_the_group_of_the_key(world) 
 @pytest.mark.parametrize(
     ("key", "kind"), [("c", "routed"), ("unwanted", "unrouted")], ids=["a-copy", "what-nobody-wants"]
 )
-def test_events_tell_who_published_without_the_session_of_a_role_which_may_name_a_person(world, key, kind) -> None:
+def test_events_name_the_publisher_without_the_session_of_a_role(world, key, kind) -> None:
     world.declare("xnobody")
     for sender in ("AROA:ann@example.org", ""):
         exchange = "xs" if kind == "routed" else "xnobody"
@@ -540,7 +540,7 @@ def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once
     assert [len(world.bodies(f"q_{pattern}")) for pattern in ("a.1", "b.1", "*.2", "c")] == [2, 1, 1, 0]
 
 
-def test_what_is_held_of_a_large_exchange_is_forgotten_when_it_grows_too_large() -> None:
+def test_bindings_of_a_large_exchange_are_dropped_at_the_limit() -> None:
     world = World(maximum_bindings=2)
     world.declare("xs")
     for word in "abcd":
