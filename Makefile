@@ -11,7 +11,7 @@ up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo
 down: ; @$(SIGNALBOX) local down ## stop everything that `make up` started
 test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a machine can check, emulator and Spark too
 check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
-format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . ## put the code into the house format
+format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
 clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder

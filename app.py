@@ -1,4 +1,4 @@
-"""Composition root: read the settings, make the stacks, check them, write the templates."""
+"""The CDK app: reads the settings, creates the stacks, checks them and writes the templates."""
 
 import sys
 
@@ -15,7 +15,7 @@ from stacks.state_stack import StateStack
 
 
 def build(app: App) -> tuple[StateStack, SignalboxStack]:
-    """Make the stacks of the stage that the app's context describes."""
+    """Create the stacks of the stage that the app's context describes."""
     config = read_config(app.node.get_all_context())
     check_bridges(config)
     options = {"env": Environment(region=config.region) if config.region else None}
@@ -27,7 +27,7 @@ def build(app: App) -> tuple[StateStack, SignalboxStack]:
 
 
 def check_bridges(config: Config) -> None:
-    """Refuse a bridge list that the functions could not read: upstream's broker does not start with one either."""
+    """Reject an invalid bridge list at synthesis, as upstream's broker does at its start."""
     if config.bridge_list_file is None:
         return
     try:
@@ -38,12 +38,12 @@ def check_bridges(config: Config) -> None:
 
 
 def check(app: App) -> None:
-    """Let no synthesis pass with a finding of cdk-nag that nobody acknowledged."""
+    """Fail the synthesis for every finding of cdk-nag without an acknowledgement."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
 
 
 def main() -> int:
-    """Synthesize; say what is wrong with the settings, all of it, in words."""
+    """Synthesize; print all problems of the settings and return the exit status."""
     app = App()
     try:
         build(app)
@@ -57,13 +57,13 @@ def main() -> int:
 
 
 def _synthesizer(config: Config) -> IStackSynthesizer | None:
-    # The emulator enforces IAM without the conditions that the usual deployment roles are trusted by.
+    # The emulator does not support the conditions in the trust policies of CDK's deployment roles.
     return CliCredentialsStackSynthesizer() if config.local else None
 
 
 def _refuse(problems: tuple[str, ...]) -> int:
     for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)  # the CDK CLI shows it to the person
+        print(f"error: {problem}", file=sys.stderr)  # the CDK CLI prints it
     return 2
 
 

@@ -1,20 +1,20 @@
-"""Builds the package; all that pyproject.toml cannot say is that a file goes beside it: the one that sr3 needs."""
+"""The build of the package, with the start file that sr3 needs, which pyproject.toml cannot declare."""
 
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-# Python runs the lines of such files when it starts; see signalbox/sr3/__init__.py.
+# Python executes the lines of `.pth` files at its start; see signalbox/sr3/__init__.py.
 START_FILE = "signalbox-sr3.pth"
 START_LINE = "import signalbox.sr3\n"
 
 
 class BuildWithStartFile(build_py):
-    """Puts the file beside the package, where it is installed with it and removed with it."""
+    """Adds the start file next to the package, so that pip installs and removes it with the package."""
 
     def run(self) -> None:
-        """Build the package, then the file; an editable installation is of a checkout, where nobody runs sr3."""
+        """Build the package, then the file, except for an editable installation."""
         super().run()
         if not self.editable_mode:
             Path(self.build_lib, START_FILE).write_text(START_LINE, encoding="ascii")

@@ -1,4 +1,4 @@
-"""How many SQS calls a broker makes: for each rendezvous, cleanup included, and when nobody comes."""
+"""The benchmark of SQS calls: the calls of a broker per rendezvous, including cleanup, and while idle."""
 
 import time
 from collections import Counter
@@ -15,42 +15,42 @@ from benchmarks.stage import Stage
 from benchmarks.timing import AT_ONCE, PROXIES
 from signalbox.errors import UnavailableError
 
-# Rendezvous at a time. All are counted; the first ones are few, since their function instances have to start.
+# The numbers of concurrent rendezvous. All are counted; the first bursts are small, since function instances start.
 BURSTS = (1, 1, 2, 5, 10, AT_ONCE, 1, 1, 1, 1)
-# Both delete a client's queue at the earliest after two minutes, on a schedule of up to a minute.
+# Both brokers delete a client's queue after at least two minutes, on a schedule of at most one minute.
 CLEANUP_SECONDS = 300
 LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What one broker called: until its last client queue was gone, and then while idle."""
+    """The calls of one broker: `busy` until its last client queue was deleted, then `idle`."""
 
     rendezvous: int
     right: int
-    """How many of them got the right answer."""
+    """The number of rendezvous with the right answer."""
     busy: Mapping[str, int]
     busy_seconds: float
     idle: Mapping[str, int]
     idle_seconds: float
     client: Mapping[str, int]
     by_caller: Mapping[str, Mapping[str, int]]
-    """The busy calls to all services, by who made them."""
+    """The busy calls to all services, by caller."""
 
     @property
     def per_rendezvous(self) -> float:
-        """Return the broker's SQS calls per rendezvous."""
+        """The broker's SQS calls per rendezvous."""
         return sum(self.busy.values()) / self.rendezvous
 
     @property
     def idle_per_minute(self) -> float:
-        """Return the broker's SQS calls in a minute without clients."""
+        """The broker's SQS calls per minute without clients."""
         return sum(self.idle.values()) * 60 / self.idle_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """A broker whose calls go through taps."""
+    """A broker whose AWS calls pass through counting proxies."""
 
     side: Side
     taps: Mapping[str, Tap]
@@ -65,9 +65,9 @@ class _Watched:
 def count(
     stage: Stage, programs: Programs | None, clients: Clients, *, idle_seconds: float, say: Callable[[str], None]
 ) -> dict[str, Calls]:
-    """Count both brokers' calls, side by side; from here on Signalbox's functions are slower by the counting."""
+    """Count the calls of both brokers; afterwards Signalbox's functions still call through the counting proxies."""
     with ExitStack() as stack:
-        say("starting with counters in between")
+        say("starting with counting proxies")
         watched = [stack.enter_context(_signalbox(stage))]
         if programs is not None:
             watched.append(stack.enter_context(_upstream(stage, programs)))
@@ -143,6 +143,6 @@ def _await_cleanup(stage: Stage, sides: Sequence[Side], say: Callable[[str], Non
     deadline = time.monotonic() + CLEANUP_SECONDS
     while left := sum(len(stage.client_queues(side)) for side in sides):
         if time.monotonic() > deadline:
-            raise UnavailableError(f"{left} client queues are still there after {CLEANUP_SECONDS} s")
-        say(f"waiting until the last {left} client queues are cleaned up")
+            raise UnavailableError(f"{left} client queues still exist after {CLEANUP_SECONDS} s")
+        say(f"waiting until the last {left} client queues are deleted")
         time.sleep(LOOK_SECONDS)

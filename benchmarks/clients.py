@@ -1,4 +1,4 @@
-"""Clients: upstream's real one where Go is present, else ours, which does the same step by step."""
+"""The clients of the rendezvous benchmark: upstream's if Go is available, else Signalbox's with the same steps."""
 
 import json
 import os
@@ -24,22 +24,22 @@ LONGEST_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One rendezvous as its client saw it; `inside_ms` is from sending the offer to the reply being in the queue."""
+    """The result of one rendezvous at its client; `inside_ms` is the time from the sent offer to the queued reply."""
 
     client_ms: float
     inside_ms: float | None
     error: str
     is_right: bool
-    """Whether the answer came, and is the one that the proxy gave to this very offer."""
+    """True if an answer arrived and is the proxy's answer to this offer."""
     calls: Mapping[str, int]
 
 
 Clients = Callable[[Side, int, int], list[Exchange]]
-"""Carry out so many rendezvous, so many at once."""
+"""Execute rendezvous at a side; the parameters are the side, their number and the number at a time."""
 
 
 def real_clients(program: Path) -> Clients:
-    """Return clients that run upstream's code."""
+    """Return the clients that run upstream's code."""
 
     def exchange(side: Side, count: int, at_once: int) -> list[Exchange]:
         offers = _offers(count)
@@ -53,7 +53,7 @@ def real_clients(program: Path) -> Clients:
             timeout=LONGEST_SECONDS,
         )
         if done.returncode:
-            raise UnavailableError(f"the real client failed: {done.stderr.strip()[-300:]}")
+            raise UnavailableError(f"upstream's client failed: {done.stderr.strip()[-300:]}")
         return [_exchange(json.loads(line), offers) for line in done.stdout.splitlines()]
 
     return exchange
@@ -84,7 +84,7 @@ def _exchange(result: Mapping[str, Any], offers: list[str]) -> Exchange:
 
 
 def our_clients(side: Side, count: int, at_once: int) -> list[Exchange]:
-    """Carry out rendezvous with Signalbox's own client library."""
+    """Execute rendezvous with Signalbox's client library."""
     sqs = side.session().client("sqs")
     with ThreadPoolExecutor(at_once) as threads:
         return list(threads.map(lambda offer: _exchange_ours(sqs, side, offer), _offers(count)))
@@ -92,7 +92,7 @@ def our_clients(side: Side, count: int, at_once: int) -> list[Exchange]:
 
 @dataclass(slots=True)
 class _Observer:
-    """An SQS client that remembers what is measured of one rendezvous."""
+    """An SQS client that records the calls and times of one rendezvous."""
 
     inner: SqsClient
     sent_at: float = 0

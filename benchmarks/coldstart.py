@@ -1,4 +1,4 @@
-"""What a cold start costs: the size of what ships and the time to import it, with nothing else on the path."""
+"""The benchmark of cold starts: sizes of the deployed assets, and import times with nothing else on the path."""
 
 import importlib.metadata
 import json
@@ -16,7 +16,7 @@ from stacks.shared import packaging
 
 FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
 REPEATS = 7
-# AWS's runtime brings boto3: it is not in our package, but every function imports it.
+# The Lambda runtime includes boto3: our package does not contain it, but every function imports it.
 RUNTIME_PACKAGE = "boto3"
 PROGRAM = """
 import json, os, sys, time
@@ -36,7 +36,7 @@ print(json.dumps([(b - a) * 1000 for a, b in zip(marks, marks[1:])]))
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A folder that ships: what is unpacked from it, in bytes, and its files."""
+    """The size of a deployed folder: unpacked bytes, bytes of bytecode and number of files."""
 
     unpacked_bytes: int
     bytecode_bytes: int
@@ -54,7 +54,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class ColdStart:
-    """The sizes of the two assets, and how each function starts."""
+    """The sizes of the two assets, and the start times by function."""
 
     code: Size
     packages: Size
@@ -62,7 +62,7 @@ class ColdStart:
 
 
 def measure(say: Callable[[str], None]) -> ColdStart:
-    """Build what ships, for this machine, and start each function from it."""
+    """Build the deployed assets for this machine, and start each function from them."""
     code, layer = packaging.code(Config(local=True)).path, packaging.packages(local=True).path
     with tempfile.TemporaryDirectory() as folder:
         runtime = Path(folder)
@@ -73,7 +73,7 @@ def measure(say: Callable[[str], None]) -> ColdStart:
 
 
 def _distributions(name: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return a distribution and all that it needs."""
+    """Return a distribution and all its dependencies."""
     if name in seen:
         return seen
     seen |= {name}
@@ -84,7 +84,7 @@ def _distributions(name: str, seen: frozenset[str] = frozenset()) -> frozenset[s
 
 
 def _link(distribution: str, folder: Path) -> None:
-    """Make a distribution's modules importable from a folder, and nothing of its neighbours."""
+    """Link the modules of one distribution into a folder, without other distributions."""
     for file in importlib.metadata.files(distribution) or ():
         top = file.parts[0]
         if not top.endswith((".dist-info", "..")) and top != "__pycache__" and not (folder / top).exists():
@@ -93,7 +93,7 @@ def _link(distribution: str, folder: Path) -> None:
 
 def _start(code: Path, layer: Path, runtime: Path, *, name: str, say: Callable[[str], None]) -> Start:
     say(name)
-    # -I and -S: neither the environment nor any installed package can help.
+    # -I and -S exclude the environment and all installed packages.
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(code), str(layer), str(runtime), name]
     runs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(REPEATS)]
     return Start(*(median(times) for times in zip(*runs, strict=True)))

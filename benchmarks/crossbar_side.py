@@ -1,4 +1,4 @@
-"""Crossbar, the reference router of WAMP, from PyPI in an environment of its own."""
+"""Crossbar, the reference router of WAMP, installed from PyPI in its own environment."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.stage import FOLDER
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 VERSION = "26.10.1"
 REALM = "benchmark"
@@ -26,11 +26,11 @@ ALL = {"call": True, "register": True, "publish": True, "subscribe": True}
 
 
 class NoCrossbar(UnavailableError):
-    """Raised when crossbar cannot be installed or started here."""
+    """Raised when crossbar cannot be installed or started on this machine."""
 
 
 def install() -> None:
-    """Make its environment, once."""
+    """Create crossbar's environment unless it exists."""
     stamp = f"crossbar {VERSION}"
     if (VENV / "stamp").is_file() and (VENV / "stamp").read_text() == stamp:
         return
@@ -42,13 +42,13 @@ def install() -> None:
 
 
 def matching(sizes: Sequence[int]) -> Any:  # noqa: ANN401 - JSON
-    """Return the microseconds in which its broker finds who is subscribed to a topic; see `crossbar_matching`."""
+    """Return the microseconds in which crossbar's broker finds a topic's subscribers; see `crossbar_matching`."""
     return json.loads(_run([str(VENV / "bin" / "python"), str(MATCHING), json.dumps(list(sizes))]))
 
 
 @contextmanager
 def running(realms: Sequence[str] = (REALM,)) -> Iterator[str]:
-    """Run it on loopback and give its URL; its realms are open to everybody."""
+    """Run crossbar on loopback with realms that allow anonymous sessions everything, and yield its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -91,9 +91,11 @@ def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 def _run(command: Sequence[str]) -> str:
-    told = setup.installer_environment({**setup.index_of_pip(), **os.environ})
+    environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
     try:
-        done = subprocess.run(command, env=told, capture_output=True, text=True, check=True, timeout=INSTALL_SECONDS)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=INSTALL_SECONDS
+        )
     except subprocess.TimeoutExpired as error:
         raise NoCrossbar(f"{command[0]} took longer than {INSTALL_SECONDS} s") from error
     except subprocess.CalledProcessError as error:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.processes import Measured, run
-from signalbox.local.spark import CATALOG, ICEBERG_SETTINGS, JOBS, LOGGING
-from signalbox.local.spark_jars import jars
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
+from signalbox.local.spark.jars import jars
+from signalbox.local.spark.jobs import CATALOG, ICEBERG_SETTINGS, JOBS, LOGGING
 from signalbox.local.tools import java_home
 
 DATABASE = "history"

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import history_spark
 from benchmarks.processes import Measured, run
 from signalbox.errors import UnavailableError
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 HOME = CHECKOUT / ".signalbox" / "benchmarks" / "history"
 ENGINES = Path(__file__).parent / "history_engines"

@@ -27,11 +27,16 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.publication_metadata import Awaited, Note, Said, message_for
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+)
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.handlers.recorded import ACCOUNT
@@ -157,8 +162,8 @@ def _median(spent: Sequence[Spent]) -> Spent:
 
 def _pattern(number: int) -> TopicPattern:
     if number % 2:
-        return TopicPattern.parse(f"trial..n{number}", Match.WILDCARD)
-    return TopicPattern.parse(f"trial.n{number}.", Match.PREFIX)
+        return TopicPattern.parse(f"trial..n{number}", MatchPolicy.WILDCARD)
+    return TopicPattern.parse(f"trial.n{number}.", MatchPolicy.PREFIX)
 
 
 def _connection(number: int) -> ConnectionId:
@@ -167,8 +172,11 @@ def _connection(number: int) -> ConnectionId:
 
 def _record(number: int) -> dict[str, object]:
     """Return a publication of a session as Lambda hands it over."""
-    note = Note(PublicationId(number + 1), awaited=Awaited(ConnectionId("publisher"), RequestId(number + 1)))
-    said = Said(TOPIC, Payload(("x" * 100,)), note, "joe")
+    note = PublicationMetadata(
+        PublicationId(number + 1),
+        acknowledge_to=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1)),
+    )
+    said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe")
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"d-{number}")
     sent_at, told = str(round(time.time() * 1000)), outgoing(message)
     attributes: Any = told["MessageAttributes"]

@@ -1,4 +1,4 @@
-"""Subscribers in threads of their own, and how long a benchmark waits for what they see."""
+"""Benchmark subscribers in threads, and waiting for a condition with a deadline."""
 
 import threading
 import time
@@ -13,18 +13,18 @@ READY_SECONDS = 300.0
 
 
 class Subscriber(Protocol):
-    """Somebody who follows topics."""
+    """A client that follows topics."""
 
     cursor: Cursor
 
     def follow(self, over: threading.Event) -> None:
-        """Follow until it is over."""
+        """Follow until `over` is set."""
         ...
 
 
 @contextmanager
 def following(subscribers: Sequence[Subscriber]) -> Iterator[None]:
-    """Let subscribers follow, and begin when all have caught up. Raises `UnavailableError`."""
+    """Run subscribers in threads, starting the block when all have caught up. Raises `UnavailableError`."""
     over = threading.Event()
     threads = [threading.Thread(target=one.follow, args=(over,), daemon=True) for one in subscribers]
     for thread in threads:
@@ -40,7 +40,7 @@ def following(subscribers: Sequence[Subscriber]) -> Iterator[None]:
 
 
 def wait(is_so: Callable[[], bool], *, seconds: float) -> bool:
-    """Wait until something is so; tell whether it was within these seconds."""
+    """Wait for a condition; return whether it became true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""How many events a second an exchange takes that keeps the order of each topic, of each publisher, or of all."""
+"""Benchmark of the event rate of live exchanges ordered by topic, by publisher and by exchange."""
 
 import json
 import statistics
@@ -26,17 +26,17 @@ from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.records import OrderBy, User
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 EVENTS, TOPICS = 100, 20
-PUBLISHERS = (1, 4)  # at once
+PUBLISHERS = (1, 4)  # concurrent
 ROUNDS = 4
-SUBSCRIBERS = 2  # who must agree on the order
+SUBSCRIBERS = 2  # that must receive the same order
 WARM_UP = 20
 PREFIX = "order"
 END_SECONDS = 60.0
@@ -44,50 +44,50 @@ END_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One measurement, from the first call on."""
+    """One measurement, which starts with the first call."""
 
     publishing_seconds: float
-    """Until SQS had answered the last call."""
+    """Seconds until SQS answered the last call."""
     seconds: float
-    """Until the last subscriber had the last event."""
+    """Seconds until the last subscriber received the last event."""
     missing: int
     out_of_order: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What an exchange took of so many publishers, round by round."""
+    """The runs of an ordering mode with a number of publishers, one per round."""
 
     order_by: OrderBy
     publishers: int
     runs: Sequence[Run]
     over_topic: float
-    """How many times as many events a second as by topic: the median of what it was in each round."""
+    """The event rate relative to ordering by topic, as the median of the rounds' ratios."""
 
     @property
     def published_per_second(self) -> float:
-        """Return how many events SQS took in a second, in the median."""
+        """Return the median number of events per second that SQS accepted."""
         return statistics.median(EVENTS / one.publishing_seconds for one in self.runs)
 
     @property
     def events_per_second(self) -> list[float]:
-        """Return how many events a second went all the way, in each round, the slowest first."""
+        """Return the end-to-end events per second of each round, in ascending order."""
         return sorted(EVENTS / one.seconds for one in self.runs)
 
     @property
     def missing(self) -> int:
-        """Return how many events did not come to a subscriber."""
+        """Return the number of deliveries that did not arrive."""
         return sum(one.missing for one in self.runs)
 
     @property
     def out_of_order(self) -> int:
-        """Return how many came out of the order that the exchange promises."""
+        """Return the number of deliveries that violate the exchange's ordering guarantee."""
         return sum(one.out_of_order for one in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An event as a subscriber saw it."""
+    """An event as a subscriber received it."""
 
     publisher: int
     number: int
@@ -97,10 +97,10 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Subscriber:
-    """A client in a thread of its own, and what it saw of each run."""
+    """A client in its own thread, and the events that it received in each run."""
 
     client: LiveClient
-    cursor: Cursor = field(default_factory=lambda: Cursor(TopicPattern.parse(PREFIX, Match.PREFIX)))
+    cursor: Cursor = field(default_factory=lambda: Cursor(TopicPattern.parse(PREFIX, MatchPolicy.PREFIX)))
     seen: dict[int, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
 
     def follow(self, over: threading.Event) -> None:
@@ -113,14 +113,14 @@ class _Subscriber:
     def _receive(self) -> None:
         event = self.client.receive(LOOK_SECONDS)
         if event is not None:
-            told: Any = event.payload.arguments[0]  # as `_posts` writes it
-            run, publisher, number = told
+            body: Any = event.payload.arguments[0]  # in the form of `_posts`
+            run, publisher, number = body
             self.seen[run].append(_Seen(publisher, number, event.topic, time.perf_counter()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Realm:
-    """An exchange, and who is subscribed to all of it."""
+    """A live exchange and the subscribers of all its topics."""
 
     name: str
     subscribers: Sequence[_Subscriber]
@@ -128,14 +128,14 @@ class _Realm:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An exchange of each order on a stage, with subscribers, and users who may publish."""
+    """One exchange per ordering mode on a stage, with subscribers and publishers."""
 
     realms: Mapping[OrderBy, _Realm]
     publishers: Sequence[ExchangeClient]
     _runs: Iterator[int] = field(default_factory=count)
 
     def run(self, order_by: OrderBy, *, publishers: int = 1, topics: int = TOPICS, events: int = EVENTS) -> Run:
-        """Publish events over topics in turn, as fast as some publishers can, and wait until all have come."""
+        """Publish events round-robin over topics with concurrent publishers, and wait until all have arrived."""
         run, realm = next(self._runs), self.realms[order_by]
         posts = [_posts(run, publisher, topics, events // publishers) for publisher in range(publishers)]
         begun = time.perf_counter()
@@ -151,14 +151,14 @@ class Trial:
         wait(lambda: all(len(one.seen[run]) >= wanted for one in realm.subscribers), seconds=END_SECONDS)
         seen = [list(one.seen[run]) for one in realm.subscribers]
         if not all(seen):
-            raise UnavailableError(f"no event of exchange {realm.name!r} came within {END_SECONDS:.0f} s")
+            raise UnavailableError(f"no event of exchange {realm.name!r} arrived within {END_SECONDS:.0f} s")
         last = max(one.at for line in seen for one in line)
         missing = sum(wanted - len(set(line)) for line in seen)
         return Run(published - begun, last - begun, missing, _out_of_order(order_by, seen))
 
 
 def measure(trial: Trial, say: Callable[[str], None]) -> list[Ordered]:
-    """Measure the orders in turn, round by round, so that the noise of the machine hits all of them."""
+    """Measure the ordering modes alternately in rounds, so that machine noise affects all of them."""
     runs: dict[tuple[int, OrderBy], list[Run]] = {(some, by): [] for some in PUBLISHERS for by in OrderBy}
     for order_by in OrderBy:
         say(f"warming up: by {order_by}")
@@ -166,7 +166,7 @@ def measure(trial: Trial, say: Callable[[str], None]) -> list[Ordered]:
     for number in range(1, ROUNDS + 1):
         for publishers in PUBLISHERS:
             for order_by in OrderBy if number % 2 else reversed(OrderBy):
-                say(f"round {number} of {ROUNDS}: by {order_by}, {publishers} at once")
+                say(f"round {number} of {ROUNDS}: by {order_by}, {publishers} concurrent publishers")
                 runs[publishers, order_by].append(trial.run(order_by, publishers=publishers))
     return [
         Ordered(order_by, publishers, some, _median_ratio(some, runs[publishers, OrderBy.TOPIC]))
@@ -180,7 +180,7 @@ def _median_ratio(runs: Sequence[Run], by_topic: Sequence[Run]) -> float:
 
 @contextmanager
 def trial_on(stage: Stage) -> Iterator[Trial]:
-    """Declare an exchange of each order, join it, and make users; the stage is not needed for anything later."""
+    """Declare one exchange per ordering mode, start subscribers and create publishers; nothing is cleaned up."""
     with ExitStack() as stack:
         administrator = stack.enter_context(client_of(stage.deployment))
         realms = {}
@@ -195,11 +195,11 @@ def trial_on(stage: Stage) -> Iterator[Trial]:
 
 def _client(stage: Stage, realm: str) -> LiveClient:
     (user,) = (one for one in stage.local["live_users"] if one["role"] == Role.ADMIN)
-    return LiveClient(opening(stage.local["websocket_url"]), Login(realm, user["name"], user["ticket"]))
+    return LiveClient(connector(stage.local["websocket_url"]), Login(realm, user["name"], user["ticket"]))
 
 
 def _publisher(deployment: Deployment, number: int) -> ExchangeClient:
-    """Make a user who may publish to all exchanges, and return the client: `publisher` goes by who calls SQS."""
+    """Create a user with the right to publish everywhere, and return its client; SQS callers are the publishers."""
     name = UserName(f"order-{number}")
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)
@@ -228,28 +228,28 @@ def _publish(client: ExchangeClient, exchange: str, posts: Sequence[PublishReque
 
 
 def _out_of_order(order_by: OrderBy, seen: Sequence[Sequence[_Seen]]) -> int:
-    """Count events behind a later one of their publisher, and those that subscribers saw at different places.
+    """Count events after a later one of their publisher, and those at different positions for two subscribers.
 
-    Of each topic, as all exchanges promise, and of each publisher or of all.
+    Both are counted within each topic, as every exchange guarantees, and within the groups of the ordering mode.
     """
-    wholes: Mapping[OrderBy, Callable[[_Seen], Hashable]] = {
+    group_of: Mapping[OrderBy, Callable[[_Seen], Hashable]] = {
         OrderBy.TOPIC: lambda one: one.topic,
         OrderBy.PUBLISHER: lambda one: one.publisher,
         OrderBy.EXCHANGE: lambda _: "all",
     }
-    return sum(_wrong(*lines) for kind in {OrderBy.TOPIC, order_by} for lines in _lines(seen, wholes[kind]))
+    return sum(_violations(*lines) for mode in {OrderBy.TOPIC, order_by} for lines in _groups(seen, group_of[mode]))
 
 
-def _lines(seen: Sequence[Sequence[_Seen]], whole: Callable[[_Seen], Hashable]) -> Iterator[list[list[_Seen]]]:
-    """Yield for each whole what the subscribers saw of it."""
-    for key in {whole(one) for one in seen[0]}:
-        yield [[one for one in line if whole(one) == key] for line in seen]
+def _groups(seen: Sequence[Sequence[_Seen]], group_of: Callable[[_Seen], Hashable]) -> Iterator[list[list[_Seen]]]:
+    """Yield for each group the events that each subscriber received of it."""
+    for group in {group_of(one) for one in seen[0]}:
+        yield [[one for one in line if group_of(one) == group] for line in seen]
 
 
-def _wrong(line: Sequence[_Seen], other: Sequence[_Seen]) -> int:
+def _violations(line: Sequence[_Seen], other: Sequence[_Seen]) -> int:
     newest: dict[int, int] = {}
-    wrong = sum(one != there for one, there in zip(line, other, strict=False))
+    violations = sum(mine != theirs for mine, theirs in zip(line, other, strict=False))
     for one in line:
-        wrong += one.number < newest.get(one.publisher, 0)
+        violations += one.number < newest.get(one.publisher, 0)
         newest[one.publisher] = max(one.number, newest.get(one.publisher, 0))
-    return wrong
+    return violations

@@ -1,4 +1,4 @@
-"""What a batch of an ordered exchange asks of AWS, counted on a stage, and what that makes there: a calculation."""
+"""AWS calls per batch of an ordered exchange, counted on a stage, and the event rate calculated from them."""
 
 import time
 from collections import Counter
@@ -19,7 +19,7 @@ SETTLED_SECONDS, END_SECONDS = 1.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch of the function `route` in the mean: its events, of so many topics in turn, and its calls by service."""
+    """The mean batch of the function `route`: its events, spread over topics, and its calls by service."""
 
     order_by: OrderBy
     topics: int
@@ -29,31 +29,31 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds on AWS: all assumed, none measured."""
+    """Assumed, not measured, milliseconds on AWS."""
 
     calls: Mapping[str, float]
-    around: float = 30.0  # Lambda deletes a batch, and only then receives and hands over the next of the same group
+    around: float = 30.0  # Lambda deletes a batch before it receives the next one of the same group and invokes
 
 
 ASSUMED = Times({DYNAMODB: 5.0, SQS: 10.0, FIREHOSE: 20.0})
-AT_ONCE = 10  # setting `route_concurrency`, unless a stage says otherwise: batches of one exchange
-# SQS in high throughput mode, in which these queues are: of a partition, and a group is in one of them.
+AT_ONCE = 10  # default of the setting `route_concurrency`: concurrent batches of one exchange
+# SQS FIFO in high throughput mode: the limit is per partition, and a message group is in one partition.
 CALLS_PER_GROUP = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Events a second that an exchange takes on AWS, if such batches come one after the other, or side by side."""
+    """The calculated events per second of an exchange on AWS, with sequential and with concurrent batches."""
 
     batch: Batch
     milliseconds: float
     one_by_one: float
     side_by_side: float | None
-    """None where there is one group, and nothing can be."""
+    """None if there is only one message group, whose batches are sequential."""
 
 
 def count(stage: Stage, trial: Trial, say: Callable[[str], None]) -> list[Batch]:
-    """Count in each order with one topic and with many; from here on the stage is slower by the counting."""
+    """Count the calls of each ordering mode with one topic and with many; counting slows the stage from then on."""
     with tapped(stage.local["endpoint_url"]) as tap:
         stage.redirect(_route(stage), tap.endpoint_url)
         found = []
@@ -71,13 +71,15 @@ def _route(stage: Stage) -> str:
 
 
 def _counted(trial: Trial, tap: Tap, order_by: OrderBy, topics: int) -> Batch:
-    trial.run(order_by, topics=topics, events=WARM_UP)  # a function that is new reads more
+    trial.run(order_by, topics=topics, events=WARM_UP)  # a new function instance reads more
     before = _settled(tap)
     trial.run(order_by, topics=topics, events=EVENTS)
     calls = _settled(tap) - before
-    batches = sum(number for name, number in calls.items() if name.startswith(FIREHOSE))  # history is written by batch
+    batches = sum(
+        number for name, number in calls.items() if name.startswith(FIREHOSE)
+    )  # history is written once per batch
     if not batches:
-        raise UnavailableError("the calls of the function `route` did not pass by where they are counted")
+        raise UnavailableError("the calls of the function `route` bypassed the counting proxy")
     by_service: Counter[str] = Counter()
     for name, number in calls.items():
         by_service[name.partition(".")[0]] += number
@@ -85,7 +87,7 @@ def _counted(trial: Trial, tap: Tap, order_by: OrderBy, topics: int) -> Batch:
 
 
 def _settled(tap: Tap) -> Counter[str]:
-    """Return the calls so far, when there have been no others for a while: a batch ends after its events came."""
+    """Return the calls so far once there have been no others for a while: a batch ends after its events arrive."""
     calls, since, deadline = Counter(tap.calls), time.monotonic(), time.monotonic() + END_SECONDS
     while time.monotonic() < min(since + SETTLED_SECONDS, deadline):
         time.sleep(0.1)
@@ -95,7 +97,7 @@ def _settled(tap: Tap) -> Counter[str]:
 
 
 def rates(batches: Sequence[Batch], times: Times = ASSUMED) -> Iterator[Rate]:
-    """Yield what batches make: what is in them and how many run at a time is all that sets the pace."""
+    """Yield the calculated rate of each batch, from its size, its calls and the number of concurrent batches."""
     for batch in batches:
         milliseconds = times.around + sum(times.calls[service] * number for service, number in batch.calls.items())
         one_by_one = batch.events * 1000 / milliseconds

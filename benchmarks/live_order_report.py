@@ -1,4 +1,4 @@
-"""The tables of what order costs a live exchange, and its promises."""
+"""Report tables and checks of the ordering benchmark."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ NAMES = {DYNAMODB: "DynamoDB", SQS: "SQS", FIREHOSE: "Firehose"}
 
 
 def throughput(ordered: Sequence[Ordered]) -> Table:
-    """Return the table of what was measured on the emulator."""
+    """Return the table of the rates measured on the emulator."""
     columns = [
         "ordered by",
         "publishers",
-        "published a second",
-        "events a second",
+        "published per second",
+        "events per second",
         "slowest to fastest",
-        "over `topic`",
+        "relative to `topic`",
     ]
     rows = [
         [
@@ -43,18 +43,19 @@ def throughput(ordered: Sequence[Ordered]) -> Table:
         for one in ordered
     ]
     note = (
-        f"{EVENTS} events over {TOPICS} topics in turn, by SQS as fast as publishers can, from the first call until "
-        f"{SUBSCRIBERS} subscribers have the last event; medians of {ROUNDS} rounds in which all take turns, and of "
-        "the ratio in each. Our client sends up to ten events a call, but no two of a message group in one: by `topic` "
-        "ten, and otherwise one. The emulator works on one batch of an ordered exchange at a time, whatever groups it "
-        "is of: so this compares what batches take, and has nothing of what runs side by side on AWS."
+        f"{EVENTS} events, round-robin over {TOPICS} topics, are published over SQS at full speed. The time is from "
+        f"the first call until {SUBSCRIBERS} subscribers have the last event. Values are medians of {ROUNDS} rounds in "
+        "which the modes alternate, and of the ratio in each round. The client sends up to ten events per call, but no "
+        "two of one message group: ten by `topic`, otherwise one. The emulator handles one batch of an ordered "
+        "exchange at a time, whatever its groups, so the table compares the cost of batches and excludes the "
+        "concurrency of AWS."
     )
-    return Table("Events a second, by what keeps its order", [*columns, "missing", "out of order"], rows, note)
+    return Table("Events per second by ordering mode", [*columns, "missing", "out of order"], rows, note)
 
 
 def calculated(batches: Sequence[Batch]) -> Table:
-    """Return the table of what batches ask, and what is calculated of it."""
-    columns = ["ordered by", "topics", "events a batch", *(f"calls of {name}" for name in NAMES.values())]
+    """Return the table of calls per batch, with the rates calculated from them."""
+    columns = ["ordered by", "topics", "events per batch", *(f"{name} calls" for name in NAMES.values())]
     rows = [
         [
             f"`{one.batch.order_by}`",
@@ -67,22 +68,22 @@ def calculated(batches: Sequence[Batch]) -> Table:
         ]
         for one in rates(batches)
     ]
-    called = ", ".join(f"{ASSUMED.calls[one]:.0f} ms a call of {name}" for one, name in NAMES.items())
+    durations = ", ".join(f"{ASSUMED.calls[one]:.0f} ms per {name} call" for one, name in NAMES.items())
     note = (
-        "Events and calls of a batch of the function `route` are counted on the emulator, where a publisher's events "
-        f"are of so many topics in turn. The rest is a calculation, not a measurement: {called}, one after the other, "
-        f"and {ASSUMED.around:.0f} ms between a batch and the next of the same message group, all assumed. Lambda "
-        f"works on one batch of a group at a time, and on {AT_ONCE} of an exchange (`route_concurrency`): by "
-        "`exchange` there is one group, by `publisher` one for each publisher, by `topic` one for each topic. Batches "
-        "side by side share no group, and by `publisher` no topic either, or one waits for the other. SQS hands over "
-        "together what it has of one group, where it can: by `topic` that is the row of one topic. It takes "
-        f"{CALLS_PER_GROUP} calls a second of a group, and so as many events of our client's."
+        "Events and calls per batch of the function `route` are counted on the emulator, with a publisher's events "
+        "round-robin over the topics. The rest is calculated, not measured, from assumed durations: "
+        f"{durations}, sequentially, and {ASSUMED.around:.0f} ms between two batches of one message group. Lambda "
+        f"handles one batch of a group at a time, and {AT_ONCE} batches of an exchange (`route_concurrency`). There is "
+        "one group per exchange, publisher or topic, according to the mode. Concurrent batches share no group, and "
+        "with mode `publisher` no topic either, or one waits for the other. SQS prefers to return messages of one "
+        "group together: with mode `topic`, those of one topic. It accepts "
+        f"{CALLS_PER_GROUP} calls per second for a group, and hence that many events of the Signalbox client."
     )
-    ends = ["ms a batch, assumed", "events a second", f"{AT_ONCE} side by side"]
-    return Table("What order makes on AWS", [*columns, *ends], rows, note)
+    ends = ["ms per batch, assumed", "events per second", f"{AT_ONCE} concurrent batches"]
+    return Table("Calculated events per second on AWS", [*columns, *ends], rows, note)
 
 
 def promises(ordered: Sequence[Ordered]) -> Iterator[tuple[str, bool]]:
-    """Yield what is promised of any order, and whether this run kept it."""
-    yield "no event is missing, whatever keeps its order", not any(one.missing for one in ordered)
-    yield "none is out of the order that its exchange keeps", not any(one.out_of_order for one in ordered)
+    """Yield each guarantee of ordered exchanges, and whether this run kept it."""
+    yield "no event is missing in any ordering mode", not any(one.missing for one in ordered)
+    yield "no event violates the order of its exchange", not any(one.out_of_order for one in ordered)

@@ -9,15 +9,15 @@ from functools import partial
 
 from benchmarks import crossbar_side, live_rules
 from signalbox.clients.live.cursor import Cursor
-from signalbox.clients.live.session import Conversation, Login, join
-from signalbox.clients.web_socket import opening
+from signalbox.clients.live.session import ClientSession, Login, join
+from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
 from signalbox.live.wamp.messages import Message, Payload, Publish, Published, RequestId, Subscribe, Subscribed
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.fakes import live_router
 
 SIZES = (10, 100, 1_000, 10_000)
-MATCHES = (Match.PREFIX, Match.WILDCARD)
+MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
 SESSIONS = 10  # one of ours may hold 1,000 subscriptions
 PUBLICATIONS = 50  # one after another, in a round: turns are short, so that noise hits all alike
 ROUNDS = 30
@@ -47,7 +47,7 @@ class _Place:
 
     router: str
     size: int
-    publisher: Conversation
+    publisher: ClientSession
 
 
 def measure(say: Callable[[str], None]) -> list[Publishing]:
@@ -77,7 +77,7 @@ def _crossbar(stack: ExitStack) -> _Logins:
     return {size: (url, Login(realm)) for size, realm in realms.items()}
 
 
-def _measured(match: Match, logins: Mapping[str, _Logins], say: Callable[[str], None]) -> Iterator[Publishing]:
+def _measured(match: MatchPolicy, logins: Mapping[str, _Logins], say: Callable[[str], None]) -> Iterator[Publishing]:
     with ExitStack() as stack:
         places = []
         for router, by_size in logins.items():
@@ -95,31 +95,35 @@ def _measured(match: Match, logins: Mapping[str, _Logins], say: Callable[[str], 
 
 
 @contextmanager
-def _held(url: str, login: Login, match: Match, size: int) -> Iterator[Conversation]:
+def _held(url: str, login: Login, match: MatchPolicy, size: int) -> Iterator[ClientSession]:
     """Give who publishes while ten sessions hold subscriptions; the last of them hears what is for it."""
     with ExitStack() as stack:
-        publisher, *holders = (join(stack.enter_context(closing(opening(url)())), login) for _ in range(SESSIONS + 1))
+        publisher, *holders = (join(stack.enter_context(closing(connector(url)())), login) for _ in range(SESSIONS + 1))
         for place, holder in enumerate(holders):
             _subscribe(holder, [_pattern(match, number) for number in range(place, size - 1, SESSIONS)])
         follower = holders[-1]
         follower.subscribe(Cursor(_pattern(match, size - 1)))
-        _heard(publisher, follower, f"trial.n{size - 1}.log" if match is Match.PREFIX else f"trial.log.n{size - 1}")
+        _heard(
+            publisher, follower, f"trial.n{size - 1}.log" if match is MatchPolicy.PREFIX else f"trial.log.n{size - 1}"
+        )
         yield publisher
 
 
-def _pattern(match: Match, number: int) -> TopicPattern:
-    return TopicPattern.parse(f"trial.n{number}." if match is Match.PREFIX else f"trial..n{number}", match)
+def _pattern(match: MatchPolicy, number: int) -> TopicPattern:
+    return TopicPattern.parse(f"trial.n{number}." if match is MatchPolicy.PREFIX else f"trial..n{number}", match)
 
 
-def _subscribe(holder: Conversation, patterns: Sequence[TopicPattern]) -> None:
+def _subscribe(holder: ClientSession, patterns: Sequence[TopicPattern]) -> None:
     for start in range(0, len(patterns), ASKED_AT_ONCE):
         asked = patterns[start : start + ASKED_AT_ONCE]
-        requests = [holder.ask(partial(Subscribe, options={"match": one.match.value}, topic=one.uri)) for one in asked]
+        requests = [
+            holder.send_request(partial(Subscribe, options={"match": one.match.value}, topic=one.uri)) for one in asked
+        ]
         for request in requests:
             assert isinstance(_reply(holder, request), Subscribed)
 
 
-def _heard(publisher: Conversation, follower: Conversation, topic: str) -> None:
+def _heard(publisher: ClientSession, follower: ClientSession, topic: str) -> None:
     """Make sure that a realm has the subscriptions that it is said to have: an event comes to the last one."""
     for _ in range(2):  # SUBSCRIBED, and the reply to the call behind it
         follower.read(REPLY_SECONDS)
@@ -129,27 +133,27 @@ def _heard(publisher: Conversation, follower: Conversation, topic: str) -> None:
     assert event.topic == topic
 
 
-def _round(publisher: Conversation) -> float:
+def _round(publisher: ClientSession) -> float:
     """Return the seconds of the publication in the middle: a neighbour who takes the processor hits some of them."""
     return statistics.median(_seconds(publisher) for _ in range(PUBLICATIONS))
 
 
-def _seconds(publisher: Conversation) -> float:
+def _seconds(publisher: ClientSession) -> float:
     begun = time.perf_counter()
     _publish(publisher, UNSEEN)
     return time.perf_counter() - begun
 
 
-def _publish(publisher: Conversation, topic: str) -> None:
+def _publish(publisher: ClientSession, topic: str) -> None:
     options = {"acknowledge": True}
-    request = publisher.ask(partial(Publish, options=options, topic=topic, payload=Payload(("x" * 100,))))
+    request = publisher.send_request(partial(Publish, options=options, topic=topic, payload=Payload(("x" * 100,))))
     assert isinstance(_reply(publisher, request), Published)
 
 
-def _reply(conversation: Conversation, request: RequestId) -> Message:
+def _reply(session: ClientSession, request: RequestId) -> Message:
     deadline = time.monotonic() + REPLY_SECONDS
-    while (reply := conversation.replies.pop(request, None)) is None:
-        conversation.read(REPLY_SECONDS)
+    while (reply := session.replies.pop(request, None)) is None:
+        session.read(REPLY_SECONDS)
         if time.monotonic() > deadline:
             raise UnavailableError(f"no reply within {REPLY_SECONDS:.0f} s")
     return reply

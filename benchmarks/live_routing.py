@@ -1,4 +1,4 @@
-"""How long it takes to find who is subscribed to a topic, however many others there are; beside crossbar's broker."""
+"""Benchmark of finding a topic's subscribers among many subscriptions, compared with crossbar's broker."""
 
 import statistics
 import time
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from benchmarks import crossbar_side
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.router.matching import SubscriptionIndex
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 SIZES = (10, 100, 1_000, 10_000)
-MATCHES = (Match.PREFIX, Match.WILDCARD)
+MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
 TOPICS = 200
 ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Microseconds for a topic that one of so many subscriptions matches; crossbar's are None where it is not there."""
+    """Microseconds per lookup of a topic that one subscription matches; `crossbar` is None if it is not installed."""
 
     match: str
     subscriptions: int
@@ -27,7 +27,7 @@ class Routing:
 
 
 def measure(say: Callable[[str], None]) -> list[Routing]:
-    """Measure both sides, each in a process of its own."""
+    """Measure both brokers, each in its own process."""
     try:
         crossbar_side.install()
         say("crossbar")
@@ -43,19 +43,19 @@ def measure(say: Callable[[str], None]) -> list[Routing]:
     return found
 
 
-def _measured(match: Match, size: int) -> float:
+def _measured(match: MatchPolicy, size: int) -> float:
     index: SubscriptionIndex[int] = SubscriptionIndex()
     for number in range(size):
-        uri = f"trial.n{number}." if match is Match.PREFIX else f"trial..n{number}"
+        uri = f"trial.n{number}." if match is MatchPolicy.PREFIX else f"trial..n{number}"
         index.add(TopicPattern.parse(uri, match), number)
-    numbers = [round(place * (size - 1) / (TOPICS - 1)) for place in range(TOPICS)]
-    asked = [RoutingKey(f"trial.n{n}.log" if match is Match.PREFIX else f"trial.log.n{n}") for n in numbers]
-    assert all(index.matching(topic) == [number] for topic, number in zip(asked, numbers, strict=True))
-    return statistics.median(_round(index, asked) for _ in range(ROUNDS)) * 1e6
+    numbers = [round(step * (size - 1) / (TOPICS - 1)) for step in range(TOPICS)]
+    topics = [RoutingKey(f"trial.n{n}.log" if match is MatchPolicy.PREFIX else f"trial.log.n{n}") for n in numbers]
+    assert all(index.matching(topic) == [number] for topic, number in zip(topics, numbers, strict=True))
+    return statistics.median(_round(index, topics) for _ in range(ROUNDS)) * 1e6
 
 
-def _round(index: SubscriptionIndex[int], asked: list[RoutingKey]) -> float:
+def _round(index: SubscriptionIndex[int], topics: list[RoutingKey]) -> float:
     begun = time.perf_counter()
-    for topic in asked:
+    for topic in topics:
         index.matching(topic)
-    return (time.perf_counter() - begun) / len(asked)
+    return (time.perf_counter() - begun) / len(topics)

@@ -1,6 +1,6 @@
-"""Signalbox's rules in a process of their own: a router in memory that finds subscribers as the deployed function does.
+"""In-memory routers in a separate process, which look up subscribers with the code of the deployed function.
 
-It prints the URLs of as many routers as it is asked for, as JSON, and ends with its standard input.
+Its argument is the number of routers. It prints their URLs as JSON, and ends when its standard input is closed.
 """
 
 import json
@@ -17,14 +17,20 @@ from websockets.sync.server import serve
 from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import LoggedEvent, event_for, postable
+from signalbox.live.log.events import LoggedEvent, event_for, size_limited
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
 from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp import codec
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.local.state import CHECKOUT
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.local.files import CHECKOUT
 from tests.fakes import live_router
 
 USER = "alice"
@@ -35,48 +41,54 @@ STOP_SECONDS = 30
 
 @dataclass
 class _Subscribers:
-    """`SubscriberTable` of one realm, in memory."""
+    """An in-memory `SubscriberTable` of one realm."""
 
-    stored: dict[Bucket, dict[tuple[ConnectionId, TopicPattern], Row]] = field(default_factory=dict)
-    changed: dict[Bucket, Version] = field(default_factory=dict)
+    stored: dict[SubscriberPartition, dict[tuple[ConnectionId, TopicPattern], SubscriberRow]] = field(
+        default_factory=dict
+    )
+    changed: dict[SubscriberPartition, PartitionVersion] = field(default_factory=dict)
 
     def put(self, subscriber: Subscriber) -> None:
-        row = Row(subscriber, datetime.now(UTC) + KEPT_FOR)
-        self._change(Change(subscriber.connection, subscriber.pattern, row))
+        row = SubscriberRow(subscriber, datetime.now(UTC) + KEPT_FOR)
+        self._change(SubscriberChange(subscriber.connection, subscriber.pattern, row))
 
     def remove(self, connection: ConnectionId, pattern: TopicPattern) -> None:
-        self._change(Change(connection, pattern, None))
+        self._change(SubscriberChange(connection, pattern, None))
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
-        return {bucket: self.changed[bucket] for bucket in buckets if bucket in self.changed}
+    def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
+        return {partition: self.changed[partition] for partition in partitions if partition in self.changed}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:  # noqa: ARG002 - a Protocol's
-        return {}  # so it reads all rows when it has missed many, while subscriptions are made
+    def changes(
+        self,
+        partition: SubscriberPartition,  # noqa: ARG002 - of the Protocol
+        numbers: range,  # noqa: ARG002 - of the Protocol
+    ) -> Mapping[int, SubscriberChange]:
+        return {}  # so the directory reads all rows if it missed many changes during the subscribing phase
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
-        return list(self.stored.get(bucket, {}).values())
+    def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
+        return list(self.stored.get(partition, {}).values())
 
-    def _change(self, change: Change) -> None:
-        is_exact = change.pattern.match is Match.EXACT
-        bucket = Bucket(live_router.REALM, RoutingKey(change.pattern.uri) if is_exact else None)
-        rows = self.stored.setdefault(bucket, {})
+    def _change(self, change: SubscriberChange) -> None:
+        is_exact = change.pattern.match is MatchPolicy.EXACT
+        partition = SubscriberPartition(live_router.REALM, RoutingKey(change.pattern.uri) if is_exact else None)
+        rows = self.stored.setdefault(partition, {})
         rows.pop((change.connection, change.pattern), None)
         if change.row is not None:
             rows[change.connection, change.pattern] = change.row
-        before = self.changed.get(bucket, Version())
-        self.changed[bucket] = Version(before.number + 1, (*before.changes, change)[-KEPT_CHANGES:])
+        before = self.changed.get(partition, PartitionVersion())
+        self.changed[partition] = PartitionVersion(before.number + 1, (*before.changes, change)[-KEPT_CHANGES:])
 
 
 @dataclass
 class _Router(live_router.Router):
-    """The tests' router asks each subscription in turn; this one asks the directory, once an event."""
+    """A variant of the tests' router that uses the directory, once per event, instead of testing each subscription."""
 
     subscribers: _Subscribers = field(default_factory=_Subscribers)
-    directory: Directory = field(init=False)
+    directory: CachedSubscriberDirectory = field(init=False)
     _found: dict[ConnectionId, list[TopicPattern]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.directory = Directory(self.subscribers, lambda: datetime.now(UTC))
+        self.directory = CachedSubscriberDirectory(self.subscribers, lambda: datetime.now(UTC))
 
     def _carry_out(self, peer: live_router.Peer, effect: object) -> None:
         connection, listener = peer.session.connection, peer.session.listener
@@ -92,7 +104,7 @@ class _Router(live_router.Router):
     def _distribute(self, effect: Distribute) -> LoggedEvent:
         with self._lock:
             self._found = {}
-            for one in self.directory.look(live_router.REALM, [effect.topic])(effect.topic):
+            for one in self.directory.lookup(live_router.REALM, [effect.topic])(effect.topic):
                 self._found.setdefault(one.connection, []).append(one.pattern)
             return super()._distribute(effect)
 
@@ -100,12 +112,12 @@ class _Router(live_router.Router):
         listener = peer.session.listener
         for pattern in self._found.get(peer.session.connection, ()):
             if listener is not None and logged.audience.admits(listener):
-                peer.post(postable(event_for(pattern, logged)))
+                peer.post(size_limited(event_for(pattern, logged)))
 
 
 @contextmanager
 def running(count: int) -> Iterator[Sequence[str]]:
-    """Run so many routers in one process, and give their URLs."""
+    """Run `count` routers in one process, and yield their URLs."""
     command = [sys.executable, "-m", "benchmarks.live_rules", str(count)]
     process = subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
@@ -121,8 +133,12 @@ def running(count: int) -> Iterator[Sequence[str]]:
 @contextmanager
 def _serving() -> Iterator[str]:
     router = _Router({USER: live_router.grants("trial.")})
-    told: dict[str, Any] = {"subprotocols": [Subprotocol(codec.SUBPROTOCOL)], "compression": None, "close_timeout": 1}
-    with serve(router.serve, "127.0.0.1", 0, **told) as server:
+    options: dict[str, Any] = {
+        "subprotocols": [Subprotocol(codec.SUBPROTOCOL)],
+        "compression": None,
+        "close_timeout": 1,
+    }
+    with serve(router.serve, "127.0.0.1", 0, **options) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
@@ -132,7 +148,7 @@ def _serving() -> Iterator[str]:
 
 
 def main() -> None:
-    """Serve until nobody holds the other end of standard input."""
+    """Serve until standard input is closed."""
     with ExitStack() as stack:
         print(json.dumps([stack.enter_context(_serving()) for _ in range(int(sys.argv[1]))]), flush=True)
         sys.stdin.read()

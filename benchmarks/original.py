@@ -1,4 +1,4 @@
-"""Upstream's own programs, built from its published module: the broker, and a client that can be measured."""
+"""Upstream's programs, built from its published Go module: the broker, and a client that reports its times."""
 
 import os
 import shutil
@@ -23,12 +23,12 @@ RELAY_PATTERN = "snowflake.torproject.net$"
 
 
 class NoGo(UnavailableError):
-    """Raised when upstream's programs cannot be built here."""
+    """Raised when upstream's programs cannot be built on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Upstream's programs, and the versions that they were built from."""
+    """The paths of upstream's programs, and the versions of their module and of Go."""
 
     broker: Path
     client: Path
@@ -36,7 +36,7 @@ class Programs:
 
 
 def build() -> Programs:
-    """Build both, or raise `NoGo` with the reason why not."""
+    """Build both programs. Raises `NoGo` with the reason."""
     broker = FOLDER / "upstream" / "broker"
     _go("build", "-o", str(broker), f"{MODULE}/broker")
     versions = f"{_go('list', '-m', MODULE).split()[1]}, {_go('env', 'GOVERSION').strip()}"
@@ -44,7 +44,7 @@ def build() -> Programs:
 
 
 def build_client() -> Path:
-    """Build the client alone, or raise `NoGo`."""
+    """Build only the client. Raises `NoGo`."""
     client = FOLDER / "upstream" / "client"
     _go("build", "-o", str(client), ".")
     return client
@@ -67,7 +67,7 @@ def _go(*arguments: str) -> str:
 
 @contextmanager
 def running_broker(programs: Programs, side: Side, *, endpoint_url: str | None = None) -> Iterator[Side]:
-    """Run the broker on loopback; yield its side. Its own AWS calls go to `endpoint_url` if that is given."""
+    """Run the broker on loopback and yield its side; its AWS calls go to `endpoint_url` if given."""
     port = _free_port()
     with (FOLDER / "upstream" / "broker.log").open("w") as log:
         process = subprocess.Popen(

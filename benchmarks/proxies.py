@@ -1,4 +1,4 @@
-"""Proxies that poll nearly all the time and answer at once: the same for both brokers."""
+"""Simulated proxies that poll without long pauses and answer at once, the same for both brokers."""
 
 import math
 import re
@@ -10,37 +10,37 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from signalbox.clients.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, Round
+from signalbox.clients.rendezvous.simulator import Behaviour, BrokerUnreachableError, ProxySimulator, ServeResult
 from signalbox.errors import UnavailableError
 
-# So many new ones at a time: each needs a function instance of its own, and all cold starts at once would choke the
-# emulator's machine.
+# The number of proxies that start together: each needs its own function instance, and too many concurrent cold starts
+# would overload the emulator's machine.
 STEP = 2
-# The least that upstream's proxy waits after a response, whatever the broker says (proxy/lib/snowflake.go, v2.14).
+# The shortest pause of upstream's proxy after a response, whatever the broker requests (proxy/lib/snowflake.go, v2.14).
 PAUSE_SECONDS = 1.0
-# Of all proxies, so many wait at nearly any moment; the rest have just been told that there is no client.
+# The fraction of proxies that wait at nearly any moment; the others have just received a response without a client.
 WAITING_SHARE = 3 / 4
 SETTLE_SECONDS = 90
 LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ProxyPool:
     """Proxies that poll one broker."""
 
     broker_url: str
     size: int
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[ServeResult] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
 
     @property
     def matches(self) -> int:
-        """Return how many offers the proxies were given."""
+        """The number of offers that the proxies received."""
         return sum(1 for served in self.rounds if served.response is not None and served.response.is_match)
 
     def settle(self, started: int | None = None) -> None:
-        """Wait until the broker says that most of the proxies wait for a client, of all or of those `started`."""
+        """Wait until the broker reports that most of the `started` proxies (default: all) wait for a client."""
         expected = max(1, math.floor((started or self.size) * WAITING_SHARE))
         deadline = time.monotonic() + SETTLE_SECONDS
         while (waiting := proxies_waiting(self.broker_url)) < expected:
@@ -51,7 +51,7 @@ class Pool:
             time.sleep(LOOK_SECONDS)
 
     def serve(self, proxy: ProxySimulator) -> None:
-        """Let one proxy poll until the end."""
+        """Let one proxy poll until `stopping` is set."""
         while not self.stopping.is_set():
             try:
                 self.rounds.append(proxy.serve_once())
@@ -61,9 +61,9 @@ class Pool:
 
 
 @contextmanager
-def polling(broker_url: str, size: int, *, behaviour: Behaviour = Behaviour.NORMAL) -> Iterator[Pool]:
-    """Let proxies poll a broker; the end of the block waits for their last polls, so that none is left behind."""
-    pool = Pool(broker_url, size)
+def polling(broker_url: str, size: int, *, behaviour: Behaviour = Behaviour.NORMAL) -> Iterator[ProxyPool]:
+    """Let `size` proxies poll a broker; the end of the block waits for their last polls."""
+    pool = ProxyPool(broker_url, size)
     proxy = ProxySimulator(broker_url, behaviour=behaviour)
     with ThreadPoolExecutor(size) as threads:
         try:
@@ -77,7 +77,7 @@ def polling(broker_url: str, size: int, *, behaviour: Behaviour = Behaviour.NORM
 
 
 def proxies_waiting(broker_url: str) -> int:
-    """Return how many proxies a broker says are waiting."""
+    """Return the number of waiting proxies that a broker reports."""
     with urllib.request.urlopen(f"{broker_url}debug", timeout=30) as response:
         found = re.match(r"current snowflakes available: (\d+)", response.read().decode())
     return int(found[1]) if found else 0

@@ -1,4 +1,4 @@
-"""What a client gets when things go wrong: silent proxies, and an offer that is delivered twice."""
+"""The benchmark of failures: silent proxies, and offers that are delivered twice."""
 
 import secrets
 import time
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.clients import Clients, Exchange
-from benchmarks.proxies import Pool, polling
+from benchmarks.proxies import ProxyPool, polling
 from benchmarks.sides import SIGNALBOX, Side
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import Behaviour, sample_offer
@@ -16,7 +16,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 
 DUPLICATED = 8
-# A function instance that starts while a proxy answers can take so long that another proxy is asked as well.
+# A cold start of the function `answer` can take so long that the offer goes to a second proxy.
 WARM_UPS = 3
 QUIET_SECONDS = 3.0
 LONGEST_SECONDS = 60.0
@@ -24,20 +24,20 @@ LONGEST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """What was seen at one broker; None where it was not measured."""
+    """The results of one broker; None if not measured."""
 
     only_silent: Exchange | None
-    """The proxy takes the offer and says nothing."""
+    """The proxy receives the offer and never answers."""
     silent_then_good: Exchange | None
-    """The same, but a good proxy comes after it."""
+    """A silent proxy receives the offer, and a normal proxy polls afterwards."""
     proxies_for_duplicates: int
-    """How many proxies `DUPLICATED` offers took that were each in the broker queue twice."""
+    """The number of proxies that received `DUPLICATED` offers, each of which was sent twice."""
 
 
 def measure(
     sides: Sequence[Side], clients: Clients, *, slow: bool, say: Callable[[str], None]
 ) -> dict[str, Robustness]:
-    """Measure all; upstream's silent proxies take it two minutes each and are measured only when asked for."""
+    """Measure all sides; upstream's two cases with a silent proxy take two minutes each and require `slow`."""
     return {side.name: _measure(side, clients, slow=slow or side.name == SIGNALBOX, say=say) for side in sides}
 
 
@@ -53,7 +53,7 @@ def _measure(side: Side, clients: Clients, *, slow: bool, say: Callable[[str], N
 
 
 def _with_silence(side: Side, clients: Clients, *, then_good: bool) -> Exchange:
-    """Let one client meet a silent proxy; the good one starts to poll as soon as the offer is taken."""
+    """Send one offer to a silent proxy; if `then_good`, a normal proxy polls as soon as the offer is claimed."""
     with ThreadPoolExecutor(1) as thread, polling(side.broker_url, 1, behaviour=Behaviour.SILENT) as silent:
         exchange = thread.submit(clients, side, 1, 1)
         _await(lambda: silent.matches > 0)
@@ -85,7 +85,7 @@ def _send_twice(sqs: Any, queue_url: str) -> None:  # noqa: ANN401 - a boto3 cli
         sqs.send_message(QueueUrl=queue_url, MessageBody=body, MessageAttributes={"ClientID": client_id})
 
 
-def _matches_when_quiet(pool: Pool) -> int:
+def _matches_when_quiet(pool: ProxyPool) -> int:
     seen = -1
     while pool.matches != seen:
         seen = pool.matches

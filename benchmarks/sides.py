@@ -1,10 +1,10 @@
-"""What is measured: Signalbox and upstream's broker, seen alike by clients and proxies."""
+"""The two brokers of a comparison, Signalbox and upstream's, with the same interface for clients and proxies."""
 
 import base64
 import json
 from dataclasses import dataclass, field, replace
 
-from signalbox.local.emulator import ACCOUNT
+from signalbox.local.emulator.lifecycle import ACCOUNT
 from signalbox.local.session import LocalSession
 
 SIGNALBOX = "Signalbox"
@@ -13,7 +13,7 @@ UPSTREAM = "upstream"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One broker on the emulator: where its proxies poll, where its clients send, and as whom."""
+    """One broker on the emulator: the URL of its proxies, the queue of its clients and their credentials."""
 
     name: str
     broker_url: str
@@ -25,22 +25,22 @@ class Side:
 
     @property
     def client_queue_url(self) -> str:
-        """Return the broker queue's URL as a real client is given it; it accepts no other host."""
+        """The broker queue's URL for upstream's client, which accepts no other host."""
         return f"https://sqs.{self.region}.amazonaws.com/{ACCOUNT}/{self.queue_name}"
 
     @property
     def queue_url(self) -> str:
-        """Return the broker queue's URL on the emulator."""
+        """The broker queue's URL on the emulator."""
         return f"{self.endpoint_url}/{ACCOUNT}/{self.queue_name}"
 
     @property
     def encoded_credentials(self) -> str:
-        """Return the client's credentials as a real client is given them (upstream's common/sqscreds)."""
+        """The client's credentials in the format of upstream's client (common/sqscreds)."""
         pair = {"aws-access-key-id": self.access_key_id, "aws-secret-key": self.secret_access_key}
         return base64.b64encode(json.dumps(pair).encode()).decode()
 
     def session(self) -> LocalSession:
-        """Return a session of the client."""
+        """Return an AWS session with the client's credentials."""
         return LocalSession(
             self.endpoint_url,
             region=self.region,
@@ -49,5 +49,5 @@ class Side:
         )
 
     def with_broker(self, broker_url: str) -> "Side":
-        """Return the same side with another broker's URL."""
+        """Return a copy with the URL of another broker."""
         return replace(self, broker_url=broker_url)

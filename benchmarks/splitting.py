@@ -1,4 +1,4 @@
-"""Measures splitting: SQS calls, filters beside a plain loop, time to a consumer: `python -m benchmarks.splitting`."""
+"""Measures splitting: SQS calls, filters next to a plain loop, latency: `python -m benchmarks.splitting`."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ CALLS_LIMIT = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run has measured."""
+    """The measurements of a run."""
 
     machine: Machine
     calls: Sequence[Calls] = ()
@@ -62,7 +62,7 @@ def _measured(options: argparse.Namespace) -> Results:
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """Yield the tables of what was measured."""
+    """Yield the tables of the measurements."""
     if results.calls:
         yield _calls(results.calls)
     if results.filters:
@@ -119,7 +119,7 @@ def _latency(latency: Mapping[str, Summary]) -> Table:
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
-    """Yield what splitting promises of these figures, and whether this run kept it."""
+    """Yield each documented target of splitting, and whether this run met it."""
     single = [one for one in results.calls if one.case.sharing == 0 and not one.case.groups]
     if single:
         limit = f"at most {CALLS_LIMIT} times the floor of SQS calls with one destination"

@@ -1,4 +1,4 @@
-"""How many SQS calls forwarding makes, with the real rules and a counter in the place of SQS."""
+"""The number of SQS calls for forwarding, counted with the real rules and a counting sender."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,13 @@ from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 
 MESSAGES = 1_000
-BATCH = 10  # what Lambda receives and deletes in one call, at most
+BATCH = 10  # the maximum that Lambda receives and deletes in one call
 FLOOR = 3 * MESSAGES // BATCH
-"""Receive, send and delete by tens: fewer calls are not possible."""
+"""Receive, send and delete in batches of ten: fewer calls are not possible."""
 STANDARD, FIFO = QueueName("memes"), QueueName("memes.fifo")
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
@@ -28,7 +28,7 @@ LONG_AGO = NOW - timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A split queue and what comes through it: `sharing` sessions claim an equal share each, as the deployed does."""
+    """A split queue and its load: `sharing` sessions and the deployed consumer each claim an equal share."""
 
     sessions: int
     sharing: int
@@ -36,7 +36,7 @@ class Case:
 
     @property
     def queue(self) -> QueueName:
-        """Return the queue: a FIFO queue when its messages have groups."""
+        """Return the queue: a FIFO queue if its messages have groups."""
         return FIFO if self.groups else STANDARD
 
 
@@ -49,7 +49,7 @@ CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls for one case: Lambda's own, and what the function sent."""
+    """The calls for one case: Lambda's own and those of the function."""
 
     case: Case
     received: int
@@ -59,18 +59,18 @@ class Calls:
 
     @property
     def total(self) -> int:
-        """Return all calls."""
+        """Return the sum of all calls."""
         return self.received + self.sent + self.deleted
 
     @property
     def times_floor(self) -> float:
-        """Return how many times the floor that is."""
+        """Return the sum as a multiple of the floor."""
         return self.total / FLOOR
 
 
 @dataclass(slots=True)
 class CountingSender:
-    """A `QueueSender` that takes everything and counts."""
+    """A `QueueSender` that accepts and counts everything."""
 
     calls: int = 0
     messages: int = 0
@@ -119,7 +119,7 @@ def _counted(case: Case) -> Calls:
 
 
 def messages(case: Case, start: int) -> list[Message]:
-    """Return a batch; message after message belongs to another of those who share."""
+    """Return a batch whose messages belong to the sharing sessions in rotation."""
     return [_message(number, case) for number in range(start, start + BATCH)]
 
 
@@ -130,16 +130,16 @@ def _message(number: int, case: Case) -> Message:
 
 
 def message(number: int, color: str, *, group: str | None = None) -> Message:
-    """Return a message as Lambda hands it over."""
+    """Return a message in the form that Lambda passes it."""
     sent_at = str(round(NOW.timestamp() * 1000))
-    told = {"SentTimestamp": sent_at, "ApproximateFirstReceiveTimestamp": sent_at, "ApproximateReceiveCount": "1"}
+    attributes = {"SentTimestamp": sent_at, "ApproximateFirstReceiveTimestamp": sent_at, "ApproximateReceiveCount": "1"}
     if group:
-        told |= {"MessageGroupId": group, "MessageDeduplicationId": str(number)}
+        attributes |= {"MessageGroupId": group, "MessageDeduplicationId": str(number)}
     document = {
         "MessageId": str(number),
         "ReceiptHandle": f"handle-{number}",
         "Body": json.dumps({"number": number, "text": "x" * 200}),
-        "Attributes": told,
+        "Attributes": attributes,
         "MessageAttributes": {
             name: {"DataType": "String", "StringValue": value}
             for name, value in (("color", color), ("tenant", "acme"), ("trace", f"{number:032x}"))
@@ -149,12 +149,12 @@ def message(number: int, color: str, *, group: str | None = None) -> Message:
 
 
 def pattern_of(number: int) -> str:
-    """Return what a session's filter says of `color`."""
+    """Return the pattern of a session's filter for `color`."""
     return f"^color-{number}$"
 
 
 def split_of(sessions: int) -> Split:
-    """Return the record of a split with so many sessions that are ready."""
+    """Return the record of a split with this number of ready sessions."""
     queues = tuple(
         SplitQueue(QueueId(name), name, QueueName(f"mirrord-deployed-{name}"), timedelta(seconds=30))
         for name in (STANDARD, FIFO)
@@ -165,16 +165,16 @@ def split_of(sessions: int) -> Split:
 
 
 def route_of(sessions: int) -> Route:
-    """Return the record with its filters compiled, for the standard queue."""
+    """Return the route of the standard queue with compiled filters."""
     split = split_of(sessions)
     stored = StoredSplit(split, 1, ())
     settle = timedelta(seconds=22)
     return Route.of(stored, split.queues[0], compiler=Languages(), read_at=NOW, settle=settle, known={})
 
 
-def _session(number: int) -> Session:
+def _session(number: int) -> SplitSession:
     entry = {"queue_type": "SQS", "message_filter": {"color": pattern_of(number)}}
-    return Session(
+    return SplitSession(
         session_id=SessionId(f"session-{number}"),
         owner="benchmark",
         config=json.dumps({"feature": {"split_queues": {"*": entry}}}),

@@ -1,4 +1,4 @@
-"""How many filters are asked in a second, beside the loop over Python's `re` that one would write oneself."""
+"""Filter evaluations per second, next to a hand-written loop over Python's `re`."""
 
 import re
 import statistics
@@ -12,12 +12,12 @@ from signalbox.messages import Message
 SESSIONS = (1, 10, 100)
 MESSAGES = 200
 ROUNDS = 7
-SECONDS = 0.2  # of one side in one round, at least
+SECONDS = 0.2  # the minimum for one side in one round
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Evaluations a second with so many sessions, in the median of all rounds; no session claims the messages."""
+    """Evaluations per second with `sessions` sessions, as the median of all rounds; no session claims the messages."""
 
     sessions: int
     ours: float
@@ -25,12 +25,12 @@ class Filters:
 
     @property
     def ratio(self) -> float:
-        """Return how many times as fast ours is."""
+        """Return Signalbox's rate as a multiple of the plain loop's."""
         return self.ours / self.plain
 
 
 def measure(say: Callable[[str], None]) -> list[Filters]:
-    """Measure both sides in turn, round by round, so that the noise of the machine hits both."""
+    """Measure both sides in alternating order, so that the machine's noise affects both."""
     found = []
     for sessions in SESSIONS:
         say(f"filters of {sessions} sessions")
@@ -61,7 +61,7 @@ def _measured(sessions: int) -> Filters:
 
 
 def _check(sessions: int, plain: Callable[[Message], str | None]) -> None:
-    """Both sides give a message that the last session claims to that session."""
+    """Check that both sides give a message of the last session to that session."""
     claimed = message(0, f"color-{sessions - 1}")
     owner = route_of(sessions).decision(claimed, received_at=NOW).owner
     assert owner is not None
@@ -78,7 +78,7 @@ def _rate(side: Callable[[], None]) -> float:
 
 
 def plain_loop(sessions: int) -> Callable[[Message], str | None]:
-    """Return what one would write oneself: compiled once, names in any case, the first session that matches."""
+    """Return the plain loop: compiled once, names in any case, the first session that matches."""
     filters: Sequence[tuple[str, dict[str, re.Pattern[str]]]] = [
         (f"session-{number}", {"color": re.compile(pattern_of(number), re.IGNORECASE)}) for number in range(sessions)
     ]

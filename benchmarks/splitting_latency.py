@@ -1,4 +1,4 @@
-"""How long a message takes from its sender to a consumer: through a split, and directly."""
+"""The latency from sender to consumer, through a split and directly."""
 
 import time
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import Summary, summary
 from benchmarks.ways import BETWEEN_SECONDS, WARM_UP, Way, measure
-from signalbox.cli.splitting.held_sessions import Pulse, held
+from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-from signalbox.local.consumer import DeployedConsumer, wait_until
+from signalbox.local.demo.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ CONSUMER, OWNER = "demo-measured-consumer", "benchmark"
 
 
 def on_stage(deployment: "Deployment", *, messages: int, say: Callable[[str], None]) -> dict[str, Summary]:
-    """Return the milliseconds to the deployed consumer and to a session's, each directly and through a split."""
+    """Return the milliseconds to the deployed and to a local consumer, each directly and through a split."""
     session = deployment.session()
     prefix = deployment.outputs["TemporaryQueuePrefix"]
     say("a deployed consumer")
@@ -35,7 +35,7 @@ def on_stage(deployment: "Deployment", *, messages: int, say: Callable[[str], No
         control.ask("apply", {"documents": [consumer.registry()]})
         client = SessionClient(control, _request(consumer))
         say("a session starts")
-        with held(client, timeout=START_TIMEOUT) as state, Pulse(client).beating():
+        with held_session(client, timeout=START_TIMEOUT) as state, HeartbeatThread(client).running():
             found["deployed consumer, split"] = _deployed(consumer, messages=messages)
             attributes = {"owner": OWNER}
             ways = [
@@ -51,7 +51,7 @@ def _request(consumer: DeployedConsumer) -> SessionRequest:
 
 
 def _deployed(consumer: DeployedConsumer, *, messages: int) -> Summary:
-    """Return how long it takes until the function of a consumer has a message; both clocks are this machine's."""
+    """Return the latency to a consumer's function; both clocks are this machine's."""
     sqs, seen, count = consumer.session.client("sqs"), len(consumer.received()), WARM_UP + messages
     for _ in range(count):
         sqs.send_message(QueueUrl=consumer.queues[QUEUE], MessageBody=str(time.time_ns()))

@@ -8,8 +8,9 @@ from typing import Any
 
 from benchmarks.sides import SIGNALBOX, UPSTREAM, Side
 from signalbox.cli.shared.deployment import Deployment, local_deployment
-from signalbox.local import deploy
-from signalbox.local.state import CHECKOUT, State
+from signalbox.local import stage
+from signalbox.local.files import CHECKOUT
+from signalbox.local.stage_folder import StageFolder
 
 FOLDER = CHECKOUT / ".signalbox" / "benchmarks"
 # Upstream's cleanup takes every queue that begins with `snowflake-client-`: in another region it finds only its own.
@@ -83,11 +84,11 @@ class Stage:
 def running_stage(*, port: int) -> Iterator[Stage]:
     """Deploy the app into an emulator of its own, which ends with this process however that ends."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    state = State(FOLDER)
+    state = StageFolder(FOLDER)
     lifeline, held = os.pipe()
     try:
-        yield Stage(deploy.up(state, port=port, fresh=True, lifeline=lifeline))
+        yield Stage(stage.up(state, port=port, fresh=True, lifeline=lifeline))
     finally:
-        deploy.down(state)
+        stage.down(state)
         os.close(lifeline)
         os.close(held)

@@ -1,4 +1,4 @@
-"""How long messages take on several ways into queues, one after another, the ways in turn."""
+"""The latency of messages on several routes into queues, measured alternately, one message at a time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 WARM_UP = 10
 PATIENCE_SECONDS = 30
-LOOK_SECONDS = 0.005  # between two looks, so that looking does not keep the emulator from its work
-BETWEEN_SECONDS = 0.2  # two messages, so that none waits until a function is done with another
+LOOK_SECONDS = 0.005  # between two receives, so that they do not slow the emulator down
+BETWEEN_SECONDS = 0.2  # between two messages, so that no message waits for the function that handles another
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a message is put in, and where it comes out, with the attributes by which it finds its way."""
+    """A route of messages: the source queue, the destination queue, and the attributes that route the message."""
 
     name: str
     source_url: str
@@ -30,7 +30,7 @@ class Way:
 
 
 def measure(sqs: "SQSClient", ways: Sequence[Way], *, messages: int, say: Callable[[str], None]) -> dict[str, Summary]:
-    """Return the milliseconds of each way, one message after another, the ways in turn; nobody else may consume."""
+    """Return a summary of milliseconds by route, measured alternately; the destinations must have no other consumer."""
     times: dict[str, list[float]] = {way.name: [] for way in ways}
     for number in range(WARM_UP + messages):
         if number % 50 == 0:
@@ -50,14 +50,14 @@ def _milliseconds(sqs: "SQSClient", way: Way, *, body: str) -> float:
     started = time.perf_counter()
     sqs.send_message(QueueUrl=way.source_url, MessageBody=body, MessageAttributes=attributes, **_fifo(way, body))
     while time.perf_counter() - started < PATIENCE_SECONDS:
-        # Without a long poll, in which the emulator looks ten times a second only.
+        # Without a long poll, in which the emulator checks its queue only ten times a second.
         for found in sqs.receive_message(QueueUrl=way.destination_url).get("Messages", []):
             taken = (time.perf_counter() - started) * 1000
             sqs.delete_message(QueueUrl=way.destination_url, ReceiptHandle=found["ReceiptHandle"])
             if found["Body"] == body:
                 return taken
         time.sleep(LOOK_SECONDS)
-    raise UnavailableError(f"a message did not come through {way.name} within {PATIENCE_SECONDS} s")
+    raise UnavailableError(f"no message arrived through {way.name} within {PATIENCE_SECONDS} s")
 
 
 def _fifo(way: Way, body: str) -> Any:  # noqa: ANN401 - arguments of boto3's

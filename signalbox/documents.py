@@ -1,4 +1,4 @@
-"""Reading documents that people wrote: every field has a path, and all problems are told at once."""
+"""Parsing of JSON and YAML documents: every field has a path, and all problems are reported together."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,25 +10,25 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(slots=True)
 class Problems:
-    """What is wrong with a document, in the order in which it was found."""
+    """The problems of a document, in the order of discovery."""
 
     found: list[str] = field(default_factory=list)
 
     def add(self, path: str, text: str) -> None:
-        """Note a problem and where it is."""
+        """Add a problem with its path."""
         problem = f"{path}: {text}"
-        if problem not in self.found:  # a field may be looked at twice
+        if problem not in self.found:  # a field may be read twice
             self.found.append(problem)
 
     def refuse(self, error: type[RejectedError]) -> None:
-        """Raise `error` with one line for each problem, if there is any."""
+        """Raise `error` with one line for each problem; do nothing without problems."""
         if self.found:
             raise error("\n".join(self.found))
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """An object of a document; what is not as it should be is noted, and read as if it were not there."""
+    """An object of a document; a field of the wrong type adds a problem and reads as absent."""
 
     fields: Mapping[str, object]
     path: str
@@ -36,7 +36,7 @@ class Section:
 
     @classmethod
     def of(cls, value: object, path: str, problems: Problems) -> "Section":
-        """Return an object to read from; anything else is a problem, and reads as an empty object."""
+        """Return the section of an object; any other value adds a problem and reads as an empty object."""
         if isinstance(value, Mapping):
             return cls({str(name): found for name, found in value.items()}, path, problems)
         problems.add(path, f"expected an object, not {shown(value)}")
@@ -47,17 +47,17 @@ class Section:
         return f"{self.path}.{name}" if self.path else name
 
     def problem(self, name: str, text: str) -> None:
-        """Note a problem with a field."""
+        """Add a problem with a field."""
         self.problems.add(self.at(name), text)
 
     def refuse_unknown(self, known: Collection[str]) -> None:
-        """Note every field that is not known."""
+        """Add a problem for every unknown field."""
         for name in self.fields:
             if name not in known:
                 self.problem(name, f"unknown field; known here: {', '.join(known)}")
 
     def text(self, name: str) -> str | None:
-        """Return a text, or None when it is not there."""
+        """Return a text, or None when the field is absent."""
         value = self.fields.get(name)
         if value is None or isinstance(value, str):
             return value
@@ -65,21 +65,21 @@ class Section:
         return None
 
     def required_text(self, name: str) -> str:
-        """Return a text that must be there and not be empty."""
+        """Return a text; an absent or empty field adds a problem."""
         if self.fields.get(name) in (None, ""):
             self.problem(name, "is missing or empty")
             return ""
         return self.text(name) or ""
 
     def flag(self, name: str) -> bool:
-        """Return a yes or no; no when it is not there."""
+        """Return a boolean; False when the field is absent."""
         value = self.fields.get(name)
         if value is not None and not isinstance(value, bool):
             self.problem(name, f"expected true or false, not {shown(value)}")
         return value is True
 
     def whole_number(self, name: str) -> int | None:
-        """Return a whole number from 0 on, or None when it is not there."""
+        """Return an integer of at least 0, or None when the field is absent."""
         value = self.fields.get(name)
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
             return value
@@ -87,14 +87,14 @@ class Section:
         return None
 
     def texts_by_name(self, name: str) -> dict[str, str] | None:
-        """Return an object of texts, or None when it is not there."""
+        """Return an object whose values are texts, or None when the field is absent."""
         if self.fields.get(name) is None:
             return None
         section = self.section(name)
         return {key: text for key in section.fields if (text := section.text(key)) is not None}
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts; empty when it is not there."""
+        """Return a list of texts; empty when the field is absent."""
         return tuple(self._each_text(name))
 
     def _each_text(self, name: str) -> Iterator[str]:
@@ -105,11 +105,11 @@ class Section:
                 self.problem(f"{name}[{number}]", f"expected a text, not {shown(value)}")
 
     def section(self, name: str) -> "Section":
-        """Return the object in a field."""
+        """Return the section of a field."""
         return Section.of(self.fields.get(name), self.at(name), self.problems)
 
     def sections(self, name: str) -> Iterator["Section"]:
-        """Yield the objects of a list; none when it is not there."""
+        """Yield the sections of a list of objects."""
         for number, value in enumerate(self._list(name)):
             yield Section.of(value, f"{self.at(name)}[{number}]", self.problems)
 
@@ -124,6 +124,6 @@ class Section:
 
 
 def shown(value: object) -> str:
-    """Return a value as a problem may quote it."""
+    """Return the representation of a value, cut to 80 characters, for error texts."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"

@@ -1,25 +1,25 @@
-"""The two families of errors: theirs, and the world's."""
+"""The two families of errors: rejected input, and temporary unavailability."""
 
 
 class SignalboxError(Exception):
-    """Raised when Signalbox cannot do what it was asked; never raised itself, only its two families."""
+    """The base of all errors of Signalbox; only its two families are raised."""
 
 
 class RejectedError(SignalboxError):
-    """Raised when a message can never succeed: record it, answer its sender if there is one, do not retry."""
+    """Raised when a request or message can never succeed: record it, reply to its sender, do not retry."""
 
 
 class UnavailableError(SignalboxError):
-    """Raised when the world is not ready: let it propagate, so that the platform tries again."""
+    """Raised when a dependency is unavailable: let it propagate, so that the platform retries."""
 
 
 class Contended(UnavailableError):
-    """Raised when somebody else's change came in between: the same again may well succeed at once."""
+    """Raised when a concurrent change interferes; an immediate retry can succeed."""
 
 
 class EffectRefused(RejectedError):
-    """Raised when AWS refuses an effect for good; the text has AWS's code and the name of the thing."""
+    """Raised when AWS permanently refuses an effect; the text has AWS's error code and the resource's name."""
 
 
 class EffectFailed(UnavailableError):
-    """Raised when an effect did not work now and may later; the text has AWS's code and the name of the thing."""
+    """Raised when an effect fails and can be retried; the text has AWS's error code and the resource's name."""

@@ -1,4 +1,4 @@
-"""An SQS message as it was received, and as it is sent on."""
+"""SQS messages: as received, and as sent again."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from signalbox.errors import RejectedError
 
 MessageId = NewType("MessageId", str)
 
-MAXIMUM_BYTES = 1_048_576  # SQS: of one message, and of all messages of one call
+MAXIMUM_BYTES = 1_048_576  # SQS: for one message, and for all messages of one batch
 TRACE_HEADER = "AWSTraceHeader"
 
 
@@ -20,7 +20,7 @@ class InvalidMessage(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A message attribute. A binary value is kept as the base64 text that JSON has for it."""
+    """A message attribute; a binary value is base64 text, as in JSON."""
 
     data_type: str
     text: str | None = None
@@ -28,23 +28,23 @@ class Attribute:
 
     @property
     def value(self) -> dict[str, str]:
-        """Return the attribute as SQS's JSON has it."""
-        told = {"DataType": self.data_type}
+        """Return the `MessageAttributeValue` of SQS's JSON."""
+        document = {"DataType": self.data_type}
         if self.text is not None:
-            told["StringValue"] = self.text
+            document["StringValue"] = self.text
         if self.base64 is not None:
-            told["BinaryValue"] = self.base64
-        return told
+            document["BinaryValue"] = self.base64
+        return document
 
     @property
     def searchable(self) -> str | None:
-        """Return the text that filters look at: a number's digits, never a binary value."""
+        """Return the text that filters match: String and Number values; None for a binary value."""
         return None if self.data_type.partition(".")[0] == "Binary" else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One received message; `document` is the SQS `Message` object that jq programs run on."""
+    """A received message; `document` is the SQS `Message` object, the input of jq programs."""
 
     message_id: MessageId
     body: str
@@ -54,7 +54,7 @@ class Message:
 
     @classmethod
     def parse(cls, value: object, *, path: str = "message") -> "Message":
-        """Return the message in an SQS `Message` object (ReceiveMessage). Raises `InvalidMessage`."""
+        """Return the message of an SQS `Message` object (ReceiveMessage). Raises `InvalidMessage`."""
         problems = Problems()
         section = Section.of(value, path, problems)
         if "Body" not in section.fields:
@@ -71,38 +71,38 @@ class Message:
 
     @property
     def group_id(self) -> str | None:
-        """Return the message group, which messages of FIFO queues have."""
+        """Return the message group; None outside FIFO queues."""
         return self.system_attributes.get("MessageGroupId")
 
     @property
     def deduplication_id(self) -> str | None:
-        """Return the deduplication id, which messages of FIFO queues have."""
+        """Return the deduplication id; None outside FIFO queues."""
         return self.system_attributes.get("MessageDeduplicationId")
 
     @property
     def first_received_at(self) -> datetime | None:
-        """Return when the message was received for the first time, if SQS was asked for that."""
+        """Return the time of the first receive, or None when the call did not request that attribute."""
         milliseconds = self.system_attributes.get("ApproximateFirstReceiveTimestamp")
         return datetime.fromtimestamp(int(milliseconds) / 1000, UTC) if milliseconds else None
 
 
 def outgoing(message: Message) -> dict[str, object]:
-    """Return what SendMessage is told, so that the receiver gets the message as it was sent first."""
-    told: dict[str, object] = {"MessageBody": message.body}
+    """Return the arguments of SendMessage that send a message again unchanged."""
+    arguments: dict[str, object] = {"MessageBody": message.body}
     if message.attributes:
-        told["MessageAttributes"] = {name: attribute.value for name, attribute in message.attributes.items()}
+        arguments["MessageAttributes"] = {name: attribute.value for name, attribute in message.attributes.items()}
     if message.group_id is not None:
-        told["MessageGroupId"] = message.group_id
+        arguments["MessageGroupId"] = message.group_id
     if message.deduplication_id is not None:
-        told["MessageDeduplicationId"] = message.deduplication_id
+        arguments["MessageDeduplicationId"] = message.deduplication_id
     if TRACE_HEADER in message.system_attributes:
         header = {"DataType": "String", "StringValue": message.system_attributes[TRACE_HEADER]}
-        told["MessageSystemAttributes"] = {TRACE_HEADER: header}
-    return told
+        arguments["MessageSystemAttributes"] = {TRACE_HEADER: header}
+    return arguments
 
 
 def size_bytes(message: Message) -> int:
-    """Return what a message counts for against SQS's limits: its body, and names, types and values of attributes."""
+    """Return the size of a message as SQS counts it: body, and names, types and values of attributes."""
     size = _bytes(message.body)
     for name, attribute in message.attributes.items():
         size += _bytes(name) + _bytes(attribute.data_type)
@@ -114,7 +114,7 @@ def size_bytes(message: Message) -> int:
 
 
 def _bytes(text: str) -> int:
-    # Counted several times for each copy of a message, of which most texts need no encoding.
+    # Called several times for each copy of a message; most texts are ASCII and need no encoding.
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 

@@ -1,4 +1,4 @@
-"""Names, leases and limits of temporary queues, shared by every capability that makes some."""
+"""Names, tags and leases of queues that a stage creates at run time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAXIMUM_NAME_LENGTH = 80  # SQS, CreateQueue: letters, digits, hyphens and under
 CAPABILITY_TAG = "signalbox:capability"
 STAGE_TAG = "signalbox:stage"
 EXPIRES_TAG = "signalbox:expires-at"
-FIFO_SUFFIX = ".fifo"  # SQS, CreateQueue: the name of a FIFO queue ends so, and no other's
+FIFO_SUFFIX = ".fifo"  # SQS, CreateQueue: the names of FIFO queues, and only these, have this suffix
 
 
 class InvalidQueueName(RejectedError):
@@ -22,13 +22,13 @@ class InvalidQueueName(RejectedError):
 
 
 def is_fifo(name: str) -> bool:
-    """Say whether what is named so, a queue by its name or URL or an exchange, keeps the order of its groups."""
+    """Return whether a queue (by name or URL) or an exchange is FIFO."""
     return name.endswith(FIFO_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A temporary queue and the moment from which it may be deleted."""
+    """A temporary queue and the time from which it may be deleted."""
 
     queue_name: QueueName
     queue_url: QueueUrl
@@ -38,7 +38,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class StrayQueue:
-    """A queue found by its prefix: what decides whether it is ours to delete."""
+    """A queue found by its name prefix, with the tags and age that decide on its deletion."""
 
     queue_name: QueueName
     queue_url: QueueUrl
@@ -47,7 +47,7 @@ class StrayQueue:
 
 
 def parse_queue_name(text: str) -> QueueName:
-    """Return `text` as a standard queue's name, or raise `InvalidQueueName`."""
+    """Return `text` as the name of a standard queue. Raises `InvalidQueueName`."""
     if not 1 <= len(text) <= MAXIMUM_NAME_LENGTH:
         raise InvalidQueueName(f"queue name of {len(text)} characters; SQS allows 1 to {MAXIMUM_NAME_LENGTH}")
     if not all(c.isascii() and (c.isalnum() or c in "-_") for c in text):
@@ -56,10 +56,10 @@ def parse_queue_name(text: str) -> QueueName:
 
 
 def lease_tags(*, stage: str, capability: str, due_at: datetime) -> dict[str, str]:
-    """Return the tags by which a temporary queue says whose it is and until when."""
+    """Return the tags of a temporary queue: stage, capability and expiry."""
     return {STAGE_TAG: stage, CAPABILITY_TAG: capability, EXPIRES_TAG: due_at.isoformat(timespec="seconds")}
 
 
 def is_ours(tags: Mapping[str, str], *, stage: str, capability: str) -> bool:
-    """Say whether a queue's tags name this stage and capability."""
+    """Return whether a queue's tags name this stage and capability."""
     return tags.get(STAGE_TAG) == stage and tags.get(CAPABILITY_TAG) == capability

@@ -1,4 +1,4 @@
-"""The stack of a stage: capabilities composed, permissions granted, results named."""
+"""The stack of a stage: composes the capabilities, grants permissions and declares outputs."""
 
 from collections.abc import Iterator
 
@@ -24,12 +24,12 @@ from stacks.shared.schedules import Schedules
 from stacks.splitting.construct import Splitting
 from stacks.state_stack import REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
 
-# What writes no history.
+# Functions that write no history.
 READERS = ("page", "receive", "connect")
 
 
 class SignalboxStack(Stack):
-    """Everything but state; safe to delete."""
+    """All resources without state; safe to delete."""
 
     def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
@@ -40,7 +40,7 @@ class SignalboxStack(Stack):
         self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
         self.exchange = Exchange(self, "Exchange", state=state, stream_name=stream, program=built, config=config)
         self.live = Live(self, "Live", state=state, stream_name=stream, program=built, config=config)
-        self.live.introduce(self.exchange, state=state)
+        self.live.connect_to(self.exchange, state=state)
         self.overflow = HistoryOverflow(
             self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
         )
@@ -88,13 +88,13 @@ class SignalboxStack(Stack):
 
     @property
     def _writers(self) -> Iterator[Function]:
-        """The functions that write history: all but those that only show pages, or take what others see to."""
+        """The functions that write history."""
         for capability in (self.rendezvous, self.splitting, self.exchange, self.live):
             yield from (function for name, function in capability.functions.items() if name not in READERS)
 
     @property
     def _calls(self) -> dict[str, Function]:
-        """What the schedules call, by their names."""
+        """The targets of the schedules, by name."""
         sweep, splitting = self.rendezvous.functions["sweep"], self.splitting.functions["control"]
         exchange = self.exchange.functions["control"]
         return {

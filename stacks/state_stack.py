@@ -1,4 +1,4 @@
-"""What must survive a redeploy: keys, tables, the history bucket and the place of the client's key."""
+"""The state stack: keys, tables, the history bucket and secrets, which survive a redeploy."""
 
 from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
 from aws_cdk import aws_kms as kms
@@ -18,17 +18,17 @@ SPLIT_REPORT_PREFIX = f"{REPORTS}splitting/"
 ERROR_PREFIX = "errors/"
 LOG_PREFIX = "logs/"
 REPLAY_PREFIX = "replays/"
-# Where `split audit` lets Athena put its answers.
+# The prefix of Athena's results for `split audit`.
 QUERY_PREFIX = "queries/"
 
 
 class StateStack(Stack):
-    """Everything with a retain policy; `<stage>` can be deleted and deployed again over it."""
+    """All resources with state, retained on deletion."""
 
     def __init__(self, scope: Construct, name: str, *, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
-        # The client's credentials are public and may use the key of its queue: state has another one.
+        # The client's credentials are public and may use the queue key: state has a key of its own.
         self.queue_key = Key(self, "QueueKey", description="Queues", services=("sqs",), removal=removal)
         self.state_key = Key(
             self, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal
@@ -65,7 +65,7 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
     return [
         s3.LifecycleRule(id="raw", prefix=RAW_PREFIX, expiration=Duration.days(config.history_retention_days)),
         s3.LifecycleRule(id="errors", prefix=ERROR_PREFIX, expiration=Duration.days(30)),
-        # A replay cannot go on when the table has forgotten what it began with, which is sooner.
+        # A replay cannot continue after the items that it began with have expired, which is earlier.
         s3.LifecycleRule(id="replays", prefix=REPLAY_PREFIX, expiration=Duration.days(30)),
         s3.LifecycleRule(id="queries", prefix=QUERY_PREFIX, expiration=Duration.days(1)),
         s3.LifecycleRule(
@@ -81,9 +81,9 @@ def _client_secret(scope: Construct, *, key: Key, removal: RemovalPolicy) -> sec
         scope,
         "ClientKey",
         description="Access key of the limited Snowflake client, put here by `signalbox rendezvous credentials`",
-        # By its ARN: given the key itself, the secret would open its policy with wildcards.
+        # By its ARN: with the key construct, CDK would add wildcards to the secret's policy.
         encryption_key=kms.Key.from_key_arn(scope, "SecretKey", key.key_arn),
-        # Empty on purpose: an access key made by the template could be read in the template's outputs.
+        # Empty on purpose: an access key that the template creates would be readable in its outputs.
         secret_string_value=SecretValue.unsafe_plain_text("{}"),
         removal_policy=removal,
     )
@@ -93,7 +93,7 @@ def _live_pepper(scope: Construct, *, key: Key, removal: RemovalPolicy) -> secre
     return secretsmanager.Secret(
         scope,
         "LivePepper",
-        description="Makes what is asked of users who do not exist look like what is asked of those who do",
+        description="The key of challenges for unknown users, so that responses do not reveal which users exist",
         encryption_key=kms.Key.from_key_arn(scope, "PepperKey", key.key_arn),
         generate_secret_string=secretsmanager.SecretStringGenerator(password_length=43, exclude_punctuation=True),
         removal_policy=removal,

@@ -1,209 +1,314 @@
-// The page: signing in, what is open, and which of it is in sight.
+// The page: sign-in, the open tabs, the view that the address selects, and the state of the connection.
 
-import { count, el } from "./dom.js";
+import { count, el, find, messageOf } from "./dom.js";
 import { LogView } from "./logview.js";
-import { LogModel, RecordModel, parsedName } from "./models.js";
+import { LogModel, parseName, RecordModel } from "./models.js";
 import { OverviewView } from "./overview.js";
 import { RecordView } from "./recordview.js";
 import { showSignIn } from "./signin.js";
+import { Status } from "./subscription.js";
 import { TopicsView } from "./topics.js";
 import { Client, Phase } from "./wamp.js";
-import { Standing } from "./subscription.js";
 
-const MODELS = { log: LogModel, record: RecordModel };
-const VIEWS = { log: LogView, record: RecordView };
-const FIRST_ATTEMPTS = 3; // a server that has just been woken may need more than one
-const KEPT = "signalbox.open";
+/** @import { Kind } from "./models.js" */
+/** @import { Config, Identity } from "./signin.js" */
+/** @import { ConnectionState } from "./wamp.js" */
 
+/**
+ * An open log or record.
+ * @typedef {object} Tab
+ * @property {LogModel | RecordModel} model
+ * @property {LogView | RecordView} view
+ * @property {HTMLElement} item its entry in the navigation
+ * @property {HTMLElement} badge the count of its unread events
+ */
+
+/** @typedef {LogView | RecordView | TopicsView | OverviewView} View */
+
+const FIRST_ATTEMPTS = 3; // a function that has not run for a while may take more than one
+const TABS_KEY = "signalbox.open";
+const CONNECTION_TEXTS = {
+  live: "Live",
+  connecting: "Connecting …",
+  waiting: "Reconnecting …",
+  refused: "Ended",
+  closed: "Signed out",
+};
+/** What screen readers announce. @type {Record<string, string | undefined>} */
+const ANNOUNCEMENTS = {
+  live: "Connected again.",
+  waiting: "The connection is lost. Reconnecting.",
+  refused: "The session ended.",
+};
+
+/** The page of a user who has joined a realm. */
 class App {
-  constructor(root, config) {
-    Object.assign(this, { root, config });
-    this.open = new Map(); // the models of what is open, by address
+  /**
+   * @param {HTMLElement} root
+   * @param {Client} client
+   */
+  constructor(root, client) {
+    this.root = root;
+    this.client = client;
+    /** @type {Map<string, Tab>} by address */
+    this.open = new Map();
+    /** @type {View | null} */
+    this.view = null;
+    /** @type {number | null} */
+    this.badgeFrame = null;
+    /** @type {number | undefined} */
+    this.countdown = undefined;
     this.main = el("main", { id: "main", tabindex: "-1" });
     this.tabs = el("ul", { class: "tabs" });
-    this.lamp = el("button", { class: "lamp", type: "button", onclick: () => this.client.wake() }, el("span", { class: "light", "aria-hidden": "true" }), el("span", { class: "words" }));
-    this.announced = el("p", { class: "visually-hidden", role: "status" });
-    addEventListener("hashchange", () => this.client && this.show());
-    for (const name of ["online", "offline", "focus"]) addEventListener(name, () => this.client?.wake());
-    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.client?.wake());
-  }
-
-  signIn(problem = "") {
-    document.title = "Sign in · Signalbox";
-    showSignIn(this.root, this.config, problem, (identity) => this.join(identity));
-  }
-
-  /** Connect; sign-in stays in sight until the router has said yes, or why not. */
-  join(identity) {
-    return new Promise((resolve) => {
-      const client = new Client({ url: socketUrl(this.config.websocket_url), ...identity }, (state) => {
-        if (this.client === client) this.tell(state);
-        else if (state.phase === Phase.LIVE) {
-          this.client = client;
-          this.begin(identity);
-          resolve("");
-        } else if (state.phase === Phase.REFUSED || client.attempts >= FIRST_ATTEMPTS) {
-          client.watch = () => {};
-          client.stop();
-          resolve(state.reason || "the server does not answer");
-        }
-      });
-      client.start();
-    });
-  }
-
-  begin({ realm }) {
-    this.identity = this.client.details;
-    this.root.replaceChildren(
-      el("a", { class: "skip", href: "#main", onclick: (event) => this._skip(event) }, "Skip to content"),
-      el(
-        "header", {},
-        el("a", { class: "brand", href: "#/topics" }, el("span", { class: "mark", "aria-hidden": "true" }), "Signalbox"),
-        el("span", { class: "realm", title: "Realm" }, realm), this.lamp,
-        el("span", { class: "who" }, this.identity.authid ?? ""),
-        el("button", { type: "button", class: "quiet", onclick: () => this.leave() }, "Sign out"),
-      ),
-      el("nav", { "aria-label": "Views" }, el("ul", {}, this._link("topics", "Topics"), this._link("overview", "Overview")), this.tabs),
-      this.main, this.announced,
+    this.connectionText = el("span", { class: "words" });
+    this.connection = el(
+      "button",
+      { class: "connection", type: "button", onclick: () => client.wake() },
+      el("span", { class: "light", "aria-hidden": "true" }),
+      this.connectionText,
     );
-    for (const address of kept(realm)) this._model(address);
+    this.announcement = el("p", { class: "visually-hidden", role: "status" });
+    root.replaceChildren(
+      el("a", { class: "skip", href: "#main", onclick: (event) => this._skip(event) }, "Skip to content"),
+      this._header(),
+      el(
+        "nav",
+        { "aria-label": "Views" },
+        el("ul", {}, navigationLink("topics", "Topics"), navigationLink("overview", "Overview")),
+        this.tabs,
+      ),
+      this.main,
+      this.announcement,
+    );
+    for (const address of storedTabs(client.realm)) this._tab(address);
     if (!location.hash) history.replaceState(null, "", this.open.size ? `#/${[...this.open.keys()][0]}` : "#/topics");
-    this.tell(this.client.state);
+    addEventListener("hashchange", () => this.show());
+    for (const name of ["online", "offline", "focus"]) addEventListener(name, () => client.wake());
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && client.wake());
+    this.showConnection(client.state);
     this.show();
   }
 
-  leave() {
-    this.client.stop();
-    location.hash = "";
-    location.reload(); // nothing of the session stays in memory
-  }
-
-  /** Show what the address says: `#/topics`, `#/overview`, `#/log/<topic>`, `#/record/<topic>`. */
+  /** Show the view of the address: `#/topics`, `#/overview`, `#/log/<topic>`, `#/record/<topic>`. */
   show() {
     const [kind, ...rest] = location.hash.slice(2).split("/");
-    const name = decoded(rest.join("/"));
     this.view?.detach();
-    this.view = this._view(kind, name);
+    this.view = this._viewOf(kind, decoded(rest.join("/")));
     this.main.replaceChildren(this.view.element);
     this.view.attach();
-    this._markTabs();
-    const title = this.view.model?.title ?? this.main.querySelector("h1")?.textContent ?? "";
+    this._markCurrent();
+    const title = "model" in this.view ? this.view.model.title : find(this.main, "h1").textContent;
     document.title = `${title} · Signalbox`;
     this.main.focus({ preventScroll: true });
   }
 
-  _view(kind, name) {
-    if (kind === "overview") return new OverviewView(this.client);
-    if (!(kind in MODELS)) return new TopicsView(this.client, (as, opened) => { location.hash = `#/${as}/${encodeURIComponent(opened)}`; });
-    // A record is one topic: of several, only a log makes sense.
-    const model = this._model(`${parsedName(name).match === "exact" ? kind : "log"}/${name}`);
-    model.news = 0;
-    return model.view ??= new VIEWS[model.kind](model);
-  }
-
-  _model(address) {
-    if (!this.open.has(address)) {
-      const [kind, ...rest] = address.split("/");
-      const model = new MODELS[kind](this.client, rest.join("/"));
-      this.open.set(address, model);
-      model.onnews = () => this._news(model);
-      model.tab = this._tab(address, model);
-      this.tabs.append(model.tab);
-      keep(this.client.realm, this.open);
+  /**
+   * Show the state of the connection, and announce its changes.
+   * @param {ConnectionState} state
+   */
+  showConnection(state) {
+    clearInterval(this.countdown);
+    this.connection.dataset.phase = state.phase;
+    this.connection.disabled = state.phase !== Phase.WAITING;
+    this._showConnectionText(state);
+    if (state.phase === Phase.WAITING) {
+      this.countdown = setInterval(() => this._showConnectionText(state), 1000);
     }
-    return this.open.get(address);
+    if (state.phase === Phase.REFUSED) showEnd(state.reason);
+    const text = ANNOUNCEMENTS[state.phase];
+    const isFirst = state.phase === Phase.LIVE && this.client.joins <= 1;
+    if (text && text !== this.announcement.textContent && !isFirst) this.announcement.textContent = text;
   }
 
-  _tab(address, model) {
-    const name = encodeURIComponent(model.name);
-    model.badge = el("span", { class: "badge", hidden: true });
+  /** @param {ConnectionState} state */
+  _showConnectionText({ phase, retryAt }) {
+    const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
+    const isCounting = phase === Phase.WAITING && seconds > 0;
+    this.connectionText.textContent = isCounting ? `Reconnecting in ${seconds} s` : CONNECTION_TEXTS[phase];
+  }
+
+  _header() {
+    const mark = el("span", { class: "mark", "aria-hidden": "true" });
     return el(
-      "li", {},
-      el("a", { href: `#/${model.kind}/${name}`, title: `${model.kind} ${model.title}`, "data-address": address }, el("span", { class: `dot is-${model.kind}`, "aria-hidden": "true" }), el("span", { class: "name" }, el("bdi", {}, model.title)), model.badge),
-      el("button", { type: "button", class: "close", "aria-label": `Close ${model.title}`, onclick: () => this._close(address) }, "×"),
+      "header",
+      {},
+      el("a", { class: "brand", href: "#/topics" }, mark, "Signalbox"),
+      el("span", { class: "realm", title: "Realm" }, this.client.realm),
+      this.connection,
+      el("span", { class: "who" }, this.client.details.authid ?? ""),
+      el("button", { type: "button", class: "quiet", onclick: () => this._signOut() }, "Sign out"),
     );
   }
 
+  _signOut() {
+    this.client.stop();
+    location.hash = "";
+    location.reload(); // removes the session from memory
+  }
+
+  /**
+   * @param {string} kind
+   * @param {string} name
+   * @returns {View}
+   */
+  _viewOf(kind, name) {
+    if (kind === "overview") return new OverviewView(this.client);
+    if (kind !== "log" && kind !== "record") {
+      return new TopicsView(this.client, (as, opened) => {
+        location.hash = `#/${as}/${encodeURIComponent(opened)}`;
+      });
+    }
+    // A record is a single topic: a pattern opens as a log.
+    const tab = this._tab(`${parseName(name).match === "exact" ? kind : "log"}/${name}`);
+    tab.model.unread = 0;
+    return tab.view;
+  }
+
+  /**
+   * Return the tab of an address, opening it if necessary.
+   * @param {string} address
+   */
+  _tab(address) {
+    const opened = this.open.get(address);
+    if (opened) return opened;
+    const [kind, ...rest] = address.split("/");
+    const tab = this._newTab(address, kind === "record" ? "record" : "log", rest.join("/"));
+    this.open.set(address, tab);
+    this.tabs.append(tab.item);
+    storeTabs(this.client.realm, this.open);
+    return tab;
+  }
+
+  /**
+   * @param {string} address
+   * @param {Kind} kind
+   * @param {string} name
+   * @returns {Tab}
+   */
+  _newTab(address, kind, name) {
+    const content = newContent(this.client, kind, name);
+    const { model } = content;
+    model.onunread = () => this._scheduleBadges(model);
+    const badge = el("span", { class: "badge", hidden: true });
+    const href = `#/${kind}/${encodeURIComponent(name)}`;
+    const link = el(
+      "a",
+      { href, title: `${kind} ${model.title}`, "data-address": address },
+      el("span", { class: `dot is-${kind}`, "aria-hidden": "true" }),
+      el("span", { class: "name" }, el("bdi", {}, model.title)),
+      badge,
+    );
+    const close = el(
+      "button",
+      { type: "button", class: "close", "aria-label": `Close ${model.title}`, onclick: () => this._close(address) },
+      "×",
+    );
+    return { ...content, item: el("li", {}, link, close), badge };
+  }
+
+  /** @param {string} address */
   _close(address) {
-    const model = this.open.get(address);
-    const wasShown = this.view?.model === model;
+    const tab = this.open.get(address);
+    if (!tab) return;
     this.open.delete(address);
-    model.tab.remove();
-    model.close();
-    keep(this.client.realm, this.open);
-    if (wasShown) location.hash = "#/topics";
+    tab.item.remove();
+    tab.model.close();
+    storeTabs(this.client.realm, this.open);
+    if (this.view === tab.view) location.hash = "#/topics";
   }
 
-  /** Thousands of events may come in a second: what is told of them is written once a frame. */
-  _news(model) {
-    this.newsy ??= requestAnimationFrame(() => {
-      this.newsy = null;
-      for (const one of this.open.values()) this._count(one);
+  /**
+   * Update the badges at the next frame: thousands of events may come in a second.
+   * @param {LogModel | RecordModel} model
+   */
+  _scheduleBadges(model) {
+    this.badgeFrame ??= requestAnimationFrame(() => {
+      this.badgeFrame = null;
+      for (const tab of this.open.values()) this._updateBadge(tab);
     });
-    if (this.view?.model === model) model.news = 0;
+    if (this._isShown(model)) model.unread = 0;
   }
 
-  _count(model) {
-    if (this.view?.model === model) model.news = 0;
-    model.badge.hidden = model.news === 0;
-    model.badge.textContent = model.news > 99 ? "99+" : String(model.news);
-    model.badge.setAttribute("aria-label", count(model.news, "new event"));
-    model.tab.classList.toggle("ended", model.standing === Standing.ENDED);
+  /** @param {Tab} tab */
+  _updateBadge({ model, item, badge }) {
+    if (this._isShown(model)) model.unread = 0;
+    badge.hidden = model.unread === 0;
+    badge.textContent = model.unread > 99 ? "99+" : String(model.unread);
+    badge.setAttribute("aria-label", count(model.unread, "new event"));
+    item.classList.toggle("ended", model.status === Status.ENDED);
   }
 
-  _markTabs() {
-    const here = decoded(location.hash.slice(2)) || "topics";
+  /** @param {LogModel | RecordModel} model */
+  _isShown(model) {
+    return this.view !== null && "model" in this.view && this.view.model === model;
+  }
+
+  _markCurrent() {
+    const current = decoded(location.hash.slice(2)) || "topics";
     for (const link of this.root.querySelectorAll("nav a")) {
-      const isHere = link.dataset.address === here;
-      if (isHere) {
+      if (link instanceof HTMLElement && link.dataset.address === current) {
         link.setAttribute("aria-current", "page");
         link.scrollIntoView({ block: "nearest", inline: "nearest" });
       } else link.removeAttribute("aria-current");
     }
-    for (const model of this.open.values()) this._count(model);
+    for (const tab of this.open.values()) this._updateBadge(tab);
   }
 
-  _link(address, text) {
-    return el("li", {}, el("a", { href: `#/${address}`, "data-address": address }, text));
-  }
-
+  /** @param {Event} event */
   _skip(event) {
-    event.preventDefault(); // the address says what is in sight
+    event.preventDefault(); // the address selects the view, and is not to change
     this.main.focus();
-  }
-
-  tell(state) {
-    clearInterval(this.counting);
-    this.lamp.dataset.phase = state.phase;
-    this.lamp.disabled = state.phase !== Phase.WAITING;
-    this._words(state);
-    if (state.phase === Phase.WAITING) this.counting = setInterval(() => this._words(state), 1000);
-    if (state.phase === Phase.REFUSED) this._refused(state);
-    const said = SAID[state.phase];
-    if (said && said !== this.announced.textContent && (this.client.joins > 1 || state.phase !== Phase.LIVE)) this.announced.textContent = said;
-  }
-
-  _words({ phase, retryAt }) {
-    const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
-    const words = { live: "Live", connecting: "Connecting …", waiting: seconds ? `Reconnecting in ${seconds} s` : "Reconnecting …", refused: "Ended", closed: "Signed out" };
-    this.lamp.querySelector(".words").textContent = words[phase];
-  }
-
-  _refused({ reason }) {
-    const dialog = el(
-      "dialog", { class: "details", "aria-label": "The session ended" },
-      el("h2", {}, "The session ended"), el("p", {}, `${reason}.`),
-      el("p", {}, "What was shown stays here. To go on, sign in again."),
-      el("form", { method: "dialog", class: "actions" }, el("button", {}, "Stay"), el("button", { type: "button", class: "primary", onclick: () => location.reload() }, "Sign in")),
-    );
-    document.body.append(dialog);
-    dialog.showModal();
   }
 }
 
-const SAID = { live: "Connected again.", waiting: "The connection is lost. Reconnecting.", refused: "The session ended." };
+/**
+ * @param {Client} client
+ * @param {Kind} kind
+ * @param {string} name
+ */
+function newContent(client, kind, name) {
+  if (kind === "record") {
+    const model = new RecordModel(client, name);
+    return { model, view: new RecordView(model) };
+  }
+  const model = new LogModel(client, name);
+  return { model, view: new LogView(model) };
+}
 
-/** Return what stands in an address, also where somebody typed a sign that should have been written otherwise. */
+/**
+ * @param {string} address
+ * @param {string} text
+ */
+function navigationLink(address, text) {
+  return el("li", {}, el("a", { href: `#/${address}`, "data-address": address }, text));
+}
+
+/**
+ * Show why the router has ended the session.
+ * @param {string} reason
+ */
+function showEnd(reason) {
+  const dialog = el(
+    "dialog",
+    { class: "details", "aria-label": "The session ended" },
+    el("h2", {}, "The session ended"),
+    el("p", {}, `${reason}.`),
+    el("p", {}, "The content of this page remains. Sign in again to receive new events."),
+    el(
+      "form",
+      { method: "dialog", class: "actions" },
+      el("button", {}, "Stay"),
+      el("button", { type: "button", class: "primary", onclick: () => location.reload() }, "Sign in"),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/**
+ * Decode a part of the address. An invalid escape sequence, as a user may type it, is returned as it is.
+ * @param {string} text
+ */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -212,34 +317,76 @@ function decoded(text) {
   }
 }
 
-/** Return the address to connect to; a stage may name only the path on the page's own host. */
+/**
+ * Return the address of the WebSocket. The configuration may give only a path on the page's own host.
+ * @param {string} url
+ */
 function socketUrl(url) {
   const resolved = new URL(url, location.href);
   resolved.protocol = resolved.protocol.replace("http", "ws");
   return resolved.href;
 }
 
-/** What was open in a realm is opened again: names of topics, in this tab only. */
-function kept(realm) {
+/**
+ * Return the addresses that were open in a realm. The browser keeps them for this tab only.
+ * @param {string} realm
+ * @returns {string[]}
+ */
+function storedTabs(realm) {
   try {
-    return JSON.parse(sessionStorage.getItem(`${KEPT} ${realm}`) ?? "[]");
+    return JSON.parse(sessionStorage.getItem(`${TABS_KEY} ${realm}`) ?? "[]");
   } catch {
     return [];
   }
 }
 
-function keep(realm, open) {
-  sessionStorage.setItem(`${KEPT} ${realm}`, JSON.stringify([...open.keys()]));
+/**
+ * @param {string} realm
+ * @param {Map<string, Tab>} open
+ */
+function storeTabs(realm, open) {
+  sessionStorage.setItem(`${TABS_KEY} ${realm}`, JSON.stringify([...open.keys()]));
+}
+
+/**
+ * Connect, and show the page once the router has welcomed the client. Returns the reason of a failure, or an empty
+ * string.
+ * @param {HTMLElement} root
+ * @param {Config} config
+ * @param {Identity} identity
+ * @returns {Promise<string>}
+ */
+function join(root, config, identity) {
+  return new Promise((resolve) => {
+    /** @type {App | null} */
+    let app = null;
+    const client = new Client({ url: socketUrl(config.websocket_url), ...identity }, (state) => {
+      if (app) app.showConnection(state);
+      else if (state.phase === Phase.LIVE) {
+        app = new App(root, client);
+        resolve("");
+      } else if (state.phase === Phase.REFUSED || client.attempts >= FIRST_ATTEMPTS) {
+        client.onState = () => {};
+        client.stop();
+        resolve(state.reason || "the server does not answer");
+      }
+    });
+    client.start();
+  });
 }
 
 async function start() {
-  const root = document.getElementById("page");
+  const root = find(document, "#page");
   try {
     const answer = await fetch("./config.json", { cache: "no-cache" });
     if (!answer.ok) throw new Error(`config.json: ${answer.status}`);
-    new App(root, await answer.json()).signIn();
+    /** @type {Config} */
+    const config = await answer.json();
+    document.title = "Sign in · Signalbox";
+    showSignIn(root, config, (identity) => join(root, config, identity));
   } catch (error) {
-    root.replaceChildren(el("main", { class: "sign-in" }, el("h1", {}, "Signalbox"), el("p", { role: "alert" }, `The page cannot start: ${error.message}. Load it again.`)));
+    const text = `Cannot start: ${messageOf(error)}. Reload the page.`;
+    root.replaceChildren(el("main", { class: "sign-in" }, el("h1", {}, "Signalbox"), el("p", { role: "alert" }, text)));
   }
 }
 

@@ -1,25 +1,41 @@
-// All that is known of a line, in a dialog.
+// A dialog with everything that is known about a line.
 
 import { el } from "./dom.js";
 
+/** @import { Line } from "./lines.js" */
+
+/**
+ * Open the dialog. Notes of the page itself have no details.
+ * @param {Line | undefined} line
+ */
 export function showLine(line) {
   if (!line?.event) return;
   const { event } = line;
-  const payload = JSON.stringify({ args: event.args, ...(Object.keys(event.kwargs).length ? { kwargs: event.kwargs } : {}) }, null, 2);
+  const kwargs = Object.keys(event.kwargs).length ? { kwargs: event.kwargs } : {};
+  const payload = JSON.stringify({ args: event.args, ...kwargs }, null, 2);
+  /** @type {[string, unknown][]} */
   const facts = [
     ["Published", new Date(event.at).toISOString()],
     ["Topic", event.topic],
     ["Number", event.seq],
     ["Publication", event.publication],
     ...Object.entries(event.headers),
-  ].filter(([, value]) => value !== null);
+  ];
+  const known = facts.filter(([, value]) => value !== null);
+  /** @type {HTMLDialogElement} */
   const dialog = el(
-    "dialog", { class: "details", "aria-label": "Line", onclose: () => dialog.remove() },
+    "dialog",
+    { class: "details", "aria-label": "Line", onclose: () => dialog.remove() },
     el("pre", { class: "whole" }, line.text),
-    el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
+    el(
+      "dl",
+      {},
+      known.map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]),
+    ),
     el("details", {}, el("summary", {}, "Payload"), el("pre", {}, payload)),
     el(
-      "form", { method: "dialog", class: "actions" },
+      "form",
+      { method: "dialog", class: "actions" },
       el("button", { type: "button", onclick: (pressed) => copy(line.text, pressed.target) }, "Copy line"),
       el("button", { class: "primary", autofocus: true }, "Close"),
     ),
@@ -28,11 +44,15 @@ export function showLine(line) {
   dialog.showModal();
 }
 
+/**
+ * @param {string} text
+ * @param {HTMLButtonElement} button
+ */
 async function copy(text, button) {
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "Not allowed here"; // without TLS, browsers keep the clipboard closed
+    button.textContent = "Clipboard not available"; // browsers require TLS for it
   }
 }

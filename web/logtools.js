@@ -1,63 +1,96 @@
-// What can be done with a log: search, levels, wrapping, pausing, following, saving.
+// The toolbar of a log: search, levels, wrapping, pausing, following, saving.
 
 import { clock, count, el } from "./dom.js";
 import { LEVELS } from "./lines.js";
 
-const TYPING_MS = 90;
-const NAMES = { error: "Errors", warn: "Warnings", info: "Info", debug: "Debug" };
+/** @import { Level } from "./lines.js" */
+/** @import { LogView } from "./logview.js" */
 
+const TYPING_MS = 90;
+const LEVEL_LABELS = { error: "Errors", warn: "Warnings", info: "Info", debug: "Debug" };
+
+/** The toolbar of a log view. */
 export class LogTools {
+  /** @param {LogView} view */
   constructor(view) {
     this.view = view;
+    /** @type {number | undefined} */
+    this.typing = undefined;
     this.search = el("input", {
-      type: "search", placeholder: "Search", "aria-label": "Search in the log", autocomplete: "off", spellcheck: "false",
-      oninput: () => this._typed(), onkeydown: (event) => this._key(event),
+      type: "search",
+      placeholder: "Search",
+      "aria-label": "Search in the log",
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => this._typed(),
+      onkeydown: (event) => this._key(event),
     });
     this.found = el("span", { class: "found", role: "status" });
-    this.only = this._switch("Only", "Show only lines that match", () => this._only());
-    this.levels = LEVELS.map((level) => this._switch(NAMES[level], `Show ${NAMES[level].toLowerCase()}`, () => this._level(level), level));
-    this.wrap = this._switch("Wrap", "Wrap long lines", () => view.setWraps(!view.wraps));
-    this.aloud = this._switch("Read aloud", "Let a screen reader read new lines", () => this._aloud());
-    this.pause = this._switch("Pause", "Hold new lines back", () => view.setPaused(view.pausedAt === null));
-    this.follow = this._switch("Follow", "Keep the newest line in sight", () => (view.follows ? view.setFollows(false) : view.resume()));
+    this.only = toggle("Only", "Show only lines that match", () => this._toggleOnly());
+    this.levels = LEVELS.map((level) => {
+      const label = `Show ${LEVEL_LABELS[level].toLowerCase()}`;
+      return toggle(LEVEL_LABELS[level], label, () => this._toggleLevel(level), level);
+    });
+    this.wrap = toggle("Wrap", "Wrap long lines", () => view.setWraps(!view.wraps));
+    this.aloud = toggle("Read aloud", "Announce new lines to screen readers", () => this._toggleAloud());
+    this.pause = toggle("Pause", "Hold new lines back", () => view.setPaused(view.pausedAt === null));
+    this.follow = toggle("Follow", "Keep the newest line in view", () =>
+      view.follows ? view.setFollows(false) : view.resume(),
+    );
     this.lines = el("span", { class: "lines" });
-    const step = (label, sign, by) => el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick: () => view.find(by) }, sign);
-    this.steps = [step("Match before", "↑", -1), step("Next match", "↓", 1), this.only];
+    this.steps = [this._step("Previous match", "↑", -1), this._step("Next match", "↓", 1), this.only];
     this.element = el(
-      "div", { class: "tools", role: "toolbar", "aria-label": "Log" },
+      "div",
+      { class: "tools", role: "toolbar", "aria-label": "Log" },
       el("div", { class: "search" }, this.search, this.found, this.steps),
       el("div", { class: "group", role: "group", "aria-label": "Lines shown" }, this.levels),
-      el(
-        "div", { class: "group end" }, this.lines,
-        el(
-          "details", { class: "menu" }, el("summary", { "aria-label": "More", title: "More" }, "⋯"),
-          el("div", {}, this.aloud, el("button", { type: "button", title: "Save the lines as a file", onclick: () => this._save() }, "Save as file")),
-        ),
-        this.wrap, this.pause, this.follow,
-      ),
+      el("div", { class: "group end" }, this.lines, this._menu(), this.wrap, this.pause, this.follow),
     );
   }
 
+  /** Focus the search field. */
   focus() {
     this.search.focus();
     this.search.select();
   }
 
-  tell() {
+  /** Show the state of the view. */
+  update() {
     const { view } = this;
-    const { log, selection } = view.model;
-    const place = view.active === null ? -1 : selection.matches.indexOf(view.active);
-    const total = count(selection.matches.length, "match", "matches");
-    set(this.found, selection.query ? (place < 0 ? total : `${place + 1} of ${selection.matches.length}`) : "");
-    for (const one of this.steps) one.hidden = !selection.query;
-    set(this.lines, selection.isFiltered ? `${selection.shown.length.toLocaleString("en")} of ${count(log.lines.length, "line")}` : count(log.lines.length, "line"));
+    const { log, filter } = view.model;
+    const place = view.active === null ? -1 : filter.matches.indexOf(view.active);
+    const total = count(filter.matches.length, "match", "matches");
+    setText(this.found, filter.query ? (place < 0 ? total : `${place + 1} of ${filter.matches.length}`) : "");
+    for (const one of this.steps) one.hidden = !filter.query;
+    const lines = count(log.lines.length, "line");
+    setText(this.lines, filter.isActive ? `${filter.shown.length.toLocaleString("en")} of ${lines}` : lines);
     press(this.wrap, view.wraps);
     press(this.pause, view.pausedAt !== null);
     press(this.follow, view.follows && view.pausedAt === null);
   }
 
-  _switch(text, label, onclick, level = "") {
-    return el("button", { type: "button", class: `switch ${level}`, "aria-pressed": "false", "aria-label": label, title: label, onclick }, text);
+  /**
+   * @param {string} label
+   * @param {string} sign
+   * @param {1 | -1} by
+   */
+  _step(label, sign, by) {
+    const onclick = () => this.view.find(by);
+    return el("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, sign);
+  }
+
+  _menu() {
+    const save = el(
+      "button",
+      { type: "button", title: "Save the lines as a file", onclick: () => this._save() },
+      "Save as file",
+    );
+    return el(
+      "details",
+      { class: "menu" },
+      el("summary", { "aria-label": "More", title: "More" }, "⋯"),
+      el("div", {}, this.aloud, save),
+    );
   }
 
   _typed() {
@@ -69,12 +102,13 @@ export class LogTools {
     clearTimeout(this.typing);
     const { view } = this;
     const query = this.search.value.toLowerCase();
-    if (query === view.model.selection.query) return;
-    view.model.selection.query = query;
-    view._deactivate();
+    if (query === view.model.filter.query) return;
+    view.model.filter.query = query;
+    view.deactivate();
     view.renew();
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.key === "Enter") {
       this._searchNow();
@@ -87,21 +121,22 @@ export class LogTools {
     event.preventDefault();
   }
 
-  _only() {
-    const { selection } = this.view.model;
-    selection.onlyMatches = !selection.onlyMatches;
-    press(this.only, selection.onlyMatches);
+  _toggleOnly() {
+    const { filter } = this.view.model;
+    filter.onlyMatches = !filter.onlyMatches;
+    press(this.only, filter.onlyMatches);
     this.view.renew();
   }
 
-  _level(level) {
-    const { levels } = this.view.model.selection;
+  /** @param {Level} level */
+  _toggleLevel(level) {
+    const { levels } = this.view.model.filter;
     if (!levels.delete(level)) levels.add(level);
     press(this.levels[LEVELS.indexOf(level)], levels.has(level));
     this.view.renew();
   }
 
-  _aloud() {
+  _toggleAloud() {
     const isOn = this.aloud.getAttribute("aria-pressed") === "true";
     press(this.aloud, !isOn);
     this.view.spoken.setAttribute("aria-live", isOn ? "off" : "polite");
@@ -109,20 +144,41 @@ export class LogTools {
 
   _save() {
     const { model } = this.view;
-    const text = model.selection.shown.map((number) => {
+    const text = model.filter.shown.map((number) => {
       const line = model.log.line(number);
       return `${new Date(line.at).toISOString()} ${model.isPattern ? `${line.topic} ` : ""}${line.text}\n`;
     });
     const url = URL.createObjectURL(new Blob(text, { type: "text/plain" }));
-    el("a", { href: url, download: `${model.title.replace(/[^\w.-]+/g, "_")}-${clock(Date.now()).replaceAll(":", "")}.log` }).click();
+    const name = `${model.title.replace(/[^\w.-]+/g, "_")}-${clock(Date.now()).replaceAll(":", "")}.log`;
+    el("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   }
 }
 
-function press(button, isPressed) {
-  button.setAttribute("aria-pressed", isPressed);
+/**
+ * Return a button that is pressed or not.
+ * @param {string} text
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {Level | ""} [level]
+ */
+function toggle(text, label, onclick, level = "") {
+  const attributes = { type: "button", class: `switch ${level}`, "aria-pressed": "false", title: label, onclick };
+  return el("button", { ...attributes, "aria-label": label }, text);
 }
 
-function set(element, text) {
+/**
+ * @param {Element} button
+ * @param {boolean} isPressed
+ */
+function press(button, isPressed) {
+  button.setAttribute("aria-pressed", String(isPressed));
+}
+
+/**
+ * @param {Element} element
+ * @param {string} text
+ */
+function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

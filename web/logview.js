@@ -1,53 +1,81 @@
-// The view of a log: follow, pause, search, filter, select; fast however long the log is.
+// The view of a log: it follows, pauses, searches, filters and selects, at any length of the log.
 
 import { clock, count, el } from "./dom.js";
-import { LogTools } from "./logtools.js";
 import { showLine } from "./linedetails.js";
+import { below, segments } from "./lines.js";
+import { LogTools } from "./logtools.js";
 import { Rows } from "./rows.js";
-import { below, pieces } from "./lines.js";
 
-const NARROW = 640; // px: below it lines wrap, and times are with a line's details
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/g;
+/** @import { Segment } from "./lines.js" */
+/** @import { LogModel } from "./models.js" */
+
+const NARROW = 640; // px: below this width lines wrap, and times are shown in a line's details only
+// Characters that take two cells of a fixed-width font: CJK, Hangul, full-width forms, and emoji as surrogate pairs.
+const WIDE = new RegExp(
+  "[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6]" +
+    "|[\\ud83c-\\ud83e][\\udc00-\\udfff]",
+  "g",
+);
 const LEVEL_SIGNS = { error: "E", warn: "W", info: "I", debug: "D" };
-const SPOKEN_EVERY_MS = 3_000;
+const ANNOUNCE_MS = 3_000;
 
+/** The view of a log. */
 export class LogView {
+  /** @param {LogModel} model */
   constructor(model) {
     this.model = model;
     this.wraps = matchMedia(`(max-width: ${NARROW}px)`).matches;
     this.follows = true;
+    /** @type {number | null} the number of the first line that is held back */
     this.pausedAt = null;
+    /** @type {number | null} the number of the selected line */
     this.active = null;
     this.lastTop = 0;
+    this.rowHeight = 0;
+    this.columns = 0;
+    this.width = 0;
+    /** @type {number | null} */
+    this.frame = null;
+    /** @type {number | undefined} */
+    this.speaking = undefined;
+    this.sizes = new ResizeObserver(() => this._resized());
+    /** @type {HTMLDivElement} */
     this.viewport = el("div", {
-      class: "log", tabindex: "0", role: "listbox", "aria-label": `Lines of ${model.title}`,
-      onscroll: () => this._scrolled(), onkeydown: (event) => this._key(event), onclick: (event) => this._clicked(event),
-      // Before the browser scrolls, so that no new line gets in between; a log that fits has nowhere to go.
+      class: "log",
+      tabindex: "0",
+      role: "listbox",
+      "aria-label": `Lines of ${model.title}`,
+      onscroll: () => this._scrolled(),
+      onkeydown: (event) => this._key(event),
+      onclick: (event) => this._clicked(event),
+      // Stop following before the browser scrolls, so that no new line scrolls back. A log that fits cannot scroll.
       onwheel: (event) => event.deltaY < 0 && this.viewport.scrollTop > 0 && this.setFollows(false),
     });
     this.rows = new Rows(this.viewport, {
-      fill: (row, index) => this._fill(row, model.selection.shown[index]),
-      key: (index) => model.selection.shown[index],
+      fill: (row, index) => this._fill(row, model.filter.shown[index]),
+      key: (index) => model.filter.shown[index],
     });
     this.tools = new LogTools(this);
-    this.fresh = el("button", { class: "to-end", type: "button", hidden: true, onclick: () => this.resume() });
+    this.toEnd = el("button", { class: "to-end", type: "button", hidden: true, onclick: () => this.resume() });
     this.empty = el("p", { class: "empty" });
     this.spoken = el("div", { class: "spoken", role: "log", "aria-live": "off" });
     this.element = el(
-      "section", { class: "log-view", "aria-label": model.title },
-      el("h1", { class: "visually-hidden" }, `Log ${model.title}`), this.tools.element,
-      el("div", { class: "log-frame" }, this.viewport, this.empty, this.fresh), this.spoken,
+      "section",
+      { class: "log-view", "aria-label": model.title },
+      el("h1", { class: "visually-hidden" }, `Log ${model.title}`),
+      this.tools.element,
+      el("div", { class: "log-frame" }, this.viewport, this.empty, this.toEnd),
+      this.spoken,
     );
     this.spokenUntil = model.log.end;
   }
 
   attach() {
-    // Out of the document, a scroll position is forgotten.
+    // An element outside the document loses its scroll position.
     if (!this.follows) this.viewport.scrollTop = this.lastTop;
-    this.sizes = new ResizeObserver(() => this._resized());
     this.sizes.observe(this.viewport);
     this.model.onchange = () => this.schedule();
-    this.speaking = setInterval(() => this._speak(), SPOKEN_EVERY_MS);
+    this.speaking = setInterval(() => this._speak(), ANNOUNCE_MS);
     this.schedule();
   }
 
@@ -57,6 +85,7 @@ export class LogView {
     clearInterval(this.speaking);
   }
 
+  /** Update at the next frame. */
   schedule() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -64,103 +93,155 @@ export class LogView {
     });
   }
 
+  /** Show the lines that are new. */
   update() {
-    const { selection } = this.model;
-    const dropped = selection.update(this.pausedAt ?? this.model.log.end);
-    const lost = this.rows.heights.shift(Math.min(dropped, this.rows.heights.ends.length));
-    for (let index = this.rows.heights.ends.length; index < selection.shown.length; index++) {
-      this.rows.heights.push(this._height(selection.shown[index]));
+    const { filter } = this.model;
+    const { heights } = this.rows;
+    const dropped = filter.update(this.pausedAt ?? this.model.log.end);
+    const lost = heights.shift(Math.min(dropped, heights.ends.length));
+    for (let index = heights.ends.length; index < filter.shown.length; index++) {
+      heights.push(this._height(filter.shown[index]));
     }
     if (lost && !this.follows) this.viewport.scrollTop -= lost;
     this.rows.render();
     if (this.follows) this._toEnd();
-    this._tell();
+    this._updateState();
   }
 
-  /** Choose and measure anew: after another search, filter or width. The line in the middle stays where it is. */
-  renew({ forget = true } = {}) {
+  /**
+   * Measure all lines again, after a change of the filter or the width. The line in the middle keeps its position.
+   * @param {{ refilter?: boolean }} [options] without `refilter`, the same lines are shown
+   */
+  renew({ refilter = true } = {}) {
     const middle = this._numberAt(this.viewport.scrollTop + this.viewport.clientHeight / 2);
-    if (forget) this.model.selection.reset();
+    if (refilter) this.model.filter.reset();
     this.rows.heights.clear();
-    this.rows.forget();
+    this.rows.invalidate();
     this._measure();
-    this.model.selection.update(this.pausedAt ?? this.model.log.end);
+    this.model.filter.update(this.pausedAt ?? this.model.log.end);
     if (!this.follows && middle !== undefined) this._center(middle);
     this.update();
   }
 
+  /** @param {boolean} follows */
   setFollows(follows) {
     this.follows = follows;
     if (follows) this.update();
-    else this._tell();
+    else this._updateState();
   }
 
+  /** @param {boolean} paused */
   setPaused(paused) {
     this.pausedAt = paused ? this.model.log.end : null;
     this.update();
   }
 
+  /** @param {boolean} wraps */
   setWraps(wraps) {
     this.wraps = wraps;
-    this.renew({ forget: false });
+    this.renew({ refilter: false });
   }
 
+  /** End a pause and follow. */
   resume() {
     this.pausedAt = null;
     this.setFollows(true);
     this.viewport.focus({ preventScroll: true });
   }
 
-  /** Go to the next match, or with -1 to the one before. */
+  /**
+   * Select the next or the previous match.
+   * @param {1 | -1} step
+   */
   find(step) {
-    const { matches } = this.model.selection;
+    const { matches } = this.model.filter;
     if (!matches.length) return;
     const here = this.active ?? this._numberAt(this.viewport.scrollTop) ?? 0;
     let place = step > 0 ? below(matches, here + 1) : below(matches, here) - 1;
-    // Who follows looks at the end, and so for the newest.
+    // At the end of the log, a search begins with the newest match.
     if (this.active === null && (step < 0 || this.follows)) place = matches.length - 1;
     this.activate(matches[(place + matches.length) % matches.length], { center: true });
   }
 
+  /**
+   * Select a line.
+   * @param {number} number
+   * @param {{ center?: boolean }} [options]
+   */
   activate(number, { center = false } = {}) {
     const before = this.active;
     this.active = number;
     this.follows = false;
     if (center) this._center(number);
-    else this._intoSight(number);
+    else this._scrollIntoView(number);
     this.rows.render();
     for (const one of [before, number]) this._mark(one);
-    this._tell();
+    this._updateState();
   }
 
-  _key(event) {
-    const { shown } = this.model.selection;
-    const page = Math.max(1, Math.floor(this.viewport.clientHeight / this.rowHeight) - 1);
-    const at = this.active === null ? below(shown, this._numberAt(this.viewport.scrollTop) ?? 0) - 1 : below(shown, this.active);
-    const steps = { ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0 };
-    const acts = {
-      End: () => this.resume(), " ": () => this.setPaused(this.pausedAt === null), f: () => this.resume(),
-      "/": () => this.tools.focus(), n: () => this.find(1), N: () => this.find(-1), w: () => this.setWraps(!this.wraps),
-      Enter: () => this.active !== null && showLine(this.model.log.line(this.active)),
-      Escape: () => this._deactivate(),
-    };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in steps && shown.length) this.activate(shown[Math.min(Math.max(steps[event.key], 0), shown.length - 1)]);
-    else if (event.key in acts) acts[event.key]();
-    else return;
-    event.preventDefault();
-  }
-
-  _deactivate() {
+  /** Select no line. */
+  deactivate() {
     const before = this.active;
     this.active = null;
     this._mark(before);
     this.viewport.removeAttribute("aria-activedescendant");
   }
 
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this._move(event.key) || this._act(event.key)) event.preventDefault();
+  }
+
+  /**
+   * Move the selection by a key. Returns false for a key that does not move it.
+   * @param {string} key
+   */
+  _move(key) {
+    const { shown } = this.model.filter;
+    const page = Math.max(1, Math.floor(this.viewport.clientHeight / this.rowHeight) - 1);
+    const at =
+      this.active === null ? below(shown, this._numberAt(this.viewport.scrollTop) ?? 0) - 1 : below(shown, this.active);
+    const targets = new Map([
+      ["ArrowDown", at + 1],
+      ["j", at + 1],
+      ["ArrowUp", at - 1],
+      ["k", at - 1],
+      ["PageDown", at + page],
+      ["PageUp", at - page],
+      ["Home", 0],
+    ]);
+    const target = targets.get(key);
+    if (target === undefined || !shown.length) return false;
+    this.activate(shown[Math.min(Math.max(target, 0), shown.length - 1)]);
+    return true;
+  }
+
+  /**
+   * Perform the action of a key. Returns false for a key without an action.
+   * @param {string} key
+   */
+  _act(key) {
+    const actions = new Map([
+      ["End", () => this.resume()],
+      [" ", () => this.setPaused(this.pausedAt === null)],
+      ["f", () => this.resume()],
+      ["/", () => this.tools.focus()],
+      ["n", () => this.find(1)],
+      ["N", () => this.find(-1)],
+      ["w", () => this.setWraps(!this.wraps)],
+      ["Enter", () => this.active !== null && showLine(this.model.log.line(this.active))],
+      ["Escape", () => this.deactivate()],
+    ]);
+    const action = actions.get(key);
+    action?.();
+    return action !== undefined;
+  }
+
+  /** @param {MouseEvent} event */
   _clicked(event) {
-    const row = event.target.closest(".row");
-    if (!row || String(getSelection())) return;
+    const row = event.target instanceof Element ? event.target.closest(".row") : null;
+    if (!(row instanceof HTMLElement) || String(getSelection())) return;
     const number = Number(row.dataset.number);
     if (number === this.active) showLine(this.model.log.line(number));
     else this.activate(number);
@@ -169,23 +250,30 @@ export class LogView {
   _scrolled() {
     const { viewport } = this;
     const isAtEnd = viewport.scrollTop + viewport.clientHeight >= this.rows.heights.total - 2;
-    const isOurs = viewport.scrollTop === this.lastTop; // told late: somebody may have turned the wheel since
+    const isOurs = viewport.scrollTop === this.lastTop; // the event comes late: the user may have scrolled since
     if (viewport.scrollTop < this.lastTop - 1 && !isAtEnd) this.follows = false;
     else if (isAtEnd && !isOurs && this.pausedAt === null && !this.follows && this.active === null) this.follows = true;
     this.lastTop = viewport.scrollTop;
     this.rows.render();
     this._mark(this.active);
-    this._tell();
+    this._updateState();
   }
 
   _resized() {
     if (this.viewport.clientWidth === this.width) this.schedule();
-    else this.renew({ forget: false });
+    else this.renew({ refilter: false });
   }
 
+  /** Measure the height of a line and how many characters fit into its width. */
   _measure() {
     const text = el("span", { class: "text" }, "0".repeat(10));
-    const probe = el("div", { class: "row" }, el("span", { class: "sign" }), el("time", { class: "time" }, "00:00:00.000"), text);
+    const probe = el(
+      "div",
+      { class: "row" },
+      el("span", { class: "sign" }),
+      el("time", { class: "time" }, "00:00:00.000"),
+      text,
+    );
     this.viewport.classList.toggle("wraps", this.wraps);
     this.rows.canvas.append(probe);
     const range = document.createRange();
@@ -197,55 +285,82 @@ export class LogView {
     probe.remove();
   }
 
+  /** @param {number} number */
   _height(number) {
     if (!this.rowHeight) this._measure();
     if (!this.wraps) return this.rowHeight;
     const { text } = this.model.log.line(number);
-    const cells = this._prefix(number).length + text.length + (text.match(WIDE)?.filter((one) => one.length === 1).length ?? 0);
+    // An emoji has length two already.
+    const extra = text.match(WIDE)?.filter((one) => one.length === 1).length ?? 0;
+    const cells = this._prefix(number).length + text.length + extra;
     return this.rowHeight * Math.max(1, Math.ceil(cells / this.columns));
   }
 
-  /** Return what tells the topics of a pattern apart. */
+  /**
+   * Return the part of the topic that a line of a pattern begins with, or an empty string.
+   * @param {number} number
+   */
   _prefix(number) {
     const { topic } = this.model.log.line(number);
-    return this.model.isPattern && topic ? `${this.model.short(topic)} ` : "";
+    return this.model.isPattern && topic ? `${this.model.shortTopic(topic)} ` : "";
   }
 
+  /**
+   * @param {HTMLElement} row
+   * @param {number} number
+   */
   _fill(row, number) {
     const line = this.model.log.line(number);
-    row.dataset.number = number;
+    row.dataset.number = String(number);
     row.className = `row ${line.event ? "" : "note"} ${line.level ?? ""} ${line.stream ?? ""}`;
     row.id = `line-${number}`;
-    row.setAttribute("aria-posinset", number + 1);
+    row.setAttribute("aria-posinset", String(number + 1));
     row.setAttribute("aria-setsize", "-1");
     const prefix = this._prefix(number);
     row.replaceChildren(
-      el("span", { class: "sign", title: line.level }, LEVEL_SIGNS[line.level] ?? ""),
+      el("span", { class: "sign", title: line.level }, line.level ? LEVEL_SIGNS[line.level] : ""),
       el("time", { class: "time" }, clock(line.at, { milliseconds: true })),
-      el("span", { class: "text" }, prefix && el("span", { class: "from" }, prefix), pieces(line, this.model.selection.query).map(pieceElement)),
+      el(
+        "span",
+        { class: "text" },
+        prefix && el("span", { class: "from" }, prefix),
+        segments(line, this.model.filter.query).map(segmentElement),
+      ),
     );
     this._mark(number, row);
   }
 
-  _mark(number, row = this.rows.inSight.get(number)) {
+  /**
+   * Show on a row whether it is selected.
+   * @param {number | null} number
+   * @param {HTMLElement} [row]
+   */
+  _mark(number, row = number === null ? undefined : this.rows.rendered.get(number)) {
     if (number === null || !row) return;
     const isActive = number === this.active;
-    row.setAttribute("aria-selected", isActive);
+    row.setAttribute("aria-selected", String(isActive));
     if (isActive) this.viewport.setAttribute("aria-activedescendant", row.id);
   }
 
+  /**
+   * Return the number of the line at a distance from the top, or undefined in an empty log.
+   * @param {number} distance
+   * @returns {number | undefined}
+   */
   _numberAt(distance) {
-    return this.model.selection.shown[this.rows.heights.at(distance)];
+    return this.model.filter.shown[this.rows.heights.at(distance)];
   }
 
+  /** @param {number} number */
   _center(number) {
-    const top = this.rows.heights.top(below(this.model.selection.shown, number));
+    const top = this.rows.heights.top(below(this.model.filter.shown, number));
     this.viewport.scrollTop = top - this.viewport.clientHeight / 2;
     this.lastTop = this.viewport.scrollTop;
   }
 
-  _intoSight(number) {
-    const index = below(this.model.selection.shown, number);
+  /** @param {number} number */
+  _scrollIntoView(number) {
+    const index = below(this.model.filter.shown, number);
     const { heights } = this.rows;
     const { viewport } = this;
     if (heights.top(index) < viewport.scrollTop) viewport.scrollTop = heights.top(index);
@@ -261,17 +376,19 @@ export class LogView {
     this.rows.render();
   }
 
-  _tell() {
-    const { log, selection } = this.model;
+  /** Show the state of the view in its button, its empty text and the toolbar. */
+  _updateState() {
+    const { log, filter } = this.model;
     const held = this.pausedAt === null ? 0 : log.end - this.pausedAt;
     const isBehind = !this.follows || this.pausedAt !== null;
-    this.fresh.hidden = !isBehind || selection.shown.length === 0;
-    this.fresh.textContent = this.pausedAt === null ? "↓ Follow" : `Paused · ${count(held, "new line")}`;
-    this.empty.hidden = selection.shown.length > 0;
-    this.empty.textContent = log.lines.length ? "No line is like that." : this.model.emptyText;
-    this.tools.tell();
+    this.toEnd.hidden = !isBehind || filter.shown.length === 0;
+    this.toEnd.textContent = this.pausedAt === null ? "↓ Follow" : `Paused · ${count(held, "new line")}`;
+    this.empty.hidden = filter.shown.length > 0;
+    this.empty.textContent = log.lines.length ? "No lines match." : this.model.emptyText;
+    this.tools.update();
   }
 
+  /** Announce the last new line to screen readers, and how many came before it. */
   _speak() {
     const { log } = this.model;
     if (this.spoken.getAttribute("aria-live") === "polite" && log.end > this.spokenUntil) {
@@ -283,9 +400,10 @@ export class LogView {
   }
 }
 
-function pieceElement({ text, part, isFound }) {
-  if (!part && !isFound) return text;
-  const piece = el(isFound ? "mark" : "span", { class: part?.classes || null }, text);
+/** @param {Segment} segment */
+function segmentElement({ text, part, isMatch }) {
+  if (!part && !isMatch) return text;
+  const piece = el(isMatch ? "mark" : "span", { class: part?.classes || null }, text);
   if (part?.color) piece.style.color = part.color;
   if (part?.background) piece.style.background = part.background;
   return piece;

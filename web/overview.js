@@ -1,26 +1,84 @@
-// The stage at a glance: connections, rendezvous, splits, exchanges, and the pictures of the reports.
+// The overview of the stage: connections, rendezvous, splits, exchanges, and the pictures of the reports.
 
 import { ago, clock, count, el } from "./dom.js";
-import { PicturesView } from "./pictures.js";
+import { PicturesView, unavailable } from "./pictures.js";
 
-const EVERY_MS = 10_000;
-const MOST_SESSIONS = 50;
+/** @import { Child } from "./dom.js" */
+/** @import { Client } from "./wamp.js" */
 
+/** @typedef {Record<string, number>} Counts */
+
+/**
+ * The rendezvous of a day: proxies by type and by NAT, and clients by outcome.
+ * @typedef {{ proxies: Counts, nats: Counts, clients: Counts, idle_polls: number }} Rendezvous
+ */
+
+/** @typedef {{ session: string, owner: string, phase: string, started_at: string }} SplitSession */
+
+/**
+ * A split target. With `unreadable`, a reason, the properties from `stage` on are missing.
+ * @typedef {object} Split
+ * @property {string} target
+ * @property {string} [unreadable]
+ * @property {string} [stage]
+ * @property {string} [since]
+ * @property {{ original: string }[]} [queues]
+ * @property {SplitSession[]} [sessions]
+ */
+
+/**
+ * An exchange and its messages of the last five minutes.
+ * @typedef {object} Exchange
+ * @property {string} name
+ * @property {number} received
+ * @property {number} routed
+ * @property {number} dropped
+ * @property {number} rejected
+ * @property {string | null} last_at
+ */
+
+/** @typedef {{ authid?: string, authrole?: string, authmethod?: string }} Session */
+
+const REFRESH_MS = 10_000;
+const MAXIMUM_SESSIONS = 50;
+const CARDS = {
+  connections: "Connections",
+  rendezvous: "Rendezvous today",
+  splits: "Splits",
+  exchanges: "Exchanges, last 5 minutes",
+};
+
+/** @typedef {keyof typeof CARDS} CardName */
+
+/** The view of the overview. */
 export class OverviewView {
+  /** @param {Client} client */
   constructor(client) {
     this.client = client;
-    this.cards = Object.fromEntries(Object.entries(CARDS).map(([name, title]) => [name, card(name, title)]));
+    this.cards = {
+      connections: card("connections"),
+      rendezvous: card("rendezvous"),
+      splits: card("splits"),
+      exchanges: card("exchanges"),
+    };
     this.pictures = new PicturesView(client);
-    this.note = el("p", { class: "empty", role: "status" });
+    /** @type {number | undefined} */
+    this.refreshing = undefined;
     this.element = el(
-      "section", { class: "overview", "aria-labelledby": "overview-title" },
-      el("h1", { id: "overview-title" }, "Overview"), this.note,
-      el("div", { class: "cards" }, Object.values(this.cards).map((one) => one.element)), this.pictures.element,
+      "section",
+      { class: "overview", "aria-labelledby": "overview-title" },
+      el("h1", { id: "overview-title" }, "Overview"),
+      el(
+        "div",
+        { class: "cards" },
+        Object.values(this.cards).map((one) => one.element),
+      ),
+      this.pictures.element,
     );
   }
 
   attach() {
-    this.refreshing = setInterval(() => document.visibilityState === "visible" && this.refresh(), EVERY_MS);
+    this.refreshing = setInterval(() => document.visibilityState === "visible" && this.refresh(), REFRESH_MS);
     this.refresh();
     this.pictures.refresh();
   }
@@ -29,113 +87,194 @@ export class OverviewView {
     clearInterval(this.refreshing);
   }
 
+  /** Load the cards; the pictures are loaded once, when the view is shown. */
   async refresh() {
-    await Promise.all([this._stage(), this._sessions()]);
+    await Promise.all([this._loadStage(), this._loadSessions()]);
   }
 
-  async _stage() {
+  async _loadStage() {
     try {
-      const { args: [told], kwargs } = await this.client.call("signalbox.overview");
-      this.note.textContent = "";
-      this._fill("rendezvous", told.rendezvous && rendezvous(told.rendezvous), kwargs.unavailable);
-      this._fill("splits", told.splits && splits(told.splits), kwargs.unavailable);
-      this._fill("exchanges", told.exchanges && exchanges(told.exchanges), kwargs.unavailable);
+      const { args, kwargs } = await this.client.call("signalbox.overview");
+      const [stage] = args;
+      /** @param {CardName} name */
+      const missing = (name) => note(`Not available: ${kwargs.unavailable?.[name] ?? "unknown reason"}.`);
+      this._fill("rendezvous", stage.rendezvous ? rendezvous(stage.rendezvous) : missing("rendezvous"));
+      this._fill("splits", stage.splits ? splits(stage.splits) : missing("splits"));
+      this._fill("exchanges", stage.exchanges ? exchanges(stage.exchanges) : missing("exchanges"));
     } catch (error) {
-      this._refused(error, ["rendezvous", "splits", "exchanges"]);
+      this._failed(error, ["rendezvous", "splits", "exchanges"]);
     }
   }
 
-  async _sessions() {
+  async _loadSessions() {
     try {
-      const { args: [ids] } = await this.client.call("wamp.session.list");
-      const shown = ids.slice(-MOST_SESSIONS);
+      const { args } = await this.client.call("wamp.session.list");
+      /** @type {number[]} */
+      const ids = args[0];
+      const shown = ids.slice(-MAXIMUM_SESSIONS);
       const found = await Promise.allSettled(shown.map((id) => this.client.call("wamp.session.get", [id])));
-      const sessions = found.filter((one) => one.status === "fulfilled").map((one) => one.value.args[0]);
-      this._fill("connections", connections(ids.length, sessions), {});
+      const sessions = found.flatMap((one) => (one.status === "fulfilled" ? [one.value.args[0]] : []));
+      this._fill("connections", connections(ids.length, sessions));
     } catch (error) {
-      this._refused(error, ["connections"]);
+      this._failed(error, ["connections"]);
     }
   }
 
-  _fill(name, content, unavailable) {
-    const { body } = this.cards[name];
-    body.replaceChildren(content ?? el("p", { class: "empty" }, `Not to be had right now: ${unavailable?.[name] ?? "unknown"}.`));
+  /**
+   * @param {CardName} name
+   * @param {Node | null} content
+   */
+  _fill(name, content) {
+    this.cards[name].body.replaceChildren(...(content ? [content] : []));
   }
 
-  _refused(error, names) {
-    if (!this.client.isLive) return; // what was there stays; the connection's state says the rest
-    const isDenied = error.uri === "wamp.error.not_authorized";
-    for (const name of names) {
-      const text = isDenied ? "For administrators, and whom it is granted to." : `Not to be had right now: ${error.message}.`;
-      this.cards[name].body.replaceChildren(el("p", { class: "empty" }, text));
-    }
+  /**
+   * @param {unknown} error
+   * @param {CardName[]} names
+   */
+  _failed(error, names) {
+    if (!this.client.isLive) return; // the cards keep their content while the connection is lost
+    for (const name of names) this._fill(name, note(unavailable(error)));
   }
 }
 
-const CARDS = { connections: "Connections", rendezvous: "Rendezvous today", splits: "Splits", exchanges: "Exchanges, last 5 minutes" };
-
-function card(name, title) {
-  const body = el("div", { class: "body" }, el("p", { class: "empty" }, "…"));
-  const element = el("section", { class: `card ${name}`, "aria-labelledby": `card-${name}` }, el("h2", { id: `card-${name}` }, title), body);
-  return { element, body };
+/** @param {CardName} name */
+function card(name) {
+  const body = el("div", { class: "body" }, note("…"));
+  const title = el("h2", { id: `card-${name}` }, CARDS[name]);
+  return { element: el("section", { class: `card ${name}`, "aria-labelledby": `card-${name}` }, title, body), body };
 }
 
+/** @param {string} text */
+function note(text) {
+  return el("p", { class: "empty" }, text);
+}
+
+/**
+ * @param {number} number
+ * @param {string} label
+ */
 function figure(number, label) {
   return el("div", { class: "figure" }, el("strong", {}, number.toLocaleString("en")), el("span", {}, label));
 }
 
+/** @param {Counts} counts */
 function sum(counts) {
   return Object.values(counts).reduce((total, one) => total + one, 0);
 }
 
+/**
+ * @param {number} number
+ * @param {Session[]} sessions
+ */
 function connections(number, sessions) {
   const rows = sessions.map((one) => [one.authid ?? "", one.authrole ?? "", one.authmethod ?? ""]);
-  return el("div", {}, el("div", { class: "figures" }, figure(number, number === 1 ? "session" : "sessions")), table(["User", "Role", "Joined by"], rows));
-}
-
-function rendezvous({ proxies, nats, clients, idle_polls: idle }) {
-  const most = Math.max(1, ...Object.values(proxies));
-  const bars = Object.entries(proxies).filter(([, number]) => number).map(([type, number]) => el(
-    "li", {}, el("span", {}, type), el("meter", { min: 0, max: most, value: number, "aria-label": type }), el("span", { class: "number" }, String(number)),
-  ));
-  const nat = Object.entries(nats).filter(([, number]) => number).map(([name, number]) => `${number} ${name}`).join(", ");
   return el(
-    "div", {},
-    el("div", { class: "figures" }, figure(sum(proxies), "proxies"), figure(clients.matched, "clients matched"), figure(clients.denied, "denied"), figure(clients.timed_out, "timed out")),
-    bars.length ? el("ul", { class: "bars" }, bars) : null,
-    el("p", { class: "small" }, [nat && `NAT: ${nat}.`, `${count(idle, "idle poll")}. Clients and polls in multiples of eight.`].filter(Boolean).join(" ")),
+    "div",
+    {},
+    el("div", { class: "figures" }, figure(number, number === 1 ? "session" : "sessions")),
+    table(["User", "Role", "Authentication"], rows),
   );
 }
 
-function splits(found) {
-  if (!found.length) return el("p", { class: "empty" }, "No queue is split.");
-  return el("div", {}, found.map((split) => el(
-    "article", {},
-    el("h3", {}, split.target, " ", el("span", { class: `stage ${split.stage ?? "unreadable"}` }, split.stage ?? "unreadable")),
-    split.unreadable
-      ? el("p", { class: "small" }, split.unreadable)
-      : [
-        el("p", { class: "small" }, `${split.queues.map((queue) => queue.original).join(", ")} · since ${clock(Date.parse(split.since))}`),
-        table(["Session", "Owner", "Phase", "Started"], split.sessions.map((one) => [one.session, one.owner, one.phase, ago(Date.parse(one.started_at))])),
-      ],
-  )));
+/** @param {Rendezvous} day */
+function rendezvous({ proxies, nats, clients, idle_polls: idle }) {
+  const most = Math.max(1, ...Object.values(proxies));
+  const bars = Object.entries(proxies)
+    .filter(([, number]) => number)
+    .map(([type, number]) =>
+      el(
+        "li",
+        {},
+        el("span", {}, type),
+        el("meter", { min: 0, max: most, value: number, "aria-label": type }),
+        el("span", { class: "number" }, String(number)),
+      ),
+    );
+  const nat = Object.entries(nats)
+    .filter(([, number]) => number)
+    .map(([name, number]) => `${number} ${name}`)
+    .join(", ");
+  const notes = [nat && `NAT: ${nat}.`, `${count(idle, "idle poll")}. Clients and polls are in multiples of eight.`];
+  return el(
+    "div",
+    {},
+    el(
+      "div",
+      { class: "figures" },
+      figure(sum(proxies), "proxies"),
+      figure(clients.matched, "clients matched"),
+      figure(clients.denied, "denied"),
+      figure(clients.timed_out, "timed out"),
+    ),
+    bars.length ? el("ul", { class: "bars" }, bars) : null,
+    el("p", { class: "small" }, notes.filter(Boolean).join(" ")),
+  );
 }
 
+/** @param {Split[]} found */
+function splits(found) {
+  if (!found.length) return note("No queue is split.");
+  return el(
+    "div",
+    {},
+    found.map((split) => el("article", {}, splitTitle(split), splitContent(split))),
+  );
+}
+
+/** @param {Split} split */
+function splitTitle({ target, stage = "unreadable" }) {
+  return el("h3", {}, target, " ", el("span", { class: `stage ${stage}` }, stage));
+}
+
+/**
+ * @param {Split} split
+ * @returns {Child}
+ */
+function splitContent({ unreadable, queues = [], since = "", sessions = [] }) {
+  if (unreadable) return el("p", { class: "small" }, unreadable);
+  const names = queues.map((queue) => queue.original).join(", ");
+  const rows = sessions.map((one) => [one.session, one.owner, one.phase, ago(Date.parse(one.started_at))]);
+  return [
+    el("p", { class: "small" }, `${names} · since ${clock(Date.parse(since))}`),
+    table(["Session", "Owner", "Phase", "Started"], rows),
+  ];
+}
+
+/** @param {Exchange[]} found */
 function exchanges(found) {
-  if (!found.length) return el("p", { class: "empty" }, "No exchange is declared.");
-  const rows = found.map((one) => [one.name, one.received, one.routed, one.dropped + one.rejected, one.last_at ? ago(Date.parse(one.last_at)) : "–"]);
+  if (!found.length) return note("No exchange is declared.");
+  const rows = found.map((one) => [
+    one.name,
+    one.received,
+    one.routed,
+    one.dropped + one.rejected,
+    one.last_at ? ago(Date.parse(one.last_at)) : "–",
+  ]);
   return table(["Exchange", "In", "To queues", "Dropped", "Last message"], rows);
 }
 
+/**
+ * Return a table, or null without rows. A row's first value is its heading.
+ * @param {string[]} names
+ * @param {(string | number)[][]} rows
+ */
 function table(names, rows) {
   if (!rows.length) return null;
-  const cell = (value) => el("td", { class: typeof value === "number" ? "number" : null }, typeof value === "number" ? value.toLocaleString("en") : value);
-  return el(
-    "div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": names[0] },
-    el(
-      "table", {},
-      el("thead", {}, el("tr", {}, names.map((name, place) => el("th", { scope: "col", class: typeof rows[0][place] === "number" ? "number" : null }, name)))),
-      el("tbody", {}, rows.map(([first, ...others]) => el("tr", {}, el("th", { scope: "row" }, first), others.map(cell)))),
-    ),
+  const columns = names.map((name, index) =>
+    el("th", { scope: "col", class: typeof rows[0][index] === "number" ? "number" : null }, name),
   );
+  return el(
+    "div",
+    { class: "scrolls", tabindex: "0", role: "group", "aria-label": names[0] },
+    el("table", {}, el("thead", {}, el("tr", {}, columns)), el("tbody", {}, rows.map(tableRow))),
+  );
+}
+
+/** @param {(string | number)[]} row */
+function tableRow([first, ...others]) {
+  const cells = others.map((value) =>
+    typeof value === "number" ? el("td", { class: "number" }, value.toLocaleString("en")) : el("td", {}, value),
+  );
+  return el("tr", {}, el("th", { scope: "row" }, String(first)), cells);
 }

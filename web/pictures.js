@@ -1,73 +1,124 @@
-// The pictures that the jobs make of their reports.
+// The pictures of the reports that jobs have made.
 
-import { ago, el } from "./dom.js";
+import { ago, el, messageOf } from "./dom.js";
+import { WampError } from "./wamp.js";
 
-const AT_FIRST = 6;
+/** @import { Client } from "./wamp.js" */
 
+/** A picture as `signalbox.report` lists it. @typedef {{ name: string, made_at: string }} Picture */
+
+const SHOWN_FIRST = 6;
+
+/**
+ * Return the text for what a call could not load.
+ * @param {unknown} error
+ */
+export function unavailable(error) {
+  const isDenied = error instanceof WampError && error.uri === "wamp.error.not_authorized";
+  return isDenied ? "You have no permission to view this." : `Not available: ${messageOf(error)}.`;
+}
+
+/** The pictures of the overview. */
 export class PicturesView {
+  /** @param {Client} client */
   constructor(client) {
     this.client = client;
+    /** @type {Map<string, string>} object URLs by name */
     this.urls = new Map();
+    /** @type {Picture[]} */
+    this.pictures = [];
     this.list = el("ul", { class: "pictures" });
     this.note = el("p", { class: "empty" });
-    this.more = el("button", { type: "button", hidden: true, onclick: () => this._show(this.found) }, "Show all");
-    this.element = el("section", { "aria-labelledby": "pictures-title" }, el("h2", { id: "pictures-title" }, "Reports"), this.list, this.note, this.more);
+    this.more = el("button", { type: "button", hidden: true, onclick: () => this._show(this.pictures) }, "Show all");
+    this.element = el(
+      "section",
+      { "aria-labelledby": "pictures-title" },
+      el("h2", { id: "pictures-title" }, "Reports"),
+      this.list,
+      this.note,
+      this.more,
+    );
   }
 
+  /** List the pictures, and show the newest. */
   async refresh() {
     try {
-      const { args: [found] } = await this.client.call("signalbox.report");
-      this.found = found;
-      this.note.textContent = found.length ? "" : "No job has made a picture yet.";
-      this._show(found.slice(0, AT_FIRST));
-      this.more.hidden = found.length <= AT_FIRST;
+      const { args } = await this.client.call("signalbox.report");
+      this.pictures = args[0];
+      this.note.textContent = this.pictures.length ? "" : "There are no reports yet.";
+      this._show(this.pictures.slice(0, SHOWN_FIRST));
+      this.more.hidden = this.pictures.length <= SHOWN_FIRST;
     } catch (error) {
-      const isDenied = error.uri === "wamp.error.not_authorized";
-      this.note.textContent = isDenied ? "For administrators, and whom it is granted to." : `Not to be had right now: ${error.message}.`;
+      this.note.textContent = unavailable(error);
     }
   }
 
+  /** @param {Picture[]} pictures */
   _show(pictures) {
     this.more.hidden = true;
     this.list.replaceChildren(...pictures.map((picture) => this._item(picture)));
   }
 
+  /** @param {Picture} picture */
   _item({ name, made_at: madeAt }) {
     const title = titleOf(name);
     const image = el("img", { alt: title, loading: "lazy" });
     this._load(name, image);
+    const age = el("span", { class: "small" }, ` ${ago(Date.parse(madeAt))}`);
     return el(
-      "li", {},
+      "li",
+      {},
       el(
-        "button", { type: "button", "aria-label": `Enlarge ${title}`, onclick: () => enlarge(image.src, title) },
-        el("figure", {}, image, el("figcaption", {}, title, el("span", { class: "small" }, ` ${ago(Date.parse(madeAt))}`))),
+        "button",
+        { type: "button", "aria-label": `Enlarge ${title}`, onclick: () => enlarge(image.src, title) },
+        el("figure", {}, image, el("figcaption", {}, title, age)),
       ),
     );
   }
 
+  /**
+   * @param {string} name
+   * @param {HTMLImageElement} image
+   */
   async _load(name, image) {
     try {
-      if (!this.urls.has(name)) {
-        const { args: [svg] } = await this.client.call("signalbox.report", [name]);
-        // As an image, not as a part of the page: nothing in it can run.
-        this.urls.set(name, URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" })));
-      }
-      image.src = this.urls.get(name);
+      image.src = this.urls.get(name) ?? (await this._fetch(name));
     } catch (error) {
-      image.alt = `${image.alt}: ${error.message}`;
+      image.alt = `${image.alt}: ${messageOf(error)}`;
     }
+  }
+
+  /** @param {string} name */
+  async _fetch(name) {
+    const { args } = await this.client.call("signalbox.report", [name]);
+    // As an image, not as a part of the document: scripts in it do not run.
+    const url = URL.createObjectURL(new Blob([args[0]], { type: "image/svg+xml" }));
+    this.urls.set(name, url);
+    return url;
   }
 }
 
-/** Return «delivery report, 2026-11-21» of `delivery_report/picture/day=2026-11-21.svg`. */
+/**
+ * Return the title of a picture: «delivery report, 2026-11-21» for `delivery_report/picture/day=2026-11-21.svg`.
+ * @param {string} name
+ */
 function titleOf(name) {
-  const parts = name.replace(/\.svg$/, "").split("/").filter((part) => part !== "picture");
+  const parts = name
+    .replace(/\.svg$/, "")
+    .split("/")
+    .filter((part) => part !== "picture");
   return parts.map((part) => part.replace(/^\w+=/, "").replaceAll("_", " ")).join(", ");
 }
 
+/**
+ * @param {string} url
+ * @param {string} title
+ */
 function enlarge(url, title) {
+  /** @type {HTMLDialogElement} */
   const dialog = el(
-    "dialog", { class: "picture", "aria-label": title, onclose: () => dialog.remove() },
+    "dialog",
+    { class: "picture", "aria-label": title, onclose: () => dialog.remove() },
     el("img", { src: url, alt: title }),
     el("form", { method: "dialog", class: "actions" }, el("button", { class: "primary", autofocus: true }, "Close")),
   );

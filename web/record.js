@@ -1,25 +1,51 @@
-// A record's states in their order, and what changed from one to the next.
+// The versions of a record in order, and the changes from one to the next.
 
-const MOST_VERSIONS = 500;
+/** @import { LiveEvent } from "./subscription.js" */
 
-/** Return the fields of a value by their paths: `{ "state": "Running", "runtime.memory": 7 }`. */
-export function flat(value, path = "", fields = new Map()) {
+/** @typedef {{ path: string, kind: "added" | "changed" | "removed", before: unknown, after: unknown }} Change */
+
+/**
+ * A version of a record.
+ * @typedef {object} Version
+ * @property {number} at when it was published, in milliseconds since the epoch
+ * @property {number | null} seq the event's number in its topic
+ * @property {Map<string, unknown>} fields by path
+ * @property {LiveEvent} event
+ * @property {Change[]} changes since the version before
+ */
+
+const MAXIMUM_VERSIONS = 500;
+
+/**
+ * Return the fields of a value by path: `{ "state": "Running", "runtime.memory": 7 }`. An empty list or object is the
+ * text `[]` or `{}`; a value that has no fields has the path `(value)`.
+ * @param {unknown} value
+ * @param {string} [path]
+ * @param {Map<string, unknown>} [fields]
+ */
+export function flatten(value, path = "", fields = new Map()) {
   const isContainer = typeof value === "object" && value !== null;
   const entries = isContainer ? Object.entries(value) : [];
-  if (!entries.length) {
-    if (path || !isContainer) fields.set(path || "(value)", isContainer ? (Array.isArray(value) ? "[]" : "{}") : value);
-    return fields;
-  }
-  for (const [name, inner] of entries) flat(inner, path ? `${path}.${name}` : name, fields);
+  for (const [name, inner] of entries) flatten(inner, path ? `${path}.${name}` : name, fields);
+  if (entries.length) return fields;
+  if (!isContainer) fields.set(path || "(value)", value);
+  else if (path) fields.set(path, Array.isArray(value) ? "[]" : "{}");
   return fields;
 }
 
-/** Return what is different: `[{ path, kind: "added" | "changed" | "removed", before, after }]`. */
+/**
+ * Return the differences between the fields of two values.
+ * @param {Map<string, unknown>} before
+ * @param {Map<string, unknown>} after
+ */
 export function changes(before, after) {
+  /** @type {Change[]} */
   const found = [];
   for (const [path, value] of after) {
     if (!before.has(path)) found.push({ path, kind: "added", before: undefined, after: value });
-    else if (before.get(path) !== value) found.push({ path, kind: "changed", before: before.get(path), after: value });
+    else if (before.get(path) !== value) {
+      found.push({ path, kind: "changed", before: before.get(path), after: value });
+    }
   }
   for (const [path, value] of before) {
     if (!after.has(path)) found.push({ path, kind: "removed", before: value, after: undefined });
@@ -27,38 +53,41 @@ export function changes(before, after) {
   return found;
 }
 
-/** The states that are known, by number, however they came: as the latest, as history, or live. */
-export class History {
-  constructor() {
-    this.versions = [];
-  }
+/** The known versions of a record by number, in whatever order they arrive: retained, as history, or live. */
+export class Versions {
+  /** @type {Version[]} */
+  all = [];
 
+  /** The newest version, or null. */
   get latest() {
-    return this.versions[this.versions.length - 1] ?? null;
+    return this.all[this.all.length - 1] ?? null;
   }
 
+  /**
+   * Add the version that an event carries. A publication that is known already is ignored.
+   * @param {LiveEvent} event
+   */
   add(event) {
+    if (this.all.some((one) => one.event.publication === event.publication)) return;
     const value = event.args.length ? event.args[0] : event.kwargs;
-    const version = { at: event.at, seq: event.seq, fields: flat(value), event, changes: [] };
-    const place = this._place(version);
-    if (place === null) return null;
-    this.versions.splice(place, 0, version);
-    this._compare(place);
-    this._compare(place + 1);
-    if (this.versions.length > MOST_VERSIONS) this.versions.shift();
-    return version;
+    const index = this._indexOf(event.seq);
+    this.all.splice(index, 0, { at: event.at, seq: event.seq, fields: flatten(value), event, changes: [] });
+    this._compare(index);
+    this._compare(index + 1);
+    if (this.all.length > MAXIMUM_VERSIONS) this.all.shift();
   }
 
-  _place({ seq, event }) {
-    if (this.versions.some((one) => one.event.publication === event.publication)) return null;
-    if (seq === null) return this.versions.length;
-    let place = this.versions.length;
-    while (place > 0 && (this.versions[place - 1].seq ?? 0) > seq) place -= 1;
-    return place;
+  /** @param {number | null} seq */
+  _indexOf(seq) {
+    let index = this.all.length;
+    if (seq === null) return index;
+    while (index > 0 && (this.all[index - 1].seq ?? 0) > seq) index -= 1;
+    return index;
   }
 
-  _compare(place) {
-    const version = this.versions[place];
-    if (version) version.changes = place ? changes(this.versions[place - 1].fields, version.fields) : [];
+  /** @param {number} index */
+  _compare(index) {
+    const version = this.all[index];
+    if (version) version.changes = index ? changes(this.all[index - 1].fields, version.fields) : [];
   }
 }

@@ -1,14 +1,13 @@
-// A list of a hundred thousand rows of which only those in sight are in the document.
+// A virtual list: of a hundred thousand rows, only those in the viewport are in the document.
 
 import { el } from "./dom.js";
 
-const BEYOND = 12; // rows above and below what is in sight
+const OVERSCAN = 12; // rows that are rendered above and below the viewport
 
-/** Where rows are: each as high as its cells need at this width. */
+/** The positions of rows of different heights, in pixels. */
 export class Heights {
-  constructor() {
-    this.clear();
-  }
+  /** @type {number[]} where each row ends */
+  ends = [];
 
   clear() {
     this.ends = [];
@@ -18,11 +17,18 @@ export class Heights {
     return this.ends.length ? this.ends[this.ends.length - 1] : 0;
   }
 
+  /**
+   * Append a row.
+   * @param {number} height
+   */
   push(height) {
     this.ends.push(this.total + height);
   }
 
-  /** Forget the first rows; return how high they were. */
+  /**
+   * Remove the first rows and return their height.
+   * @param {number} count
+   */
   shift(count) {
     if (!count) return 0;
     const height = this.ends[count - 1];
@@ -30,11 +36,18 @@ export class Heights {
     return height;
   }
 
+  /**
+   * Return where a row begins.
+   * @param {number} index
+   */
   top(index) {
     return index ? this.ends[index - 1] : 0;
   }
 
-  /** Return the index of the row at a distance from the top. */
+  /**
+   * Return the index of the row at a distance from the top.
+   * @param {number} distance
+   */
   at(distance) {
     let low = 0;
     let high = this.ends.length;
@@ -47,53 +60,68 @@ export class Heights {
   }
 }
 
-/** Keeps the rows in sight in the document; `fill(row, index)` writes one, `key(index)` says which it is. */
+/** The rendered rows of a scrolling viewport. Elements that leave the viewport are used again for others. */
 export class Rows {
+  /**
+   * @param {HTMLElement} viewport
+   * @param {{ fill: (row: HTMLElement, index: number) => void, key: (index: number) => number }} content `fill` writes
+   *   the row of an index into an element; `key` returns what identifies that row when indexes shift
+   */
   constructor(viewport, { fill, key }) {
-    Object.assign(this, { viewport, fill, key });
+    this.viewport = viewport;
+    this.fill = fill;
+    this.key = key;
     this.heights = new Heights();
     this.canvas = el("div", { class: "canvas", role: "presentation" });
     this.viewport.append(this.canvas);
-    this.inSight = new Map();
-    this.spare = [];
+    /** @type {Map<number, HTMLElement>} */
+    this.rendered = new Map();
+    /** @type {HTMLElement[]} */
+    this.pool = [];
   }
 
-  /** Write every row anew at the next `render`. */
-  forget() {
-    for (const row of this.inSight.values()) this._put(row);
-    this.inSight.clear();
+  /** Write every row again at the next `render`. */
+  invalidate() {
+    for (const row of this.rendered.values()) this._release(row);
+    this.rendered.clear();
   }
 
   render() {
     const { viewport, heights } = this;
     this.canvas.style.height = `${heights.total}px`;
     const count = heights.ends.length;
-    const from = Math.max(heights.at(viewport.scrollTop) - BEYOND, 0);
-    const to = Math.min(heights.at(viewport.scrollTop + viewport.clientHeight) + BEYOND + 1, count);
-    const wanted = new Map();
-    for (let index = from; index < to; index++) wanted.set(this.key(index), index);
-    for (const [key, row] of this.inSight) {
-      if (wanted.has(key)) continue;
-      this.inSight.delete(key);
-      this._put(row);
+    const from = Math.max(heights.at(viewport.scrollTop) - OVERSCAN, 0);
+    const to = Math.min(heights.at(viewport.scrollTop + viewport.clientHeight) + OVERSCAN + 1, count);
+    /** @type {Map<number, number>} */
+    const visible = new Map();
+    for (let index = from; index < to; index++) visible.set(this.key(index), index);
+    for (const [key, row] of this.rendered) {
+      if (visible.has(key)) continue;
+      this.rendered.delete(key);
+      this._release(row);
     }
-    for (const [key, index] of wanted) this._show(key, index);
+    for (const [key, index] of visible) this._show(key, index);
   }
 
+  /**
+   * @param {number} key
+   * @param {number} index
+   */
   _show(key, index) {
-    let row = this.inSight.get(key);
+    let row = this.rendered.get(key);
     if (!row) {
-      row = this.spare.pop() ?? this.canvas.appendChild(el("div", { class: "row", role: "option" }));
+      row = this.pool.pop() ?? this.canvas.appendChild(el("div", { class: "row", role: "option" }));
       row.hidden = false;
-      this.inSight.set(key, row);
+      this.rendered.set(key, row);
       this.fill(row, index);
     }
     row.style.transform = `translateY(${this.heights.top(index)}px)`;
   }
 
-  _put(row) {
+  /** @param {HTMLElement} row */
+  _release(row) {
     row.hidden = true;
     row.removeAttribute("id");
-    this.spare.push(row);
+    this.pool.push(row);
   }
 }

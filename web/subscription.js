@@ -1,135 +1,161 @@
-// What is subscribed to, across connections: how far it was seen, and how to ask for the rest.
+// A subscription that outlives connections: it requests what it missed, and delivers each event once.
 
-export const Standing = Object.freeze({ WAITING: "waiting", LIVE: "live", ENDED: "ended" });
+import { Cursor } from "./cursor.js";
 
-const MARKS_BYTES = 24_000; // a frame to API Gateway has 32 KB at most
-const LATE_MS = 600_000; // no event is longer on its way than this
-const REMEMBERED = 2_000;
+/** @import { Gap, Match } from "./cursor.js" */
 
+/**
+ * An event as the views get it.
+ * @typedef {object} LiveEvent
+ * @property {string} topic
+ * @property {number} publication the id of the publication
+ * @property {unknown[]} args
+ * @property {Record<string, any>} kwargs
+ * @property {number | null} seq its number in its topic; null for events about sessions
+ * @property {number} at when it was published, in milliseconds since the epoch
+ * @property {boolean} isRetained whether it is the topic's latest state, sent on subscribing
+ * @property {boolean} isPast whether it was published before the session began
+ * @property {Record<string, string>} headers
+ * @property {number | null} omittedBytes the size of a payload that was too large for the connection
+ */
+
+/**
+ * The details of an EVENT: those of WAMP, and the router's own, which begin with an underscore.
+ * @typedef {object} EventDetails
+ * @property {string} [topic]
+ * @property {boolean} [retained]
+ * @property {number} [_seq]
+ * @property {string} [_at]
+ * @property {Record<string, string>} [_headers]
+ * @property {number} [_omitted_bytes]
+ */
+
+/**
+ * An EVENT: its type, the ids of the subscription and the publication, details, arguments and keyword arguments.
+ * @typedef {[number, number, number, EventDetails, unknown[]?, Record<string, any>?]} EventMessage
+ */
+
+/**
+ * @typedef {object} Handlers
+ * @property {(event: LiveEvent) => void} [onEvent]
+ * @property {(gap: Gap) => void} [onGap] before the event behind a gap
+ * @property {(status: Status, error: Error | null) => void} [onStatus]
+ * @property {() => void} [onCaughtUp] all events were delivered that the session requested as history
+ */
+
+/** @typedef {"waiting" | "live" | "ended"} Status */
+
+/** Whether a subscription waits for a connection, receives events, or was refused or revoked. */
+export const Status = Object.freeze({
+  WAITING: /** @type {const} */ ("waiting"),
+  LIVE: /** @type {const} */ ("live"),
+  ENDED: /** @type {const} */ ("ended"),
+});
+
+/** A subscription of the client. */
 export class Subscription {
   /**
-   * `options`: `match`, `history` (`_history` of the first time), `retained`.
-   * `handlers`: `onEvent({ topic, seq, at, publication, isRetained, isPast, args, kwargs, headers, omittedBytes })`,
-   * `onGap({ topic, from, to })`, `onStanding(standing, error)`, `onCaughtUp()`.
+   * @param {string} uri a topic or pattern
+   * @param {{ match?: Match, history?: Record<string, unknown> | null, retained?: boolean }} [options] `history` is the
+   *   `_history` of the first session; with `retained`, each session begins with the topic's retained event
+   * @param {Handlers} [handlers]
+   * @param {() => void} [stop] unsubscribes
    */
   constructor(uri, { match = "exact", history = null, retained = false } = {}, handlers = {}, stop = () => {}) {
-    Object.assign(this, { uri, match, history, retained, handlers, stop });
+    this.uri = uri;
+    this.match = match;
+    this.retained = retained;
+    this.handlers = handlers;
+    this.stop = stop;
+    this.cursor = new Cursor(uri, match, history);
+    /** @type {number | null} the router's id for it in this session */
     this.id = null;
-    this.standing = Standing.WAITING;
-    this.seen = new Map(); // the highest number by topic
-    this.latest = new Map(); // the same with what was only told as the latest
-    this.publications = new Set(); // of events without a number
-    this.since = null;
-    this.newest = 0;
-    this.checked = new Set(); // topics whose first event after a return has come
-    this.begins = 0;
-    this.hasPast = false; // all of what was asked for at first
+    /** @type {Status} */
+    this.status = Status.WAITING;
+    /** @type {Error | null} */
+    this.error = null;
+    /** How many sessions it has begun in. */
+    this.sessions = 0;
+    this.joinedAt = "";
   }
 
-  /** Return the options with which to subscribe now; `now` is the router's time. */
-  begin(now) {
-    this.since ??= now;
-    this.joinedAt = Date.parse(now);
-    this.begins += 1;
-    this.checked.clear();
+  /**
+   * Begin in a new session and return the options of SUBSCRIBE.
+   * @param {string} joinedAt when the session began, by the router's clock
+   */
+  begin(joinedAt) {
+    this.joinedAt = joinedAt;
+    this.sessions += 1;
+    /** @type {Record<string, unknown>} */
     const options = this.match === "exact" ? {} : { match: this.match };
-    const history = this._history();
+    const history = this.cursor.begin();
     if (history) options._history = history;
-    if (this.retained && !this.hasPast) options.get_retained = true;
+    if (this.retained) options.get_retained = true;
     return options;
   }
 
-  begun(id) {
+  /**
+   * Handle SUBSCRIBED.
+   * @param {number} id
+   */
+  subscribed(id) {
     this.id = id;
-    this._stand(Standing.LIVE);
+    this._setStatus(Status.LIVE);
   }
 
+  /** Handle the end of the history that this session requested. */
   caughtUp() {
-    this.hasPast = true;
+    this.cursor.caughtUp(this.joinedAt);
     this.handlers.onCaughtUp?.();
   }
 
+  /** Handle the loss of the connection. */
   interrupted() {
     this.id = null;
-    if (this.standing === Standing.LIVE) this._stand(Standing.WAITING);
+    if (this.status === Status.LIVE) this._setStatus(Status.WAITING);
   }
 
+  /**
+   * Handle a refusal or a revocation.
+   * @param {Error} error
+   */
   ended(error) {
     this.id = null;
-    this._stand(Standing.ENDED, error);
+    this._setStatus(Status.ENDED, error);
   }
 
-  /** Take an EVENT; one that was seen already goes to nobody. */
-  take([, , publication, details, args = [], kwargs = {}]) {
-    const topic = details.topic ?? this.uri;
+  /**
+   * Handle an EVENT: deliver it unless it was delivered before.
+   * @param {EventMessage} message
+   */
+  receive([, , publication, details, args = [], kwargs = {}]) {
+    const at = details._at ? Date.parse(details._at) : Date.now();
+    /** @type {LiveEvent} */
     const event = {
-      topic,
+      topic: details.topic ?? this.uri,
       publication,
       args,
       kwargs,
       seq: details._seq ?? null,
-      at: details._at ? Date.parse(details._at) : Date.now(),
+      at,
       isRetained: details.retained === true,
+      isPast: at < Date.parse(this.joinedAt),
       headers: details._headers ?? {},
       omittedBytes: details._omitted_bytes ?? null,
     };
-    event.isPast = event.at < this.joinedAt;
-    if (!this._isNew(event)) return;
-    this.newest = Math.max(this.newest, event.at);
+    const received = this.cursor.receive(event);
+    if (received === null) return;
+    if (received.gap) this.handlers.onGap?.(received.gap);
     this.handlers.onEvent?.(event);
   }
 
-  _isNew(event) {
-    if (event.seq === null) return this._isNewPublication(event.publication);
-    const { topic, seq } = event;
-    this.latest.set(topic, Math.max(seq, this.latest.get(topic) ?? 0));
-    if (event.isRetained) return true;
-    const last = this.seen.get(topic);
-    if (last !== undefined && seq <= last) return false;
-    this.seen.set(topic, seq);
-    this._lookForGap(topic, last, seq);
-    return true;
-  }
-
-  _isNewPublication(publication) {
-    if (this.publications.has(publication)) return false;
-    this.publications.add(publication);
-    if (this.publications.size > REMEMBERED) this.publications.delete(this.publications.values().next().value);
-    return true;
-  }
-
-  /** Numbers may jump for good reasons, so only the first one after a return is looked at. */
-  _lookForGap(topic, last, seq) {
-    if (this.checked.has(topic)) return;
-    this.checked.add(topic);
-    if (this.begins > 1 && last !== undefined && seq > last + 1) {
-      this.handlers.onGap?.({ topic, from: last + 1, to: seq - 1 });
-    }
-  }
-
-  _history() {
-    const marks = new Map([...this.latest, ...this.seen]);
-    const mark = this.seen.get(this.uri) ?? (this.hasPast ? marks.get(this.uri) : undefined);
-    if (this.match === "exact" && mark !== undefined) return { after: mark };
-    if (!this.hasPast) return this.history;
-    return { after: { since: this.since, ...this._marks(marks) } };
-  }
-
-  /** Return the numbers by topic, or of too many topics those that fit: the rest comes again and is dropped here. */
-  _marks(marks) {
-    const topics = {};
-    let size = 0;
-    for (const [topic, seq] of [...marks].reverse()) {
-      size += 3 * topic.length + 24;
-      if (size > MARKS_BYTES) return { since: new Date(this.newest - LATE_MS).toISOString(), topics };
-      topics[topic] = seq;
-    }
-    return { topics };
-  }
-
-  _stand(standing, error = null) {
-    this.standing = standing;
+  /**
+   * @param {Status} status
+   * @param {Error | null} [error]
+   */
+  _setStatus(status, error = null) {
+    this.status = status;
     this.error = error;
-    this.handlers.onStanding?.(standing, error);
+    this.handlers.onStatus?.(status, error);
   }
 }

@@ -1,38 +1,70 @@
-// The topics of the realm, and a way to open any other.
+// The list of the realm's topics, and the form that opens a topic or pattern.
 
-import { ago, el } from "./dom.js";
-import { nameOf } from "./models.js";
+import { ago, el, messageOf } from "./dom.js";
+import { formatName } from "./models.js";
+
+/** @import { Client } from "./wamp.js" */
+/** @import { Kind } from "./models.js" */
+
+/** A topic as `signalbox.topics` returns it. @typedef {{ topic: string, retained_at?: string }} Topic */
 
 const TYPING_MS = 200;
-const EVERY_MS = 15_000;
+const REFRESH_MS = 15_000;
 
+/** The view of the topics. */
 export class TopicsView {
+  /**
+   * @param {Client} client
+   * @param {(kind: Kind, name: string) => void} open
+   */
   constructor(client, open) {
-    Object.assign(this, { client, open });
+    this.client = client;
+    this.open = open;
+    /** @type {number | undefined} */
+    this.typing = undefined;
+    /** @type {number | undefined} */
+    this.refreshing = undefined;
     this.filter = el("input", {
-      id: "topic", type: "text", placeholder: "trial.logs", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
+      id: "topic",
+      type: "text",
+      placeholder: "trial.logs",
+      autocomplete: "off",
+      autocapitalize: "none",
+      spellcheck: "false",
       oninput: () => this._typed(),
     });
     this.match = el(
-      "select", { id: "match" },
-      [["exact", "this topic"], ["prefix", "all that begin with it"], ["wildcard", "wildcard, a..c"]].map(([value, text]) => el("option", { value }, text)),
+      "select",
+      { id: "match" },
+      [
+        ["exact", "exact"],
+        ["prefix", "prefix"],
+        ["wildcard", "wildcard (a..c)"],
+      ].map(([value, text]) => el("option", { value }, text)),
     );
     this.list = el("ul", { class: "topics" });
     this.note = el("p", { class: "empty", role: "status" });
     this.element = el(
-      "section", { class: "topics-view", "aria-labelledby": "topics-title" },
+      "section",
+      { class: "topics-view", "aria-labelledby": "topics-title" },
       el("h1", { id: "topics-title" }, "Topics"),
       el(
-        "form", { class: "open", onsubmit: (event) => this._submit(event) },
-        el("label", { for: "topic" }, "Topic"), this.filter, el("label", { for: "match", class: "visually-hidden" }, "Match"), this.match,
-        el("button", { class: "primary", value: "log" }, "Open as log"), el("button", { value: "record" }, "Open as record"),
+        "form",
+        { class: "open", onsubmit: (event) => this._submit(event) },
+        el("label", { for: "topic" }, "Topic"),
+        this.filter,
+        el("label", { for: "match", class: "visually-hidden" }, "Match"),
+        this.match,
+        el("button", { class: "primary", value: "log" }, "Open as log"),
+        el("button", { value: "record" }, "Open as record"),
       ),
-      this.list, this.note,
+      this.list,
+      this.note,
     );
   }
 
   attach() {
-    this.refreshing = setInterval(() => this.refresh(), EVERY_MS);
+    this.refreshing = setInterval(() => this.refresh(), REFRESH_MS);
     this.refresh();
   }
 
@@ -40,13 +72,14 @@ export class TopicsView {
     clearInterval(this.refreshing);
   }
 
+  /** List the topics that begin with the text of the field. */
   async refresh() {
     const prefix = this.filter.value.trim();
     try {
       const { args, kwargs } = await this.client.call("signalbox.topics", [], { prefix });
       if (prefix === this.filter.value.trim()) this._show(args[0] ?? [], kwargs.more);
     } catch (error) {
-      this.note.textContent = this.client.isLive ? `Topics cannot be listed: ${error.message}.` : "";
+      this.note.textContent = this.client.isLive ? `Cannot list topics: ${messageOf(error)}.` : "";
     }
   }
 
@@ -55,34 +88,55 @@ export class TopicsView {
     this.typing = setTimeout(() => this.refresh(), TYPING_MS);
   }
 
+  /** @param {SubmitEvent} event */
   _submit(event) {
     event.preventDefault();
     const uri = this.filter.value.trim();
+    const button = event.submitter;
+    const kind = button instanceof HTMLButtonElement && button.value === "record" ? "record" : "log";
     if (!uri && this.match.value === "exact") {
-      this.note.textContent = "Type a topic, or choose «all that begin with it» for everything.";
+      this.note.textContent = "Enter a topic, or choose «prefix» to open all topics.";
       this.filter.focus();
       return;
     }
-    if (this.match.value !== "exact" && event.submitter?.value === "record") {
-      this.note.textContent = "A record is one topic. Several can be opened as a log.";
+    if (this.match.value !== "exact" && kind === "record") {
+      this.note.textContent = "A record is a single topic. Open a pattern as a log.";
       return;
     }
-    this.open(event.submitter?.value ?? "log", nameOf(uri, this.match.value));
+    this.open(kind, formatName(uri, this.match.value));
   }
 
-  _show(topics, more) {
-    const focused = document.activeElement?.closest?.(".topics a")?.getAttribute("href");
+  /**
+   * @param {Topic[]} topics
+   * @param {boolean} isTruncated
+   */
+  _show(topics, isTruncated) {
+    const focused = document.activeElement?.closest(".topics a")?.getAttribute("href");
     this.list.replaceChildren(...topics.map((one) => topicRow(one)));
-    if (focused) this.list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
-    if (more) this.note.textContent = "There are more: type how the topic begins.";
-    else this.note.textContent = topics.length ? "" : "No topic that you may see begins so. You can open one before it has events.";
+    if (focused) {
+      const link = this.list.querySelector(`a[href="${CSS.escape(focused)}"]`);
+      if (link instanceof HTMLElement) link.focus();
+    }
+    if (isTruncated) this.note.textContent = "There are more topics. Enter a prefix to narrow the list.";
+    else
+      this.note.textContent = topics.length
+        ? ""
+        : "No visible topic has this prefix. A topic can be opened before its first event.";
   }
 }
 
+/** @param {Topic} topic */
 function topicRow({ topic, retained_at: retainedAt }) {
-  const link = (kind, text, name) => el("a", { href: `#/${kind}/${encodeURIComponent(topic)}`, "aria-label": name }, text);
+  /**
+   * @param {Kind} kind
+   * @param {string} text
+   * @param {string} name
+   */
+  const link = (kind, text, name) =>
+    el("a", { href: `#/${kind}/${encodeURIComponent(topic)}`, "aria-label": name }, text);
   return el(
-    "li", {},
+    "li",
+    {},
     retainedAt ? link("record", topic, `${topic}, record`) : link("log", topic, `${topic}, log`),
     el("span", { class: "kind" }, retainedAt ? `record · ${ago(Date.parse(retainedAt))}` : "log"),
     retainedAt ? link("log", "as log", `${topic} as log`) : link("record", "as record", `${topic} as record`),

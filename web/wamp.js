@@ -1,22 +1,63 @@
-// A WAMP client for a page that stays open: it reconnects, asks for what it missed, and drops what comes twice.
+// A WAMP client that reconnects, and subscribes again without losing or repeating an event.
 
+import { messageOf } from "./dom.js";
 import { Subscription } from "./subscription.js";
 
+/** @import { Match } from "./cursor.js" */
+/** @import { EventMessage, Handlers } from "./subscription.js" */
+
+/** @typedef {"connecting" | "live" | "waiting" | "refused" | "closed"} ConnectionPhase */
+
+/**
+ * The state of the connection. `uri` is the router's reason; `retryAt` is when the next attempt begins.
+ * @typedef {{ phase: ConnectionPhase, reason: string, uri: string, retryAt: number }} ConnectionState
+ */
+
+/** @typedef {{ args: any[], kwargs: Record<string, any> }} Result */
+
+/** A decoded message. @typedef {[type: number, ...any[]]} Message */
+
+/**
+ * What happens with the reply to a request.
+ * @typedef {{ done: (reply: Message) => void, failed: (error: WampError) => void }} Pending
+ */
+
+/**
+ * The parts of a WebSocket that the client uses.
+ * @typedef {Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} Socket
+ */
+
+/** The phases of the connection. */
 export const Phase = Object.freeze({
-  CONNECTING: "connecting",
-  LIVE: "live",
-  WAITING: "waiting", // for the next attempt
-  REFUSED: "refused", // by the router: another attempt would end alike
-  CLOSED: "closed",
+  CONNECTING: /** @type {const} */ ("connecting"),
+  LIVE: /** @type {const} */ ("live"),
+  WAITING: /** @type {const} */ ("waiting"), // for the next attempt
+  REFUSED: /** @type {const} */ ("refused"), // by the router, for a reason that another attempt would meet again
+  CLOSED: /** @type {const} */ ("closed"),
 });
 
-const HELLO = 1, WELCOME = 2, ABORT = 3, CHALLENGE = 4, AUTHENTICATE = 5, GOODBYE = 6, ERROR = 8;
-const SUBSCRIBE = 32, SUBSCRIBED = 33, UNSUBSCRIBE = 34, UNSUBSCRIBED = 35, EVENT = 36, CALL = 48, RESULT = 50;
+const HELLO = 1;
+const WELCOME = 2;
+const ABORT = 3;
+const CHALLENGE = 4;
+const AUTHENTICATE = 5;
+const GOODBYE = 6;
+const ERROR = 8;
+const SUBSCRIBE = 32;
+const SUBSCRIBED = 33;
+const UNSUBSCRIBE = 34;
+const UNSUBSCRIBED = 35;
+const EVENT = 36;
+const CALL = 48;
+const RESULT = 50;
 
 const SUBPROTOCOL = "wamp.2.json";
-const ROLES = { subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } }, caller: {} };
-// Reasons for which another attempt with the same name and ticket ends in the same way.
-const FINAL = new Set([
+const ROLES = {
+  subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } },
+  caller: {},
+};
+// Reasons that another attempt with the same name and ticket would meet again.
+const FINAL_REASONS = new Set([
   "wamp.error.authentication_denied",
   "wamp.error.authentication_failed",
   "wamp.error.authentication_required",
@@ -25,79 +66,126 @@ const FINAL = new Set([
   "wamp.error.no_such_realm",
   "wamp.error.not_authorized",
 ]);
-const LOST = "signalbox.error.connection_lost";
-const JOIN_MS = 15_000;
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 15_000;
-// API Gateway closes a connection that was idle for ten minutes; and one whose network is gone may say nothing at all.
+const CONNECTION_LOST = "signalbox.error.connection_lost";
+const JOIN_TIMEOUT_MS = 15_000;
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 15_000;
+// API Gateway closes a connection that was idle for ten minutes, and a lost network closes none: probe idle ones.
 const PROBE_AFTER_MS = 120_000;
-const LOOK_EVERY_MS = 30_000;
-const PROBE_MS = 10_000;
+const IDLE_CHECK_MS = 30_000;
+const PROBE_TIMEOUT_MS = 10_000;
 
+/** An error that the router returned; `uri` is its WAMP error URI. */
 export class WampError extends Error {
+  /**
+   * @param {string} uri
+   * @param {string} [message]
+   */
   constructor(uri, message) {
     super(message || uri);
     this.uri = uri;
   }
 }
 
+/** A client of one realm, over one connection at a time. */
 export class Client {
-  /** `watch` is told `{ phase, reason, retryAt }` on every change. `surroundings` are replaced by tests. */
-  constructor({ url, realm, authid = "", ticket = "" }, watch = () => {}, surroundings = {}) {
-    Object.assign(this, { url, realm, authid, ticket, watch });
-    this.openSocket = surroundings.openSocket ?? ((at) => new WebSocket(at, [SUBPROTOCOL]));
-    this.random = surroundings.random ?? Math.random;
+  /**
+   * @param {{ url: string, realm: string, authid?: string, ticket?: string }} login without `authid`, it joins as
+   *   anonymous
+   * @param {(state: ConnectionState) => void} [onState] called on each change of the connection
+   * @param {{ openSocket?: (url: string) => Socket, random?: () => number }} [environment] replaced by tests
+   */
+  constructor({ url, realm, authid = "", ticket = "" }, onState = () => {}, environment = {}) {
+    this.url = url;
+    this.realm = realm;
+    this.authid = authid;
+    this.ticket = ticket;
+    this.onState = onState;
+    this.openSocket = environment.openSocket ?? ((at) => new WebSocket(at, [SUBPROTOCOL]));
+    this.random = environment.random ?? Math.random;
+    /** @type {Set<Subscription>} */
     this.subscriptions = new Set();
+    /** @type {Map<number, Subscription>} by the router's id in this session */
     this.byId = new Map();
+    /** @type {Map<number, Pending>} by request */
     this.pending = new Map();
     this.nextRequest = 1;
+    /** How many attempts have failed since the last session. */
     this.attempts = 0;
+    /** How many sessions have begun. */
     this.joins = 0;
+    /** @type {Record<string, any>} the details of WELCOME */
     this.details = {};
-    this.state = { phase: Phase.CLOSED };
+    this.lastMessageAt = 0;
+    /** @type {Socket | undefined} */
+    this.socket = undefined;
+    /** @type {number | undefined} */
+    this.joinTimer = undefined;
+    /** @type {number | undefined} */
+    this.retryTimer = undefined;
+    /** @type {number | undefined} */
+    this.idleTimer = undefined;
+    /** @type {ConnectionState} */
+    this.state = { phase: Phase.CLOSED, reason: "", uri: "", retryAt: 0 };
   }
 
+  /** Whether a session is open. */
   get isLive() {
     return this.state.phase === Phase.LIVE;
   }
 
+  /** Connect now. */
   start() {
-    this._tell(Phase.CONNECTING);
+    this._setState(Phase.CONNECTING);
     clearTimeout(this.retryTimer);
     let socket;
     try {
       socket = this.openSocket(this.url);
     } catch (error) {
-      this._tell(Phase.REFUSED, error.message);
+      this._setState(Phase.REFUSED, messageOf(error));
       return;
     }
     this.socket = socket;
-    this.joinTimer = setTimeout(() => this._lost("no answer"), JOIN_MS);
+    this.joinTimer = setTimeout(() => this._lost("no answer"), JOIN_TIMEOUT_MS);
     socket.onopen = () => this._send([HELLO, this.realm, this._helloDetails()]);
-    socket.onmessage = ({ data }) => this._heard(JSON.parse(data));
+    socket.onmessage = ({ data }) => this._receive(JSON.parse(data));
     socket.onclose = ({ reason }) => this._lost(reason);
   }
 
+  /** Close the session and the connection. */
   stop() {
     if (this.isLive) this._send([GOODBYE, {}, "wamp.close.goodbye_and_out"]);
     this._drop();
-    this._tell(Phase.CLOSED);
+    this._setState(Phase.CLOSED);
   }
 
-  /** Look at once whether the connection still is one: the network changed, or the page was asleep. */
+  /** Connect now if an attempt is due later, else probe the connection: the network may have changed. */
   wake() {
     if (this.state.phase === Phase.WAITING) this.start();
     else if (this.isLive) this._probe();
   }
 
-  /** Events go to `handlers.onEvent(event)`; see subscription.js. It outlives connections, until `stop()`. */
+  /**
+   * Subscribe in this session and in all that follow, until the subscription's `stop()`.
+   * @param {string} uri
+   * @param {{ match?: Match, history?: Record<string, unknown> | null, retained?: boolean }} options
+   * @param {Handlers} handlers
+   */
   subscribe(uri, options, handlers) {
+    /** @type {Subscription} */
     const subscription = new Subscription(uri, options, handlers, () => this._unsubscribe(subscription));
     this.subscriptions.add(subscription);
     if (this.isLive) this._subscribe([subscription]);
     return subscription;
   }
 
+  /**
+   * Call a procedure. Rejects with a `WampError`.
+   * @param {string} procedure
+   * @param {unknown[]} [args]
+   * @param {Record<string, unknown>} [kwargs]
+   * @returns {Promise<Result>}
+   */
   call(procedure, args = [], kwargs = {}) {
     if (!this.isLive) return Promise.reject(new WampError("signalbox.error.not_connected", "there is no connection"));
     return new Promise((resolve, reject) => {
@@ -113,134 +201,176 @@ export class Client {
     return { roles: ROLES, agent: "Signalbox page", ...identity };
   }
 
-  _heard(message) {
-    this.heardAt = Date.now();
+  /** @param {Message} message */
+  _receive(message) {
+    this.lastMessageAt = Date.now();
     const [type, first, second] = message;
-    if (type === EVENT) this.byId.get(first)?.take(message);
-    else if (type === WELCOME) this._joined(second);
-    else if (type === CHALLENGE) this._send([AUTHENTICATE, this.ticket, {}]);
-    else if (type === ABORT) this._aborted(second, message[3]?.[0] ?? first.message);
-    else if (type === GOODBYE) this._dismissed(first, second);
+    if (type === EVENT) this.byId.get(first)?.receive(/** @type {EventMessage} */ (message));
     else if (type === ERROR) this._settle(second, (one) => one.failed(new WampError(message[4], message[5]?.[0])));
     else if (type === UNSUBSCRIBED && first === 0) this._revoked(second);
-    else if ([SUBSCRIBED, UNSUBSCRIBED, RESULT].includes(type)) this._settle(first, (one) => one.done(message));
+    else if (type === SUBSCRIBED || type === UNSUBSCRIBED || type === RESULT) {
+      this._settle(first, (one) => one.done(message));
+    } else this._receiveOfSession(message);
   }
 
+  /** @param {Message} message */
+  _receiveOfSession([type, first, second, args]) {
+    if (type === WELCOME) this._joined(second);
+    else if (type === CHALLENGE) this._send([AUTHENTICATE, this.ticket, {}]);
+    else if (type === ABORT) this._aborted(second, args?.[0] ?? first.message);
+    else if (type === GOODBYE) this._closedByRouter(first, second);
+  }
+
+  /** @param {Record<string, any>} details */
   _joined(details) {
     clearTimeout(this.joinTimer);
-    clearInterval(this.watchTimer);
-    this.watchTimer = setInterval(() => Date.now() - this.heardAt > PROBE_AFTER_MS && this._probe(), LOOK_EVERY_MS);
+    clearInterval(this.idleTimer);
+    const isIdle = () => Date.now() - this.lastMessageAt > PROBE_AFTER_MS;
+    this.idleTimer = setInterval(() => isIdle() && this._probe(), IDLE_CHECK_MS);
     this.attempts = 0;
     this.joins += 1;
     this.details = details;
-    this._tell(Phase.LIVE);
-    this._subscribe([...this.subscriptions]);
+    const subscriptions = [...this.subscriptions]; // those that `onState` adds subscribe at once
+    this._setState(Phase.LIVE);
+    this._subscribe(subscriptions);
   }
 
+  /**
+   * @param {string} reason
+   * @param {string | undefined} message
+   */
   _aborted(reason, message) {
-    if (FINAL.has(reason)) {
+    if (FINAL_REASONS.has(reason)) {
       this._drop();
-      this._tell(Phase.REFUSED, message ?? reason, reason);
+      this._setState(Phase.REFUSED, message ?? reason, reason);
     } else this._lost(message ?? reason);
   }
 
-  _dismissed(details, reason) {
+  /**
+   * @param {Record<string, any>} details
+   * @param {string} reason
+   */
+  _closedByRouter(details, reason) {
     this._send([GOODBYE, {}, "wamp.close.goodbye_and_out"]);
     this._drop();
-    this._tell(Phase.REFUSED, details.message ?? "the session was ended", reason);
+    this._setState(Phase.REFUSED, details.message ?? "the session was closed", reason);
   }
 
-  /** Subscribe, and look once for the sign that all of the past has come: the reply to a call, which stands behind it. */
+  /**
+   * Subscribe, then call a procedure: its reply comes after all events of the requested history.
+   * @param {Subscription[]} subscriptions
+   */
   _subscribe(subscriptions) {
-    const begins = new Map(subscriptions.map((one) => [one, one.begins + 1]));
+    const [first] = subscriptions;
+    if (!first) return;
+    const sessions = new Map(subscriptions.map((one) => [one, one.sessions + 1]));
     for (const subscription of subscriptions) this._subscribeOne(subscription);
-    if (!subscriptions.length) return;
     const done = () => {
-      for (const [one, begin] of begins) if (one.begins === begin && one.id !== null) one.caughtUp();
+      for (const [one, session] of sessions) if (one.sessions === session && one.id !== null) one.caughtUp();
     };
-    this._request((request) => [CALL, request, {}, "wamp.subscription.lookup", [subscriptions[0].uri]], {
+    this._request((request) => [CALL, request, {}, "wamp.subscription.lookup", [first.uri]], {
       done,
-      failed: (error) => error.uri !== LOST && done(),
+      failed: (error) => error.uri !== CONNECTION_LOST && done(),
     });
   }
 
+  /** @param {Subscription} subscription */
   _subscribeOne(subscription) {
     const options = subscription.begin(this.details._at ?? new Date().toISOString());
     this._request((request) => [SUBSCRIBE, request, options, subscription.uri], {
       done: ([, , id]) => {
         this.byId.set(id, subscription);
-        subscription.begun(id);
+        subscription.subscribed(id);
       },
       failed: (error) => {
-        if (error.uri !== LOST) subscription.ended(error);
+        if (error.uri !== CONNECTION_LOST) subscription.ended(error);
       },
     });
   }
 
+  /** @param {Subscription} subscription */
   _unsubscribe(subscription) {
     this.subscriptions.delete(subscription);
     if (!this.isLive || subscription.id === null) return;
-    // Events may still come until the reply, but to nobody.
-    this.byId.delete(subscription.id);
-    this._request((request) => [UNSUBSCRIBE, request, subscription.id], { done() {}, failed() {} });
+    this.byId.delete(subscription.id); // events that come before the reply are dropped
+    const { id } = subscription;
+    this._request((request) => [UNSUBSCRIBE, request, id], { done() {}, failed() {} });
   }
 
+  /** @param {{ subscription: number, reason: string }} details */
   _revoked({ subscription: id, reason }) {
     const subscription = this.byId.get(id);
     this.byId.delete(id);
-    if (subscription) subscription.ended(new WampError(reason, "the permission was taken away"));
+    if (subscription) subscription.ended(new WampError(reason, "the permission was revoked"));
   }
 
-  _request(message, outcome) {
+  /**
+   * @param {(request: number) => Message} message
+   * @param {Pending} pending
+   */
+  _request(message, pending) {
     const request = this.nextRequest++;
-    this.pending.set(request, outcome);
+    this.pending.set(request, pending);
     this._send(message(request));
   }
 
-  _settle(request, tell) {
-    const outcome = this.pending.get(request);
+  /**
+   * @param {number} request
+   * @param {(pending: Pending) => void} settle
+   */
+  _settle(request, settle) {
+    const pending = this.pending.get(request);
     this.pending.delete(request);
-    if (outcome) tell(outcome);
+    if (pending) settle(pending);
   }
 
+  /** @param {Message} message */
   _send(message) {
-    this.socket.send(JSON.stringify(message));
+    this.socket?.send(JSON.stringify(message));
   }
 
+  /** Call a procedure, and treat the connection as lost when there is no reply in time. */
   _probe() {
     if (!this.isLive) return;
-    const given = setTimeout(() => this._lost("no answer"), PROBE_MS);
-    const answered = () => clearTimeout(given);
+    const timeout = setTimeout(() => this._lost("no answer"), PROBE_TIMEOUT_MS);
+    const answered = () => clearTimeout(timeout);
     this.call("wamp.subscription.lookup", ["signalbox.probe"]).then(answered, answered);
   }
 
+  /** @param {string} reason */
   _lost(reason) {
     this._drop();
-    const longest = Math.min(FIRST_WAIT_MS * 2 ** this.attempts++, LONGEST_WAIT_MS);
-    const wait = longest * (0.5 + this.random() / 2);
-    this._tell(Phase.WAITING, reason, undefined, Date.now() + wait);
-    this.retryTimer = setTimeout(() => this.start(), wait);
+    const longest = Math.min(FIRST_DELAY_MS * 2 ** this.attempts++, LONGEST_DELAY_MS);
+    const delay = longest * (0.5 + this.random() / 2);
+    this._setState(Phase.WAITING, reason, "", Date.now() + delay);
+    this.retryTimer = setTimeout(() => this.start(), delay);
   }
 
   _drop() {
-    for (const timer of [this.joinTimer, this.retryTimer, this.watchTimer]) clearTimeout(timer);
+    for (const timer of [this.joinTimer, this.retryTimer, this.idleTimer]) clearTimeout(timer);
     const { socket, pending } = this;
     this.socket = undefined;
     this.pending = new Map();
     this.byId = new Map();
     this.nextRequest = 1;
     if (socket) {
-      socket.onopen = socket.onmessage = socket.onclose = null;
+      socket.onopen = null;
+      socket.onmessage = null;
+      socket.onclose = null;
       socket.close();
     }
     for (const subscription of this.subscriptions) subscription.interrupted();
-    for (const outcome of pending.values()) {
-      outcome.failed(new WampError(LOST, "the connection was lost"));
-    }
+    for (const one of pending.values()) one.failed(new WampError(CONNECTION_LOST, "the connection was lost"));
   }
 
-  _tell(phase, reason = "", uri = "", retryAt = null) {
+  /**
+   * @param {ConnectionPhase} phase
+   * @param {string} [reason]
+   * @param {string} [uri]
+   * @param {number} [retryAt]
+   */
+  _setState(phase, reason = "", uri = "", retryAt = 0) {
     this.state = { phase, reason, uri, retryAt };
-    this.watch(this.state);
+    this.onState(this.state);
   }
 }

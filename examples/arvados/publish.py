@@ -1,7 +1,7 @@
-"""Publishes what an Arvados cluster would, about one container that runs: `python publish.py --seconds 20`.
+"""Publishes the events of one running container as an Arvados cluster would: `python publish.py --seconds 20`.
 
-By SQS, so it needs the permission to send to the exchange's queue and no connection. Here it is the administrator of
-the local stage of this folder; a cluster has a user of the role `source` and an exchange of its own.
+It publishes over SQS, which requires permission to send to the exchange's queue and no WebSocket. This example is the
+administrator of the local stage of this folder; a cluster has a user of the role `source` and an exchange of its own.
 """
 
 import argparse
@@ -27,7 +27,7 @@ STEPS = ("reading the reference", "aligning reads", "sorting", "calling variants
 
 
 def story(container: str, seconds: float) -> Iterator[tuple[float, Publication]]:
-    """Yield what happens to a container, each with the seconds to wait before it."""
+    """Yield the publications about a container, each with the seconds to wait before it."""
     yield from ((0, one) for one in container_state(container, "Queued"))
     yield 0, system_log("keep0", "keepstore", "info", "cleared 3 blocks")
     yield from ((0, one) for one in container_state(container, "Running", progress=0))
@@ -46,23 +46,23 @@ def story(container: str, seconds: float) -> Iterator[tuple[float, Publication]]
 
 
 def main() -> int:
-    """Publish the story, and say how many messages that were."""
+    """Publish the events of one container and print their number."""
     arguments = _arguments()
-    told = list(story(arguments.container, arguments.seconds))
+    publications = list(story(arguments.container, arguments.seconds))
     with client_of(find_deployment()) as client:
-        for pause, one in told:
+        for pause, one in publications:
             time.sleep(pause)
             client.publish(arguments.exchange, f"{arguments.prefix}{one.topic}", one.body, one.headers)
-    print(f"{len(told)} messages about {arguments.container}")
+    print(f"{len(publications)} messages about {arguments.container}")
     return 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--exchange", default="xtrial.fifo", help="a live exchange")
-    parser.add_argument("--prefix", default="trial.", help="what all topics begin with")
+    parser.add_argument("--prefix", default="trial.", help="the prefix of all topics")
     parser.add_argument("--container", default="zzzzz-dz642-0123456789abcde", help="UUID of the container")
-    parser.add_argument("--seconds", type=float, default=20, help="how long it runs")
+    parser.add_argument("--seconds", type=float, default=20, help="how long the container runs")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""What Arvados has to tell, and to which topics: `docs/live.md` says who subscribes to what."""
+"""The events of an Arvados cluster and their topics; `docs/live.md` lists the subscribers of each."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ RETAINED = {"retain": "true"}
 
 @dataclass(frozen=True)
 class Publication:
-    """A message for a live exchange: a topic, a body, and whether it is the topic's latest state."""
+    """A message for a live exchange. The header `retain` makes it the latest state of its topic."""
 
     topic: str
     body: str
@@ -17,17 +17,17 @@ class Publication:
 
 
 def container_log(container: str, stream: str, text: str) -> Publication:
-    """Return lines of a container's log; `stream` is stdout, stderr or one of Crunch's own."""
+    """Return the publication of log lines; `stream` is stdout, stderr or a stream of Crunch."""
     return Publication(f"container.{container}.log.{stream}", text)
 
 
 def system_log(host: str, service: str, level: str, text: str) -> Publication:
-    """Return a line of a service's log."""
+    """Return the publication of a line of a service's log."""
     return Publication(f"system.{host}.{service}.log", _json({"level": level, "text": text}))
 
 
 def container_state(container: str, state: str, *, progress: float | None = None) -> list[Publication]:
-    """Return that a container's state or progress has changed: its latest record, and what happened, by name."""
+    """Return the publications of a new state or progress: the retained record, and an event named after the change."""
     record = {"uuid": container, "state": state, "progress": progress}
     happened = {"Queued": "queued", "Cancelled": "cancelled", "Complete": "finished"}.get(state, "changed")
     return [
@@ -37,9 +37,10 @@ def container_state(container: str, state: str, *, progress: float | None = None
 
 
 def record_changed(kind: str, owner: str, uuid: str, *, event: str, changed: Mapping[str, object]) -> list[Publication]:
-    """Return that a record was created, updated or deleted, with what concerns subscribers of it.
+    """Return the publications of a record that was created, updated or deleted.
 
-    Of all records of a kind, of an owner, and of the one object; its latest state is kept, and caches are told.
+    The first has a topic for subscribers of a kind, of an owner or of the object, the second is the retained state of
+    the object, and the third invalidates caches.
     """
     body = _json({"uuid": uuid, "owner_uuid": owner, "event_type": event, **changed})
     return [
@@ -50,7 +51,7 @@ def record_changed(kind: str, owner: str, uuid: str, *, event: str, changed: Map
 
 
 def permissions_updated(generation: int) -> Publication:
-    """Return that the permission graph is another one now."""
+    """Return the publication of a new permission graph."""
     return Publication("permission.graph", _json({"generation": generation}), RETAINED)
 
 

@@ -12,7 +12,7 @@ from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.export import Exported, audience_text, body_and_headers, complete
+from signalbox.live.log.export import ExportedEvent, audience_text, body_and_headers, settled_events
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def read(place: Place, asked: Iterable[tuple[str, str, int]], *, now: datetime) 
     log = place.log()
     for exchange, topic, after in asked:
         name, key = ExchangeName(exchange), RoutingKey(topic)
-        for one in complete(log.behind(name, key, after), after=after, now=now):
+        for one in settled_events(log.events_after(name, key, after), after=after, now=now):
             yield row(exchange, one)
 
 
-def row(exchange: str, exported: Exported) -> tuple[object, ...]:
+def row(exchange: str, exported: ExportedEvent) -> tuple[object, ...]:
     """Return the row of an event in `logs`, and how many numbers are missing before it."""
     event = exported.event
     body, headers = body_and_headers(event)

@@ -1,4 +1,4 @@
-"""HTTP API events (payload format 2.0) to requests, and responses back."""
+"""Requests and responses of the HTTP API (payload format 2.0)."""
 
 import base64
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Response = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the handlers need of an HTTP request; header names are in lower case, as the HTTP API gives them."""
+    """An HTTP request; header names are in lower case, as in the HTTP API's events."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Request:
 
     @property
     def is_preflight(self) -> bool:
-        """Say whether a browser only asks what it may do."""
+        """Return whether the request is a CORS preflight."""
         return self.method == "OPTIONS"
 
 
@@ -49,5 +49,5 @@ def response(
     content_type: str = TEXT,
     headers: Mapping[str, str] = CROSS_ORIGIN,
 ) -> Response:
-    """Return a response; without other headers it has those that upstream gives everything but its small pages."""
+    """Return a response; the default headers are upstream's headers for every response except its small pages."""
     return {"statusCode": int(status), "headers": {"Content-Type": content_type, **headers}, "body": body}

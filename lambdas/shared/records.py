@@ -1,4 +1,4 @@
-"""What Lambda hands over of an SQS queue, as the messages that they are, and its answer."""
+"""Conversion of Lambda's SQS records into messages, and the partial batch response."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,15 +22,15 @@ def messages_of(records: Iterable[Mapping[str, Any]]) -> list[Message]:
 
 
 def as_document(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the SQS `Message` that Lambda has made a record of; a binary value is base64 text in both."""
+    """Return the SQS `Message` object of a record; a binary value is base64 text in both."""
     document = {name: record[field] for field, name in FIELDS.items() if record.get(field) is not None}
     attributes = {
-        name: {told: value[field] for field, told in ATTRIBUTE_FIELDS.items() if value.get(field) is not None}
+        name: {name: value[field] for field, name in ATTRIBUTE_FIELDS.items() if value.get(field) is not None}
         for name, value in record.get("messageAttributes", {}).items()
     }
     return document | ({"MessageAttributes": attributes} if attributes else {})
 
 
 def in_flight(message_ids: Iterable[str]) -> dict[str, Any]:
-    """Return the answer by which Lambda leaves messages where they are, and deletes the others."""
+    """Return the partial batch response that keeps these messages in flight; Lambda deletes the others."""
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}

@@ -1,23 +1,23 @@
-"""Threads that wait for AWS, a few for each function instance."""
+"""The thread pool of a function instance, for concurrent calls to AWS."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
-THREADS = 10  # as many connections as botocore keeps for a client
+THREADS = 10  # the size of botocore's connection pool
 Value = TypeVar("Value")
 Answer = TypeVar("Answer")
 
 
 @cache
 def pool() -> ThreadPoolExecutor:
-    """Return the threads that wait for SQS and DynamoDB."""
+    """Return the thread pool."""
     return ThreadPoolExecutor(THREADS)
 
 
 def parallel_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
-    """Return the answers of calls of which several are made at a time.
+    """Return the results of concurrent calls, in the order of `values`.
 
     All have ended when this ends, however it does: a copy that is sent later could overtake another.
     """

@@ -1,1 +1,1 @@
-"""The functions of splitting."""
+"""The Lambda functions of splitting."""

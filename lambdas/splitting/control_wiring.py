@@ -1,4 +1,4 @@
-"""What the function `control` works with, made once for each function instance."""
+"""The adapters and settings of the function `control`, created once for each execution environment."""
 
 import secrets
 from collections.abc import Iterator
@@ -13,31 +13,31 @@ from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.aws.splitting.audits import AthenaAudits
+from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
 from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.aws.splitting.discovery import AwsDiscovery
 from signalbox.aws.splitting.forwarders import LambdaForwarders
-from signalbox.aws.splitting.splits import DynamoLocks, DynamoNotes, DynamoRegistries, DynamoSamples
+from signalbox.aws.splitting.splits import DynamoAnnotations, DynamoLocks, DynamoRegistries, DynamoSamples
 from signalbox.aws.splitting.targets.ecs import EcsTargets
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import SsmTargets
 from signalbox.filters.languages import Languages
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.splitting.consumers.environment import Resolver
+from signalbox.splitting.control.ports import ControlPorts, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
-from signalbox.splitting.model.control_ports import ControlPorts, Store
 from signalbox.splitting.model.events import CAPABILITY
-from signalbox.splitting.model.naming import RANDOM_CHARACTERS, RANDOM_LENGTH
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.ports import Targets
 from signalbox.splitting.model.target import TargetKind
-from signalbox.splitting.model.world import Patience
-from signalbox.splitting.queues.orphan_queues import SplitSweep
+from signalbox.splitting.queues.names import RANDOM_CHARACTERS, RANDOM_LENGTH
+from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
 
-# An answer takes a second or two; a test holds that the function lives longer.
+# A response takes a second or two; a test checks that the function's timeout is longer.
 AUDIT_TIMEOUT = timedelta(seconds=20)
 
 
@@ -47,15 +47,15 @@ def stage() -> str:
 
 
 def prefix() -> str:
-    """Return what the names of temporary queues begin with."""
+    """Return the prefix of the names of temporary queues."""
     return wiring.settings().text("TEMPORARY_QUEUE_PREFIX")
 
 
 @cache
-def patience() -> Patience:
-    """Return how long what is waited for."""
+def timings() -> Timings:
+    """Return the timings of the reconcile loop."""
     settings = wiring.settings()
-    return Patience(
+    return Timings(
         settle=settings.seconds("SPLIT_TIMEOUT_SECONDS") + RECORD_AGE,
         empty_for=settings.seconds("SPLIT_EMPTY_SECONDS"),
         heartbeat=settings.seconds("SPLIT_HEARTBEAT_SECONDS"),
@@ -64,15 +64,15 @@ def patience() -> Patience:
 
 @cache
 def replies() -> SqsReplies:
-    """Return what answers clients."""
+    """Return the reply sender."""
     settings = wiring.settings()
     return SqsReplies(wiring.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
 
 
 @cache
-def sweep() -> SplitSweep:
-    """Return what deletes strays."""
-    return SplitSweep(
+def sweep() -> OrphanQueueSweeper:
+    """Return the orphan-queue sweeper."""
+    return OrphanQueueSweeper(
         splits=wiring.splits(),
         temporary_queues=SqsTemporaryQueues(wiring.sqs()),
         split_queues=wiring.queues(),
@@ -83,7 +83,7 @@ def sweep() -> SplitSweep:
 
 @cache
 def ports() -> ControlPorts:
-    """Return all that commands and rounds work with."""
+    """Return the ports of the control plane."""
     compiler = Languages()
     return ControlPorts(
         store=_store(),
@@ -99,14 +99,14 @@ def ports() -> ControlPorts:
         ),
         targets=_targets(Resolver(compiler)),
         discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix()),
-        audits=_audits(),
+        audit_trail=_audit_trail(),
         control_queue=SqsControlQueue(wiring.sqs(), wiring.settings().text("CONTROL_QUEUE_URL")),
         compiler=compiler,
         clock=wiring.CLOCK,
-        fresh=_random_parts(),
+        random_parts=_random_parts(),
         queue_url=replies().url,
         record=writing.record,
-        patience=patience(),
+        timings=timings(),
         prefix=prefix(),
     )
 
@@ -117,27 +117,27 @@ def _store() -> Store:
         splits=wiring.splits(),
         locks=DynamoLocks(table),
         registries=DynamoRegistries(table),
-        samples=DynamoSamples(table, patience()),
-        notes=DynamoNotes(table),
+        samples=DynamoSamples(table, timings()),
+        annotations=DynamoAnnotations(table),
         ledger=wiring.ledger(),
     )
 
 
-def _audits() -> AthenaAudits:
+def _audit_trail() -> AthenaAuditTrail:
     settings = wiring.settings()
     lake = Athena(
         boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
     )
-    return AthenaAudits(lake, settings.text("HISTORY_TABLE"))
+    return AthenaAuditTrail(lake, settings.text("HISTORY_TABLE"))
 
 
 def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:
-    originals, notes = Originals(wiring.sqs()), DynamoNotes(wiring.table())
+    originals, annotations = OriginalQueues(wiring.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
-        TargetKind.LAMBDA: LambdaTargets(_functions(), originals, notes, resolver, _queue_arn_prefix(), tags),
+        TargetKind.LAMBDA: LambdaTargets(_functions(), originals, annotations, resolver, _queue_arn_prefix(), tags),
         TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
-        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, notes, wiring.CLOCK.now),
+        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, annotations, wiring.CLOCK.now),
     }
 
 

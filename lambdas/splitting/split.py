@@ -1,4 +1,4 @@
-"""Forwards the messages of queues that are split: to the sessions that claim them, and the rest to the deployed."""
+"""The function `split`: forwards messages of split queues to sessions and to the deployed consumer."""
 
 import logging
 from datetime import timedelta
@@ -15,28 +15,28 @@ from signalbox.splitting.model.records import UnreadableRecord
 
 logger = logging.getLogger(__name__)
 
-# Of the function's time, what may go into asking filters: sending ten messages to ten queues needs the rest.
+# The share of the function's timeout that filters may use: sending ten messages to ten queues needs the rest.
 BUDGET = 0.5
 
 
 class Context(Protocol):
-    """What Lambda tells of a call."""
+    """The Lambda context of a call."""
 
     aws_request_id: str
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Return the messages that stay in flight, because they could not be forwarded now."""
+    """Return the records that could not be forwarded and stay in flight."""
     records = event["Records"]
     original = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
     messages = messages_of(records)
     try:
         forwarded = _splitter().forward(messages, original, call_id=context.aws_request_id)
     except (SplitUnknown, UnreadableRecord):
-        logger.exception("%d messages of queue %s stay where they are", len(messages), original)
+        logger.exception("%d messages of queue %s stay in flight", len(messages), original)
         return in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
-        logger.warning("session %s is ended: its filters cannot be asked", session)
+        logger.warning("session %s is ended: its filters cannot be evaluated", session)
     writing.record(forwarded.events)
     return in_flight(forwarded.not_done)
 

@@ -1,4 +1,4 @@
-"""The adapters of the function `split`, made once for each function instance."""
+"""The adapters of the function `split`, created once for each execution environment."""
 
 import os
 from functools import cache
@@ -46,13 +46,13 @@ def splits() -> DynamoSplits:
 
 @cache
 def ledger() -> DynamoLedger:
-    """Return the account of calls that did not finish."""
+    """Return the ledger of unfinished calls."""
     return DynamoLedger(table())
 
 
 @cache
 def sender() -> SqsQueueSender:
-    """Return what sends to temporary queues."""
+    """Return the sender to temporary queues."""
     return SqsQueueSender(sqs(), url_prefix=url_prefix())
 
 
@@ -64,10 +64,10 @@ def dead_letters() -> SqsDeadLetters:
 
 @cache
 def queues() -> SqsSplitQueues:
-    """Return the queues, of which this function only deletes messages."""
+    """Return the queues, from which this function only deletes messages."""
     return SqsSplitQueues(sqs(), url_prefix=url_prefix(), stage=settings().text("STAGE"))
 
 
 def url_prefix() -> str:
-    """Return the URL of any queue here up to its name: that of the dead-letter queue has the same."""
+    """Return the URL of a queue up to its name; all queues share that of the dead-letter queue."""
     return settings().text("SPLIT_DEAD_LETTER_QUEUE_URL").rpartition("/")[0] + "/"

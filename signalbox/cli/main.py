@@ -40,14 +40,14 @@ app.command()(replay)
 
 
 def main() -> None:
-    """Run the command line; every error we raise ends in one line and a status."""
+    """Run the command line; an error of Signalbox or AWS ends in one line and an exit status."""
     try:
         app()
     except SignalboxError as error:
         print_error(str(error))
         sys.exit(REJECTED if isinstance(error, RejectedError) else UNAVAILABLE)
     except BrokenPipeError:
-        # Whoever reads our output has seen enough, as `head` has; what is still in our buffer must go somewhere.
+        # The reader of the output has closed it, as `head` does; the rest of the buffer goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(UNAVAILABLE)
     except _aws_errors() as error:
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _aws_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of AWS calls; asked only when there is one, since importing them takes a while."""
+    """Return the error classes of AWS calls; imported only when an error occurs, since the import is slow."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     return (BotoCoreError, ClientError)
@@ -75,7 +75,7 @@ def signalbox(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Handle the options before a command."""
 
 
 @app.command()
@@ -85,7 +85,7 @@ def deploy(
         list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
     ] = None,
     bootstrap: Annotated[
-        bool, typer.Option("--bootstrap", help="Prepare the account for CDK first: once for account and region.")
+        bool, typer.Option("--bootstrap", help="Bootstrap the account and region for CDK first; needed once.")
     ] = False,
 ) -> None:
     """Deploy to the AWS account of your standard credentials; asks before it widens permissions."""

@@ -1,4 +1,4 @@
-"""A control queue's other side: sends commands and waits for their replies in a queue of its own.
+"""The control client: sends commands to a control queue and receives their replies on its own reply queue.
 
 Needs these permissions: sqs:SendMessage on the control queue; sqs:CreateQueue, sqs:TagQueue, sqs:ReceiveMessage,
 sqs:DeleteMessage and sqs:DeleteQueue on queues whose names begin with the reply queue prefix.
@@ -18,22 +18,22 @@ from signalbox.queues import lease_tags
 
 LONG_POLL_SECONDS = 20
 REPLY_TIMEOUT = timedelta(seconds=60)
-# A reply that nobody fetched is of no use to anybody.
+# A reply that its client does not receive within this time is useless.
 RETENTION_SECONDS = 3600
-# The longest session that keeps its replies; what a crash leaves is swept away after it.
+# The longest life of a client; the sweeper deletes the reply queue of a crashed client after it.
 LEASE = timedelta(days=7)
 
 
 class NoControlReply(UnavailableError):
-    """Raised when the stage does not reply in time; what was asked for may have been done."""
+    """Raised when the stage does not reply in time; the command may have been executed."""
 
 
 class SqsClient(Protocol):
-    """What is needed of boto3's SQS client; the fakes of the tests have it too."""
+    """The methods of boto3's SQS client that a control client calls."""
 
     @property
     def create_queue(self) -> Callable[..., Any]:
-        """Make a queue and return a mapping with its `QueueUrl`."""
+        """Create a queue and return a mapping with its `QueueUrl`."""
         ...
 
     @property
@@ -48,7 +48,7 @@ class SqsClient(Protocol):
 
     @property
     def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, or without if none came in time."""
+        """Return a mapping with `Messages`, which is absent when no message arrives in time."""
         ...
 
     @property
@@ -59,10 +59,10 @@ class SqsClient(Protocol):
 
 @dataclass(slots=True)
 class ControlClient:
-    """Asks a stage for things; `with` it there is a reply queue. Threads must take turns.
+    """A client of one control queue, and a context manager that owns the reply queue. Not safe for threads.
 
     `queues` is `boto3.client("sqs")`; the control queue and the reply queue prefix are outputs of the stage, such as
-    `SplitControlQueueUrl` and `SplitReplyQueuePrefix`; by `stage` and `capability` what a crash leaves is swept away.
+    `SplitControlQueueUrl` and `SplitReplyQueuePrefix`; `stage` and `capability` tag the reply queue for the sweeper.
     """
 
     queues: SqsClient
@@ -102,14 +102,14 @@ class ControlClient:
         self.queues.send_message(QueueUrl=self.control_queue_url, MessageBody=body)
         reply = self._reply(request_id, timeout=timeout or self.reply_timeout)
         if reply is None:
-            raise NoControlReply(f"the stage did not reply to {command!r} in time; it may do it all the same")
+            raise NoControlReply(f"the stage did not reply to {command!r} in time; it may still execute the command")
         return reply.value()
 
     def _reply(self, request_id: str, *, timeout: timedelta) -> ControlReply | None:
         deadline = self.clock() + timeout.total_seconds()
         while (left := deadline - self.clock()) > 0:
             replies = self._receive(wait_seconds=max(1, min(LONG_POLL_SECONDS, int(left))))
-            # Others are to commands that nobody waits for any more.
+            # Other replies belong to commands that timed out earlier.
             found = next((reply for reply in replies if reply.request_id == request_id), None)
             if found is not None:
                 return found

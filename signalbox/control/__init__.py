@@ -1,1 +1,1 @@
-"""Control: capabilities take commands from queues, and reply in queues of those who ask."""
+"""Control queues: commands to a capability's control plane, and the replies to clients' reply queues."""

@@ -1,4 +1,4 @@
-"""Messages of control queues: who asks for what, and where the reply goes."""
+"""Messages of control queues: the request id, the reply queue and the command."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,22 +11,22 @@ from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
 
 Command = TypeVar("Command")
 Commands = Mapping[str, tuple[tuple[str, ...], Callable[[Section], Command]]]
-"""A capability's commands by name: the fields of each, and what reads them."""
+"""A capability's commands by name: the fields of each, and the function that reads them."""
 
 ENVELOPE_FIELDS = ("command", "id", "reply_queue_url")
 
 
 class InvalidEnvelope(RejectedError):
-    """Raised when a message of the control queue has nobody to whom what is wrong with it could be told."""
+    """Raised when a message of a control queue has no valid envelope, so that no reply is possible."""
 
 
 class InvalidCommand(RejectedError):
-    """Raised when a message of the control queue is no command."""
+    """Raised when the command of a control message is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A message of the control queue: who wants a reply, and the command that is still to be read."""
+    """A control message: its reply address, and the fields of its command, which is parsed later."""
 
     request_id: str
     reply_queue: QueueName | None
@@ -34,7 +34,7 @@ class Envelope:
 
     @classmethod
     def parse(cls, body: str, *, reply_prefix: str) -> "Envelope":
-        """Return the envelope in a message's body. Raises `InvalidEnvelope`."""
+        """Return the envelope of a message body. Raises `InvalidEnvelope`."""
         try:
             document = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -46,7 +46,7 @@ class Envelope:
         return envelope
 
     def command(self, commands: Commands[Command]) -> Command:
-        """Return the command, which is one of `commands`. Raises `InvalidCommand` with all problems."""
+        """Return the command, one of `commands`. Raises `InvalidCommand` with all problems."""
         problems = Problems()
         section = Section(self.fields, "", problems)
         name = section.required_text("command")
@@ -65,7 +65,7 @@ def _reply_queue(section: Section, prefix: str) -> QueueName | None:
     url = section.text("reply_queue_url")
     if url is None:
         return None
-    # Only the name counts, and the queue is looked for in our own account: nobody else's can be written to.
+    # Only the name is used, in this account: a reply never goes to a queue of another account.
     name = url.rpartition("/")[2]
     try:
         if name.startswith(prefix):

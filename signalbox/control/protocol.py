@@ -1,4 +1,4 @@
-"""Commands and their replies as clients know them."""
+"""The client side of the control protocol: command bodies and replies."""
 
 import json
 from collections.abc import Mapping
@@ -8,24 +8,24 @@ from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError, UnavailableError
 
 REJECTED, UNAVAILABLE = "rejected", "unavailable"
-REPLY_QUEUE_RANDOM_BYTES = 8  # in hexadecimal digits at the end of the name of a client's queue for replies
+REPLY_QUEUE_RANDOM_BYTES = 8  # as hexadecimal digits at the end of a reply queue's name
 
 
 class CommandRejected(RejectedError):
-    """Raised when the stage replies that it will not do what it was asked; the text is its reason, unchanged."""
+    """Raised when the stage rejects a command; the text is the stage's reason."""
 
 
 class CommandUnavailable(UnavailableError):
-    """Raised when the stage replies that it could not do it now; the text is its reason, unchanged."""
+    """Raised when the stage cannot execute a command now; the text is the stage's reason."""
 
 
 class InvalidControlReply(RejectedError):
-    """Raised when a reply of the stage is not one that this version understands."""
+    """Raised when this version cannot parse a reply of the stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlReply:
-    """A reply to one command: its result, or why there is none."""
+    """A reply to one command: its result, or its error."""
 
     request_id: str
     result: object = None
@@ -34,7 +34,7 @@ class ControlReply:
 
     @classmethod
     def parse(cls, body: str) -> "ControlReply":
-        """Return the reply in a message's body. Raises `InvalidControlReply`."""
+        """Return the reply of a message body. Raises `InvalidControlReply`."""
         try:
             document = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -63,6 +63,6 @@ class ControlReply:
 
 
 def command_body(command: str, *, request_id: str, reply_queue_url: str, fields: Mapping[str, object]) -> str:
-    """Return the body of a command's message."""
+    """Return the message body of a command."""
     document = {"command": command, "id": request_id, "reply_queue_url": reply_queue_url, **fields}
     return json.dumps(document, separators=(",", ":"))

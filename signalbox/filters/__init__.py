@@ -1,1 +1,1 @@
-"""Languages of user filters: regular expressions and jq programs, each within bounds of time and memory."""
+"""User filters: regular expressions and jq programs with limits on time and memory."""

@@ -1,7 +1,7 @@
-"""The process in which jq programs run: started without our environment, it takes away its own means, then serves.
+"""The sandboxed process that runs jq programs, without environment, files or Signalbox imports.
 
-A request is a line with a JSON list: `["compile", program]`, or `["run", program]` and the document on the next line.
-The answer is one line with a JSON object. The process imports nothing of Signalbox and ends with its input.
+A request is a line with a JSON list: `["compile", program]`, or `["run", program]` with the document on the next line.
+A response is one line with a JSON object. The process ends with its input.
 """
 
 import json
@@ -18,24 +18,24 @@ MEMORY_BYTES = 512 * 1024 * 1024
 
 
 def main(library: str) -> None:
-    """Serve programs with the jq package in folder `library` until the input ends."""
+    """Serve requests with the jq package in the folder `library` until the input ends."""
     sys.path.append(library)
-    _compiled("true")  # imports jq while files may still be read
+    _compiled("true")  # imports jq while files can still be read
     _give_up_means()
     serve(sys.stdin, sys.stdout)
 
 
 def _give_up_means() -> None:
     os.environ.clear()
-    # `import "name" as $x {search: "/"}` reads files; a process that may open none cannot.
+    # `import "name" as $x {search: "/"}` reads files; a process without file descriptors cannot.
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":  # elsewhere the address space of a process may be larger than its limit from the start
+    if sys.platform == "linux":  # elsewhere the address space may exceed the limit from the start
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def serve(requests: TextIO, answers: TextIO) -> None:
-    """Answer each request, until there are no more."""
+    """Respond to each request until the input ends."""
     for line in requests:
         task, program = json.loads(line)
         document = next(requests) if task == "run" else None
@@ -58,13 +58,13 @@ def _answer(program: str, document: str | None) -> dict[str, object]:
 
 @lru_cache(maxsize=256)
 def _compiled(program: str) -> "Program":
-    import jq  # noqa: PLC0415 - found only once `main` knows where it is
+    import jq  # noqa: PLC0415 - found only after `main` has extended the path
 
     return jq.compile(program)
 
 
 def _reason(text: str) -> str:
-    """Return jq's complaints in one line, without the program that jq quotes under each."""
+    """Return jq's error messages in one line, without the quoted program under each."""
     complaints = [line.rstrip(":") for line in text.splitlines() if line.startswith("jq: error")]
     return "; ".join(line.removeprefix("jq: error: ") for line in complaints) or text
 

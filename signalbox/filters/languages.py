@@ -1,4 +1,4 @@
-"""The languages of filters: regular expressions and jq, each within its bounds."""
+"""The filter compiler: regular expressions and jq programs, each within its limits."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from signalbox.splitting.forwarding.filters import Pattern
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """The `Compiler` of filters, as every function and command uses it."""
+    """The `Compiler` that functions and commands use."""
 
     programs: ProgramRunner = field(default_factory=ProgramRunner)
 

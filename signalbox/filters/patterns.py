@@ -1,4 +1,4 @@
-"""Regular expressions of users: in RE2, which is linear; what RE2 cannot do, in a backtracking engine on a clock."""
+"""Regular expressions of users: RE2 in linear time, else a backtracking engine with a time limit."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TIME_LIMIT = timedelta(seconds=1)
 MAXIMUM_PATTERN_CHARACTERS = 10_000
-# RE2 refuses these not for what they say but for what they would cost, so the other engine must not try them either.
+# RE2 refuses these because of their cost, so the other engine must not try them either.
 TOO_COSTLY = (b"invalid repetition size", b"pattern too large")
 NAMED_GROUP = "value"
 ESCAPE = re.compile(r"\\(?:k<(\w+)>|.)", re.DOTALL)
@@ -23,13 +23,13 @@ SPELLINGS = {r"\z": r"\Z"}
 
 
 class _Match(Protocol):
-    """What a match of either engine has."""
+    """A match of either engine."""
 
     def span(self, group: int = 0, /) -> tuple[int, int]: ...
 
 
 class _Linear(Protocol):
-    """A pattern in RE2, whose package has no types."""
+    """A compiled RE2 pattern; the package has no types."""
 
     groups: int
     groupindex: Mapping[str, int]
@@ -38,7 +38,7 @@ class _Linear(Protocol):
 
 
 def compile_pattern(text: str, *, case_sensitive: bool, time_limit: timedelta = TIME_LIMIT) -> Pattern:
-    """Return a pattern that says within `time_limit` whether it is found in a text. Raises `InvalidExpression`."""
+    """Return a pattern that searches a text within `time_limit`. Raises `InvalidExpression`."""
     if len(text) > MAXIMUM_PATTERN_CHARACTERS:
         raise InvalidExpression(
             f"{len(text)} characters are too many; at most {MAXIMUM_PATTERN_CHARACTERS} are allowed"
@@ -55,19 +55,19 @@ def compile_pattern(text: str, *, case_sensitive: bool, time_limit: timedelta = 
     return _bounded(text, case_sensitive=case_sensitive, time_limit=time_limit)
 
 
-def compile_start(text: str) -> Pattern:
-    """Return a pattern that must match from the start of a text on, as with Python's `re.match`.
+def compile_anchored(text: str) -> Pattern:
+    """Return a pattern that matches only at the start of a text, like Python's `re.match`.
 
     Raises `InvalidExpression`.
     """
-    compile_pattern(text, case_sensitive=True)  # alone, or `a)|(b` would pass
+    compile_pattern(text, case_sensitive=True)  # checked alone, because `a)|(b` would be valid inside a group
     return compile_pattern(rf"\A(?:{text})", case_sensitive=True)
 
 
 def _bounded(text: str, *, case_sensitive: bool, time_limit: timedelta) -> Pattern:
-    import regex  # noqa: PLC0415 - hardly a pattern needs it, and it takes as long to load as all else together
+    import regex  # noqa: PLC0415 - rarely needed, and it takes as long to load as everything else together
 
-    # Version 1: an inline flag holds from where it stands, as in the engine that mirrord uses.
+    # Version 1: an inline flag applies from its position on, as in the engine that mirrord uses.
     flags = regex.VERSION1 | (0 if case_sensitive else regex.IGNORECASE)
     try:
         return BoundedPattern(text, regex.compile(_translated(text), flags), time_limit)
@@ -76,41 +76,41 @@ def _bounded(text: str, *, case_sensitive: bool, time_limit: timedelta) -> Patte
 
 
 def _translated(text: str) -> str:
-    """Return a pattern of Rust's dialect, which mirrord's users write, in the words of the other engine."""
+    """Return a pattern of Rust's dialect, which mirrord's users write, in the syntax of `regex`."""
     return ESCAPE.sub(lambda found: f"(?P={found[1]})" if found[1] else SPELLINGS.get(found[0], found[0]), text)
 
 
 @dataclass(frozen=True, slots=True)
 class LinearPattern:
-    """A pattern whose time grows with the text alone."""
+    """A pattern that is searched in linear time."""
 
     compiled: _Linear
 
     def matches(self, text: str) -> bool:
-        """Say whether the pattern is found anywhere in a text."""
-        # Given bytes, the package spares itself the counting of characters, which takes longer than the search.
+        """Return whether the pattern matches anywhere in a text."""
+        # For bytes, the package skips counting characters, which takes longer than the search.
         return self.compiled.search(text.encode(errors="replace")) is not None
 
     def span(self, text: str) -> tuple[int, int] | None:
-        """Return where the group `value`, else the first group, stands in a text."""
+        """Return the span of the group `value`, else of the first group, in a text."""
         match = self.compiled.search(_encodable(text))
         return _span(match, _group(self.compiled.groups, self.compiled.groupindex))
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedPattern:
-    """A pattern with look-around, back-references or the like, which is given up after its time."""
+    """A pattern with look-around, back-references or similar, which is given up after `time_limit`."""
 
     text: str
     compiled: "Backtracking[str]"
     time_limit: timedelta
 
     def matches(self, text: str) -> bool:
-        """Say whether the pattern is found anywhere in a text. Raises `FilterTooSlow`."""
+        """Return whether the pattern matches anywhere in a text. Raises `FilterTooSlow`."""
         return self._search(text) is not None
 
     def span(self, text: str) -> tuple[int, int] | None:
-        """Return where the group `value`, else the first group, stands in a text. Raises `FilterTooSlow`."""
+        """Return the span of the group `value`, else of the first group, in a text. Raises `FilterTooSlow`."""
         return _span(self._search(text), _group(self.compiled.groups, self.compiled.groupindex))
 
     def _search(self, text: str) -> _Match | None:
@@ -131,5 +131,5 @@ def _span(match: _Match | None, group: int) -> tuple[int, int] | None:
 
 
 def _encodable(text: str) -> str:
-    # JSON may hold half of a surrogate pair, which RE2's UTF-8 cannot; a character for a character keeps spans right.
+    # JSON may contain half of a surrogate pair, which UTF-8 cannot encode; a replacement character keeps spans right.
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""jq programs of users, run where they reach nothing: no environment, no file, bounded time and memory."""
+"""jq programs of users, run in a sandboxed process with limits on time and memory."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ class ProgramsUnavailable(UnavailableError):
 
 @dataclass(slots=True)
 class ProgramRunner:
-    """Compiles and runs jq programs in a process of its own, which is replaced when a program breaks it.
+    """Compiles and runs jq programs in a separate process, which is replaced when a program breaks it.
 
     `time_limit` is for one run of one program. Use a runner from one thread only.
     """
@@ -40,7 +40,7 @@ class ProgramRunner:
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False, repr=False)
 
     def compile(self, text: str) -> "JqProgram":
-        """Return a program. Raises `InvalidExpression` with jq's own words."""
+        """Return a compiled program. Raises `InvalidExpression` with jq's error message."""
         if len(text) > MAXIMUM_PROGRAM_CHARACTERS:
             most = MAXIMUM_PROGRAM_CHARACTERS
             raise InvalidExpression(f"{len(text)} characters are too many; at most {most} are allowed")
@@ -51,7 +51,7 @@ class ProgramRunner:
         return JqProgram(text, self)
 
     def answer(self, *lines: str, program: str) -> Mapping[str, object]:
-        """Return the process's answer to a request. Raises `InvalidExpression` and `FilterTooSlow`."""
+        """Return the process's response to a request. Raises `InvalidExpression` and `FilterTooSlow`."""
         line = self._exchange("".join(f"{line}\n" for line in lines).encode())
         if line is None:
             self.close()
@@ -63,7 +63,7 @@ class ProgramRunner:
         return answer
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """End the process if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -76,20 +76,20 @@ class ProgramRunner:
         try:
             requests.write(request)
             requests.flush()
-        except BrokenPipeError:  # it ended by itself: killed for want of memory by the system, for one
+        except BrokenPipeError:  # the process has ended, for example because the system ran out of memory
             return None
         return _line(answers, self.time_limit)
 
 
 @dataclass(frozen=True, slots=True)
 class JqProgram:
-    """A jq program that compiles."""
+    """A compiled jq program."""
 
     text: str
     runner: ProgramRunner = field(repr=False, compare=False)
 
     def outputs(self, document: object) -> Sequence[object]:
-        """Return what the program makes of a document. Raises `ProgramFailed` and `FilterTooSlow`."""
+        """Return the program's outputs for a document. Raises `ProgramFailed` and `FilterTooSlow`."""
         answer = self.runner.answer(json.dumps(["run", self.text]), json.dumps(document), program=self.text)
         outputs = answer.get("outputs")
         if not isinstance(outputs, list):
@@ -98,9 +98,9 @@ class JqProgram:
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    """Start the process, and return it when it serves."""
+    """Start the process and return it when it serves."""
     command = [sys.executable, "-I", "-B", jq_process.__file__, str(_folder_of_jq())]
-    # Where Lambda's Python finds its own libraries; the process forgets it before it serves.
+    # Lambda's Python finds its own libraries there; the process clears its environment before it serves.
     environment = {name: value for name, value in os.environ.items() if name == "LD_LIBRARY_PATH"}
     process = subprocess.Popen(  # noqa: S603 - our own program, and no shell
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -124,12 +124,12 @@ def _folder_of_jq() -> Path:
 
 
 def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
-    # Both are there, since both were asked for.
+    # Both exist, because both were requested.
     return cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
 
 
 def _line(answers: IO[bytes], limit: timedelta) -> bytes | None:
-    """Return the next line, or None when it does not come in time, is too long, or never comes."""
+    """Return the next line; None if it is late, too long, or the process has closed its output."""
     deadline = time.monotonic() + limit.total_seconds()
     line = b""
     with selectors.DefaultSelector() as selector:

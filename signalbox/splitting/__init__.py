@@ -1,1 +1,1 @@
-"""Splitting: several people and the deployed consumer share a queue; each gets the messages that are theirs."""
+"""Splitting: several users and the deployed consumer share a queue; each receives only their own messages."""

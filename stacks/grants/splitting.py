@@ -1,4 +1,4 @@
-"""Who may touch what for splitting: the queues and consumers that the settings name, and nothing beside them."""
+"""IAM grants of splitting, limited to the queues and consumers that the settings name."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ from stacks.shared.tables import BY_KIND
 from stacks.splitting.construct import Splitting
 from stacks.state_stack import QUERY_PREFIX, RAW_PREFIX, StateStack
 
-# mirrord's documentation gives its operator the same, and SQS asks for two of them.
+# mirrord's documentation gives its operator these; SQS requires two of them.
 USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 ECS_SERVICE, LAMBDA, PARAMETER = "ecs/", "lambda/", "ssm/"
 TASK_DEFINITIONS = arn("ecs", "task-definition/*")
@@ -31,11 +31,11 @@ POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.
 
 
 def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
-    """Grant the two functions, and people who start sessions, what they need."""
+    """Grant the two functions, and users who start sessions, their permissions."""
     split, control = splitting.functions["split"], splitting.functions["control"]
     temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
 
-    # Event source mappings read for the functions.
+    # Event source mappings receive with the function's role.
     _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
     allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
     allow(
@@ -45,14 +45,14 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     )
     allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, *replies])
     _allow_originals(control, ["sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], config)
-    _allow_originals(control, ["sqs:SendMessage"], config)  # what a target leaves goes back
-    if config.dead_letter_queues_to_read:  # to know whose dead letters they take
+    _allow_originals(control, ["sqs:SendMessage"], config)  # to return unconsumed messages
+    if config.dead_letter_queues_to_read:  # to read their `RedriveAllowPolicy`
         allow(control, ["sqs:GetQueueAttributes"], [queue_arn(name) for name in config.dead_letter_queues_to_read])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], temporary)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], temporary)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
     allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
-    allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
+    allow(control, ["sqs:ListQueues"], ["*"])  # supports no resource-level permissions
     allow_mappings(control, [split.function_arn, *_function_arns(config)], config)
     _allow_targets(control, config)
 
@@ -65,13 +65,13 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
         _allow_queue_keys(function, config)
 
     _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
-    for grantee in (control, splitting.user_policy):  # who asks by message has no more than the control queue
+    for grantee in (control, splitting.user_policy):  # not needed to send `audit` as a message
         _grant_audit(grantee, state=state, lake=lake)
 
 
 def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
     temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
-    # Whoever has this can end anybody's session: a team shares a stage, and knows who it is.
+    # A user with this policy can end every session: the members of a team share a stage and trust each other.
     allow(person, ["sqs:SendMessage", "sqs:GetQueueUrl"], [splitting.control_queue.queue_arn])
     allow_key(person, state.queue_key, service="sqs")
     allow(person, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], replies)
@@ -82,7 +82,7 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateS
 
 
 def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
-    """Let somebody ask history who got a message; it holds no message."""
+    """Grant queries of the history for the recipient of a message; it holds no bodies."""
     bucket = state.history_bucket
     asking = ["athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults"]
     allow(grantee, asking, [arn("athena", "workgroup/primary")])
@@ -94,7 +94,7 @@ def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLak
 
 
 def settings_arns(config: Config) -> list[str]:
-    """Return the ARNs of all that settings name, and of what is named as its owner likes."""
+    """Return the ARNs of all resources in the settings, and of resources whose owners choose the names."""
     tagged = [queue_arn("*")] if config.splittable_queue_tag else []
     queues = [queue_arn(name) for name in (*config.queues_to_split, *config.dead_letter_queues_to_read)]
     services = [*_service_arns(config), TASK_DEFINITIONS] if _named(config, ECS_SERVICE) else []
@@ -127,13 +127,13 @@ def _allow_targets(control: iam.IGrantable, config: Config) -> None:
     if config.target_roles:
         roles = _role_arns(config)
         allow(control, ["iam:ListRolePolicies", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies"], roles)
-        # Which policies a role has is found out there only.
+        # A role's policies are known only at run time.
         allow(control, ["iam:GetPolicy", "iam:GetPolicyVersion"], POLICIES)
 
 
 def _allow_services(control: iam.IGrantable, services: Sequence[str], config: Config) -> None:
     allow(control, ["ecs:DescribeServices", "ecs:UpdateService"], services)
-    # A family of task definitions is named as its owner likes, and two of the three know no resources.
+    # Owners name the families of task definitions, and two of the three actions support no resources.
     allow(control, ["ecs:DescribeTaskDefinition", "ecs:RegisterTaskDefinition", "ecs:DeregisterTaskDefinition"], ["*"])
     registering: Conditions = {"StringEquals": {"ecs:CreateAction": "RegisterTaskDefinition"}}
     allow(control, ["ecs:TagResource"], [TASK_DEFINITIONS], registering)
@@ -142,7 +142,7 @@ def _allow_services(control: iam.IGrantable, services: Sequence[str], config: Co
 
 
 def _function_arns(config: Config) -> list[str]:
-    """Return the ARNs of the functions that are targets, and of their versions and aliases."""
+    """Return the ARNs of the target functions and of their versions and aliases."""
     names = _named(config, LAMBDA)
     return [arn("lambda", f"function:{name}{qualifier}") for name in names for qualifier in ("", ":*")]
 

@@ -4,7 +4,7 @@ from aws_cdk import Aws
 
 FORMATS = "iceberg"  # of --datalake-formats, which brings the library
 CATALOG = "spark.sql.catalog.glue_catalog"
-# The same as in signalbox/local/spark.py; a test compares the two. Tables lie where the database says.
+# The same as in signalbox/local/spark/jobs.py; a test compares the two. Tables lie where the database says.
 SETTINGS = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     CATALOG: "org.apache.iceberg.spark.SparkCatalog",

@@ -14,7 +14,7 @@ LOG_RETENTION_DAYS = (
 PARTS_OF_A_DAY = (1, 2, 3, 4, 6, 8, 12, 24)
 # An HTTP API ends an integration after 30 s; a function that ends first still gets to say why.
 LONGEST_HTTP_TIMEOUT_SECONDS = 29
-# What a request needs beside its deliberate waiting: a cold start and the slowest call with its retries.
+# The time of a request in addition to its deliberate wait: a cold start and the slowest call with its retries.
 WORKING_SECONDS = 10
 # AWS's advice for event source mappings: visibility of at least six function time-outs.
 VISIBILITY_PER_TIMEOUT = 6

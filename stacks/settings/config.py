@@ -1,23 +1,23 @@
-"""A deployment's settings with all that follows from them."""
+"""The configuration of a deployment: its settings and the values derived from them."""
 
 from dataclasses import dataclass
 
 from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, VISIBILITY_PER_TIMEOUT, WORKING_SECONDS, Choices
 from stacks.settings.setting import Setting, parts, settings_of
 
-# Past its patience by this much, an offer is not parked: nobody is working on the queue.
+# An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
-# Who shows what splitting does on the local stage, which nobody else uses.
+# The target of splitting's demo on the local stage.
 DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*",)
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Choices):
-    """What a deployment chose, and the values that follow from it."""
+    """The settings of a deployment, and the values derived from them."""
 
     @property
     def keeps_state(self) -> bool:
-        """Whether what holds state survives its stack."""
+        """True when stateful resources are retained after their stack is deleted."""
         return not self.local if self.retain_state is None else self.retain_state
 
     @property
@@ -27,7 +27,7 @@ class Config(Choices):
 
     @property
     def broker_queue(self) -> str:
-        """The name of the broker queue, ours or the existing one."""
+        """The name of the broker queue, created or imported."""
         return self.broker_queue_arn.rsplit(":", 1)[-1] if self.broker_queue_arn else self.broker_queue_name
 
     @property
@@ -47,57 +47,57 @@ class Config(Choices):
 
     @property
     def offer_age_limit_seconds(self) -> int:
-        """The age of an offer from which nobody can be working on it."""
+        """The age of an offer from which the queue has no working reader, in seconds."""
         return self.offer_patience_seconds + OFFER_AGE_GRACE_SECONDS
 
     @property
     def control_queue(self) -> str:
-        """The name of the queue that takes commands about splits; people's policies name it."""
+        """The name of splitting's control queue; policies of users contain it."""
         return f"{self.stage}-split-control"
 
     @property
     def split_reply_prefix(self) -> str:
-        """What the names of the queues start with that take the replies to those commands."""
+        """The name prefix of the reply queues of that control queue's clients."""
         return f"{self.stage}-split-reply-"
 
     @property
     def exchange_control_queue(self) -> str:
-        """The name of the queue that takes administrators' commands about exchanges; users have queues of their own."""
+        """The name of the administrators' control queue of the exchange; each user has a control queue of its own."""
         return f"{self.stage}-exchange-control"
 
     @property
     def exchange_reply_prefix(self) -> str:
-        """What the names of the queues start with that take the replies to those commands."""
+        """The name prefix of the reply queues of that control queue's clients."""
         return f"{self.stage}-exchange-reply-"
 
     @property
     def exchange_retry_queue(self) -> str:
-        """The name of the queue in which deliveries wait that failed."""
+        """The name of the retry queue of the exchange."""
         return f"{self.stage}-exchange-retries"
 
     @property
     def live_inbox(self) -> str:
-        """The name of the queue in which waits what connections say."""
+        """The name of the inbox queue of live."""
         return f"{self.stage}-live-inbox.fifo"
 
     @property
     def live_outbox(self) -> str:
-        """The name of the queue in which waits what is to be posted to connections."""
+        """The name of the outbox queue of live."""
         return f"{self.stage}-live-outbox.fifo"
 
     @property
     def live_timers(self) -> str:
-        """The name of the queue whose delays are the times that connections have."""
+        """The name of the timer queue of live."""
         return f"{self.stage}-live-timers"
 
     @property
     def queues_to_split(self) -> tuple[str, ...]:
-        """The names of the queues that may be split."""
+        """The name patterns of the queues that may be split."""
         return self._or_demo(parts(self.splittable_queues), DEMO)
 
     @property
     def dead_letter_queues_to_read(self) -> tuple[str, ...]:
-        """The names of those queues' dead-letter queues."""
+        """The name patterns of those queues' dead-letter queues."""
         return parts(self.splittable_dead_letter_queues)
 
     @property
@@ -107,7 +107,7 @@ class Config(Choices):
 
     @property
     def targets_to_switch(self) -> tuple[str, ...]:
-        """The consumers that may be switched."""
+        """The consumers that splitting may switch."""
         return self._or_demo(parts(self.splittable_targets), DEMO_TARGETS)
 
     @property
@@ -120,5 +120,5 @@ class Config(Choices):
 
 
 def settings() -> tuple[Setting, ...]:
-    """Return all settings in the order in which they are written above."""
+    """Return all settings in the order of their definition."""
     return settings_of(Config)

@@ -1,4 +1,4 @@
-"""What a deployment setting is: a field of a dataclass that says all that is to be known of it."""
+"""The definition of a deployment setting: a dataclass field with its unit, limits and meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One deployment setting, as the documentation and the parser see it."""
+    """One deployment setting, for the parser and the documentation."""
 
     name: str
     kind: type
@@ -34,24 +34,24 @@ def setting(
     pattern: str | None = None,
     choices: tuple[int, ...] | None = None,
 ) -> T:
-    """Return the field of a setting."""
+    """Return the dataclass field of a setting."""
     limits = {"minimum": minimum, "maximum": maximum, "pattern": pattern, "choices": choices}
     metadata: Mapping[str, object] = MappingProxyType({"description": description, "unit": unit, **limits})
     return field(default=default, metadata=metadata)
 
 
 def listed(pattern: str) -> str:
-    """Return the pattern of texts that match, separated by commas."""
+    """Return the pattern of a comma-separated list of matches."""
     return f"(?:{pattern})(?:,(?:{pattern}))*"
 
 
 def parts(text: str | None) -> tuple[str, ...]:
-    """Return what such a text lists."""
+    """Return the entries of a comma-separated list."""
     return tuple(text.split(",")) if text else ()
 
 
 def settings_of(config: type) -> tuple[Setting, ...]:
-    """Return all settings of a dataclass in the order in which they are written in it."""
+    """Return all settings of a dataclass in the order of their definition."""
     hints = get_type_hints(config)
     return tuple(
         Setting(

@@ -1,4 +1,4 @@
-"""Findings of cdk-nag that are as they should be, each with its reason."""
+"""Acknowledged findings of cdk-nag, each with its reason."""
 
 from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from constructs import IConstruct
@@ -21,63 +21,65 @@ from stacks.shared.arns import arn, queue_arn
 from stacks.signalbox_stack import SignalboxStack
 from stacks.state_stack import RAW_PREFIX, REPORTS, StateStack
 
-TRACING = "X-Ray's two write actions know no resources; the other actions of the role name theirs."
+TRACING = "X-Ray's two write actions support no resource-level permissions; all other actions name their resources."
 CLIENT_QUEUES = (
-    "Client queues come and go with their clients, so they can only be named by their prefix; "
+    "Client queues are created and deleted with their clients, so policies name them by prefix; "
     "no other queue of the stage starts with it."
 )
 SESSION_QUEUES = (
-    "Temporary queues and reply queues come and go with sessions, so they can only be named by their prefixes; "
+    "Temporary queues and reply queues are created and deleted with sessions, so policies name them by prefix; "
     "no other queue of the stage starts with one of them."
 )
-NAMED_BY_SETTINGS = "Whoever deployed the stage chose these queues, consumers and roles by a pattern or a tag."
+NAMED_BY_SETTINGS = "The deployment settings name these queues, consumers and roles by a pattern or a tag."
 DECLARED_QUEUES = (
-    "Exchanges and queues are declared by commands while the stage runs, so they can only be named by the "
-    "beginnings that the convention gives them, `x` and `q_`, after the prefix of the stage; settings are refused if "
-    "any other queue of the stage could be called so."
+    "Exchanges and queues are declared at run time, so policies name them by the prefixes of the naming convention, "
+    "`x` and `q_`, after the prefix of the stage; settings under which another queue of the stage could have such "
+    "a name are rejected."
 )
 ASKING_QUEUES = (
-    "Users come and go by commands, and reply queues with who waits for a reply, so both can only be named by their "
-    "prefixes; no other queue of the stage starts with one of them."
+    "Users are added and removed by commands, and reply queues exist as long as their clients, so policies name both "
+    "by prefix; no other queue of the stage starts with one of them."
 )
 UNNAMEABLE = (
-    "X-Ray's two write actions, lists of queues and mappings, and task definitions know no resources; an event source "
-    "mapping that is to be made has no name, and the policy names the functions that it may be made for."
+    "X-Ray's two write actions, lists of queues and mappings, and task definitions support no resource-level "
+    "permissions; a new event source mapping has no name yet, and the policy names the functions it may belong to."
 )
 UNNAMEABLE_METRICS = (
-    "X-Ray's two write actions, lists of queues and mappings, and metrics know no resources; an event source mapping "
-    "that is to be made has no name, and the policy names the function that it may be made for."
+    "X-Ray's two write actions, lists of queues and mappings, and metrics support no resource-level permissions; a new "
+    "event source mapping has no name yet, and the policy names the function it may belong to."
 )
-MAPPINGS = "AWS names event source mappings; the policy names the functions whose mappings may be changed."
-STACK = "CloudFormation ends the ARN of a stack with an id of its own."
+MAPPINGS = "AWS generates the names of event source mappings; the policy names the functions whose mappings it covers."
+STACK = "The ARN of a stack ends with an id that CloudFormation generates."
 OPEN_CONNECTIONS = (
-    "Browsers can set no headers when they connect, so a client says who it is in its first message; a connection "
-    "that has not joined within 10 s is closed, and the API is throttled."
+    "Browsers cannot set headers when they connect, so a client authenticates in its first message; a connection that "
+    "has not joined a realm within 10 s is closed, and the API is throttled."
 )
-OPEN_PAGE = "It serves the page, which holds no secrets and can do nothing without a session, and the health of live."
+OPEN_PAGE = (
+    "It serves the page, which contains no secrets and needs a session for every request, and the health of live."
+)
 ACCESS_LOGS = (
-    "Access logs of WebSocket APIs need a role for the whole account, which is not ours to set; history has every "
-    "session's beginning and end."
+    "Access logs of WebSocket APIs need a role for the whole account, which this stack must not set; the history "
+    "records the start and end of every session."
 )
-CONNECTIONS = "Connections come and go, so they can only be named by the API and stage that they are of."
+CONNECTIONS = "Connections are created at run time, so the policy names their API and stage."
 OPEN_API = (
-    "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy learns "
-    "nothing but an offer that any other proxy could have been given."
+    "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy receives "
+    "only an offer that any other proxy could have received."
 )
-DEAD_LETTERS = "It holds dead letters itself, for schedules or for a queue that another template describes."
+DEAD_LETTERS = "It is a dead-letter queue itself, of schedules or of a queue in another template."
 RUNTIME = (
-    "Functions run on the Python that built and tested their packages; every one that is allowed is still "
-    "maintained, and a newer interpreter moves them on."
+    "Functions run on the Python version that built and tested their packages; every allowed version is still "
+    "maintained, and a build with a newer interpreter updates them."
 )
 
 
 def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> None:
-    """Acknowledge what cdk-nag finds and we mean."""
+    """Acknowledge the intended findings of cdk-nag."""
     _acknowledge_state(state)
     Validations.of(stack).acknowledge(
         Acknowledgment(
             id="CloudFormation-Validate::W7001",
-            reason="The delivery stream's construct brings a table of networks that only streams to Redshift refer to.",
+            reason="The delivery stream's construct contains a table of networks that only streams to Redshift use.",
         )
     )
     _acknowledge_functions(stack, config)
@@ -104,12 +106,13 @@ def _acknowledge_state(state: StateStack) -> None:
         state.client_secret,
         "SMG4",
         "The key is public by design: it is printed into every client's bridge line. Rotating it would cut the "
-        "clients off; `signalbox rendezvous credentials --rotate` does it when that is wanted.",
+        "clients off; `signalbox rendezvous credentials --rotate` does it on request.",
     )
     _accept(
         state.live_pepper,
         "SMG4",
-        "It opens nothing: it makes unknown users look like known ones, and a new one would tell them apart.",
+        "It grants no access: it gives unknown users stable challenges, like those of known users; a new value would "
+        "change them and reveal which users are unknown.",
     )
 
 
@@ -181,7 +184,7 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
     for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
         for prefix in ("raw", "queries"):
             _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
-    _accept_resource(stack.live.functions["session"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
+    _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)
 

@@ -1,4 +1,4 @@
-"""One way to make an alarm: a treatment of missing data, a description that says what to do, and the topic."""
+"""The alarm factory: missing data counts as healthy, the description names the page, the topic is notified."""
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
@@ -19,7 +19,7 @@ def alarm(
     comparison: cloudwatch.ComparisonOperator = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     periods: int = 1,
 ) -> cloudwatch.Alarm:
-    """Alarm when the metric reaches the threshold in every one of the periods; silence is health."""
+    """Create an alarm on a metric at or above the threshold in every period; missing data is healthy."""
     made = cloudwatch.Alarm(
         scope,
         name,

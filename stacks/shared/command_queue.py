@@ -1,4 +1,4 @@
-"""Commands: the queue that takes them, and how they reach the function that obeys."""
+"""Control queues, and their event source mappings to the control functions."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_kms as kms
@@ -7,20 +7,20 @@ from constructs import Construct
 from stacks.shared.function import Function
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive
 
-# A command is a few calls to AWS; what takes longer is carried on by the next one.
+# A command makes a few calls to AWS; longer work continues in a following command.
 TIMEOUT_SECONDS = 30
-# A command whose function was killed comes again after this; its client waits for a minute before it asks again.
+# A command of a killed function is received again after this time; its client waits one minute for a reply.
 VISIBILITY = Duration.seconds(40)
-# One command is one call, so that a slow one delays nobody's; a target is worked on by one at a time anyway.
+# One command an invocation: a slow command delays no other; a lock serializes the work on one target.
 BATCH = 1
 CONCURRENCY = 10
 RECEIVES = 5
-# Nobody waits that long for a reply, and the schedule brings everything to its end without commands.
+# No client waits longer for a reply, and the schedule finishes all work without commands.
 RETENTION = Duration.hours(1)
 
 
 def command_queue(scope: Construct, *, queue_name: str, dead_letters: DeadLetterQueue, key: kms.IKey) -> Queue:
-    """Make a queue that takes commands, under a name that people's policies name."""
+    """Create a control queue under a fixed name, which policies of users contain."""
     return Queue(
         scope,
         "Commands",
@@ -33,7 +33,7 @@ def command_queue(scope: Construct, *, queue_name: str, dead_letters: DeadLetter
 
 
 def obey(function: Function, queue: Queue) -> None:
-    """Have a function called with the commands of a queue."""
+    """Create the event source mapping from a control queue to a function."""
     function.add_event_source_mapping(
         "Commands",
         event_source_arn=queue.queue_arn,

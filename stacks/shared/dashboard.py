@@ -1,4 +1,4 @@
-"""One dashboard: what a person looks at first, top to bottom in the order of a rendezvous."""
+"""The CloudWatch dashboard of a stage."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ WIDTH = 8
 
 
 class Monitoring(Construct):
-    """The dashboard, over the alarms that came with the constructs."""
+    """The dashboard: the alarms of all constructs, then the metrics of each capability."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ def _alarms(
 
 
 def _client_row() -> list[cloudwatch.IWidget]:
-    """Show what the functions say of every event: who was served, who was not, and how long it took."""
+    """Return the widgets of rendezvous: outcomes of offers and polls, and latencies."""
     matches, denied = _event("AnswerDelivered"), _event("OfferDenied")
     return [
         _graph("Clients answered, denied, timed out", [matches, denied, _event("TimeoutExpired")]),
@@ -111,7 +111,7 @@ def _splitting_alarms(splitting: Splitting) -> list[cloudwatch.IAlarm]:
 
 
 def _message_row() -> list[cloudwatch.IWidget]:
-    """Show where the messages of split queues went, how long that took, and what sessions left."""
+    """Return the widgets of splitting: destinations of messages, latencies and sessions."""
     routed, returned = (
         [_event(f"{kind}{outcome}", of="splitting") for outcome in outcomes]
         for kind, outcomes in (
@@ -151,7 +151,7 @@ def _exchange_alarms(exchange: Exchange) -> list[cloudwatch.IAlarm]:
 
 
 def _routing_row() -> list[cloudwatch.IWidget]:
-    """Show what became of published messages, how soon, and what changed their ways."""
+    """Return the widgets of the exchange: outcomes and latencies of publications, and changes of bindings."""
     event = partial(_event, of="exchange")
     changes = [event(f"{what}{kind}") for what in ("Declared", "Deleted") for kind in ("Exchange", "Queue", "Binding")]
     return [
@@ -188,7 +188,7 @@ def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
 
 
 def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
-    """Show who is connected, what is posted to them, and how long after it was published."""
+    """Return the widgets of live: sessions, deliveries and their latency."""
     event, stage = partial(_event, of="live"), live.websocket.stage
     return [
         _graph("Connections begun, messages", [stage.metric("ConnectCount"), stage.metric("MessageCount")]),
@@ -204,7 +204,7 @@ def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
 
 
 def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
-    event, queues = partial(_event, of="live"), (live.inbox, live.outbox, live.timers)
+    event, queues = partial(_event, of="live"), (live.inbox, live.outbox, live.timers, live.overview_calls)
     return [
         _graph("Sessions begun and ended", [event(f"Session{outcome}") for outcome in ("Started", "Ended")]),
         _graph(
@@ -212,7 +212,7 @@ def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
             [event(f"Subscription{outcome}") for outcome in ("Subscribed", "Unsubscribed", "Revoked")],
         ),
         _graph(
-            "Oldest frame, post and timer (s), dead letters of live",
+            "Oldest frame, post, timer and call (s), dead letters of live",
             [
                 *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in queues),
                 *(

@@ -1,4 +1,4 @@
-"""Functions: a role, a log group and alarms of their own, arm64 on AWS, the Python of the building interpreter."""
+"""Lambda functions, each with its own role, log group and alarms; arm64 on AWS."""
 
 import platform
 import sys
@@ -23,13 +23,13 @@ RUNTIMES = {
     (3, 13): lambda_.Runtime.PYTHON_3_13,
     (3, 14): lambda_.Runtime.PYTHON_3_14,
 }
-# Processor time comes with memory: the first call's 100 ms of it for making clients take 0.35 s here, 0.7 s at 256.
+# Lambda allots processor time by memory: the first call takes 0.35 s for its clients at 512 MB, 0.7 s at 256.
 MEMORY_MEGABYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What functions run: one layer of packages, one folder of code, and what both were built for."""
+    """The program of all functions: a layer of packages, the code, and their runtime and architecture."""
 
     layer: lambda_.ILayerVersion
     code: lambda_.Code
@@ -38,7 +38,7 @@ class Program:
 
 
 def program(scope: Construct, config: Config) -> Program:
-    """Build the program, or stand in for it where the stack is not to be bundled."""
+    """Build the program; return placeholders when CDK does not bundle the stack."""
     bundles = Stack.of(scope).bundling_required
     runtime = _runtime()
     architecture = _architecture(config)
@@ -56,7 +56,7 @@ def program(scope: Construct, config: Config) -> Program:
 
 
 class Function(lambda_.Function):
-    """The handler `lambdas/<capability>/<module>.py` with exactly the permissions that `grants.py` adds to its role."""
+    """The handler `lambdas/<capability>/<module>.py`; its role has the permissions of `stacks/grants/` only."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Function(lambda_.Function):
             environment=dict(environment),
             role=role,
             log_group=log_group,
-            # Adds X-Ray's two write actions to the role; they know no resources.
+            # CDK adds X-Ray's two write actions to the role; they support no resource-level permissions.
             tracing=lambda_.Tracing.ACTIVE,
-            # Nothing here is worth a second asynchronous attempt: the schedule comes again.
+            # No asynchronous retries: the schedule invokes the function again.
             retry_attempts=0,
         )
         self.own_role = role
@@ -137,7 +137,7 @@ def _alarms(function: lambda_.Function, config: Config) -> tuple[cloudwatch.Alar
             function,
             "Throttles",
             metric=function.metric_throttles(period=period),
-            description="The function was refused a place to run: the account's concurrency is used up.",
+            description="Lambda throttles the function: the account's concurrency is exhausted.",
             config=config,
         ),
     )

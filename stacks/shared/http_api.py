@@ -1,4 +1,4 @@
-"""An open HTTP API: routed by path alone, throttled, logged without an address."""
+"""A public HTTP API: routes by path, throttling, and access logs without addresses."""
 
 from collections.abc import Mapping
 
@@ -15,10 +15,10 @@ from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.logs import LogGroup
 
-# Half the requests a second that an account may make: other APIs in it go on working in a flood.
+# Half of the account's request quota a second: other APIs of the account keep working in a flood.
 RATE_LIMIT = 5000
 BURST_LIMIT = 2500
-# No address and no user agent: who asks for a rendezvous is nobody's business, ours included.
+# No address and no user agent: the logs must not identify clients.
 ACCESS_LOG = (
     '{"requestId":"$context.requestId","requestTime":"$context.requestTime","routeKey":"$context.routeKey",'
     '"status":"$context.status","responseLength":"$context.responseLength",'
@@ -28,7 +28,7 @@ ACCESS_LOG = (
 
 
 class PublicApi(Construct):
-    """Hands each path to its function, in payload format 2.0, and all other paths to `default`."""
+    """Routes each path to its function in payload format 2.0, and all other paths to `default`."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ def _integration(function: lambda_.IFunction) -> HttpLambdaIntegration:
 
 @jsii.implements(apigatewayv2.IAccessLogSettings)
 class _AccessLog:
-    """The interface that the stage asks for."""
+    """The access log destination, as the stage construct expects it."""
 
     def __init__(self, log_group: LogGroup) -> None:
         self._log_group = log_group

@@ -30,7 +30,7 @@ ADMINISTER = (
 
 
 class Key(kms.Key):
-    """A rotating key: the account administers it, and its IAM policies say who uses it through which service."""
+    """A rotating KMS key that the account administers; IAM policies grant its use through named services."""
 
     def __init__(
         self, scope: Construct, name: str, *, description: str, services: Sequence[str], removal: RemovalPolicy
@@ -45,7 +45,7 @@ class Key(kms.Key):
         )
 
     def serve_logs(self) -> None:
-        """Let CloudWatch Logs encrypt this account's log groups with the key."""
+        """Allow CloudWatch Logs to encrypt this account's log groups with the key."""
         groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:*"
         self.add_to_resource_policy(
             iam.PolicyStatement(
@@ -59,7 +59,7 @@ class Key(kms.Key):
 
 
 def through(service: str) -> dict[str, dict[str, str]]:
-    """Return the condition that a key is used through this service of our region, never directly."""
+    """Return the condition that a key is used through a service of this region, never directly."""
     return {"StringEquals": {"kms:ViaService": f"{service}.{Aws.REGION}.amazonaws.com"}}
 
 
@@ -83,7 +83,7 @@ def _use_through(services: Sequence[str]) -> iam.PolicyStatement:
 
 
 def _attachment() -> iam.PolicyStatement:
-    # DynamoDB and Firehose take a grant when a table or a stream is made with the key.
+    # DynamoDB and Firehose create a grant when a table or a stream is created with the key.
     return iam.PolicyStatement(
         sid="AttachmentByServices",
         principals=[iam.AccountRootPrincipal()],

@@ -1,4 +1,4 @@
-"""Log groups: encrypted, and kept as long as the setting says."""
+"""Log groups: encrypted, with the retention of the settings."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_kms as kms
@@ -35,7 +35,7 @@ RETENTION = {
 
 
 class LogGroup(logs.LogGroup):
-    """A log group with our key; it goes with its stack, since history is what lasts."""
+    """A log group with the stage's key; it is deleted with its stack, since the history is the durable record."""
 
     def __init__(self, scope: Construct, name: str, *, key: kms.IKey, config: Config) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What ships in Lambda, built without Docker: one folder of packages, one folder of code, both with bytecode."""
+"""Builds of the Lambda layer and code, with bytecode and without Docker, and of the Glue modules."""
 
 import os
 import shutil
@@ -17,40 +17,40 @@ CACHE = ROOT / ".signalbox" / "build"
 LOCK = ROOT / "lambdas" / "requirements.lock"
 # Lambda's Amazon Linux 2023 has glibc 2.34, so wheels for 2.28 run on it.
 LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
-# The command's work, not the functions': neither ships.
+# Packages that no function imports.
 LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/local", "signalbox/sr3")
-# A new way of building must not find the folders of the old one.
+# The version of the build: a change of the build must not reuse cached folders.
 RECIPE = "1"
 
 
 class PackagingError(Exception):
-    """Raised when a package folder cannot be built."""
+    """Raised when a build fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A built folder and the hash of what it was built from."""
+    """A built folder, and the digest of its inputs."""
 
     path: Path
     digest: str
 
 
 def packages(*, local: bool, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
-    """Build or find the layer with the locked packages, for arm64 Lambda or for this machine."""
+    """Return the folder of the locked packages for arm64 Lambda or this machine, built unless cached."""
     platform = _this_machine() if local else LAMBDA_PLATFORM
     digest = _digest([(b"lock", lock.read_bytes()), (b"platform", platform.encode())])
     return _built("packages", digest, lambda folder: _install(folder, lock, local=local), cache=cache)
 
 
 def code(config: Config, *, cache: Path = CACHE) -> Folder:
-    """Build or find the code of the functions, with the settings files that the deployment names."""
+    """Return the folder of the functions' code with the deployment's settings files, built unless cached."""
     files = dict(_code_files(config))
     digest = _digest((name.encode(), path.read_bytes()) for name, path in sorted(files.items()))
     return _built("code", digest, lambda folder: _copy_compiled(files, folder), cache=cache)
 
 
 def glue_modules(*, with_core: bool = False, cache: Path = CACHE) -> Folder:
-    """Collect the modules that Glue scripts import, to be zipped beside the script; few need the core and adapters."""
+    """Return the folder of the modules that Glue scripts import; `with_core` adds the core and the adapters."""
     files = dict(_modules("glue_jobs"))
     if with_core:
         files |= _modules("signalbox")
@@ -104,7 +104,7 @@ def _publish(fresh: Path, path: Path) -> None:
     try:
         fresh.rename(path)
     except OSError:
-        # Another synth was faster with the same folder; anything else is ours to report.
+        # A concurrent synthesis may have published the same folder.
         if not path.is_dir():
             raise
 
@@ -140,13 +140,13 @@ def _uv() -> str:
 
 
 def _compile(folder: Path, *, prefix: str) -> None:
-    # The task folder is read-only in Lambda: without bytecode every cold start would compile again.
+    # The task folder is read-only in Lambda: without bytecode every cold start compiles again.
     options = ["-q", "--invalidation-mode", "unchecked-hash", "-p", prefix]
     _run([sys.executable, "-m", "compileall", *options, "-s", folder, folder])
 
 
 def _run(command: Sequence[str | Path]) -> None:
-    # A fixed hash seed, so that sets of constants are written in the same order by every build.
+    # A fixed hash seed orders sets of constants equally in every build.
     environment = os.environ | {"PYTHONHASHSEED": "0"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603  # our own arguments
     if done.returncode:

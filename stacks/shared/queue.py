@@ -1,4 +1,4 @@
-"""Queues: encrypted with our key, TLS only, with dead letters and the alarm on them."""
+"""Queues: encrypted with the stage's key, TLS only, with a dead-letter queue and its alarm."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,20 @@ from constructs import Construct
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 
-# One data key for an hour: a request to KMS per message would cost more than the message.
+# Reuse of a data key for one hour: a KMS request for each message would cost more than the message.
 DATA_KEY_REUSE = Duration.hours(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Redrive:
-    """Where messages go that were received too often."""
+    """The dead-letter queue of a queue, and the receives before a message moves there."""
 
     queue: "DeadLetterQueue"
     maximum_receives: int
 
 
 class DeadLetterQueue(sqs.Queue):
-    """Keeps what failed for two weeks and raises an alarm when there is `alarm_at` of it."""
+    """A dead-letter queue with a retention of two weeks and an alarm from `alarm_at` messages."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DeadLetterQueue(sqs.Queue):
 
 
 class Queue(sqs.Queue):
-    """A queue with dead letters; `age_alarm` watches it, also when it is an imported one."""
+    """A queue with a dead-letter queue."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Queue(sqs.Queue):
             name,
             queue_name=queue_name,
             fifo=ordered or None,
-            # As many messages as SQS can: order is promised to a group alone.
+            # High throughput: the order is kept within a message group only.
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if ordered else None,
             fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if ordered else None,
             visibility_timeout=visibility,
@@ -91,13 +91,13 @@ class Queue(sqs.Queue):
 
 
 def age_alarm(scope: Construct, queue: sqs.IQueue, *, oldest: Duration, config: Config) -> cloudwatch.Alarm:
-    """Alarm when the oldest message of the queue has been older than this for three minutes."""
+    """Create an alarm on a queue, also an imported one, whose oldest message exceeds an age for three minutes."""
     return alarm(
         scope,
         "AgeAlarm",
         metric=queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(1), statistic="Maximum"),
         threshold=oldest.to_seconds(),
         periods=3,
-        description="Messages wait longer than they may: the function that reads the queue is failing or throttled.",
+        description="Messages wait too long: the function that reads the queue fails or is throttled.",
         config=config,
     )

@@ -1,4 +1,4 @@
-"""What runs by the clock: each schedule with its own role, a dead-letter queue and retries written down."""
+"""EventBridge schedules, each with its own role, a shared dead-letter queue and explicit retries."""
 
 from collections.abc import Mapping
 
@@ -14,13 +14,13 @@ from stacks.settings.config import Config
 from stacks.shared.queue import DeadLetterQueue
 
 RETRIES = 3
-# A call that could not be made for an hour is one that the schedule has made again since.
+# After one hour without success the schedule has invoked its target again.
 OLDEST_CALL = Duration.hours(1)
 SCHEDULED_TIME = scheduler.ContextAttribute.scheduled_time
 
 
 class Schedules(Construct):
-    """A group of schedules; permissions of their roles are in `grants.py`."""
+    """A group of schedules; the permissions of their roles are in `stacks/grants/`."""
 
     def __init__(self, scope: Construct, name: str, *, key: kms.IKey, config: Config) -> None:
         super().__init__(scope, name)
@@ -38,7 +38,7 @@ class Schedules(Construct):
         payload: Mapping[str, object],
         expression: scheduler.ScheduleExpression,
     ) -> None:
-        """Call the function with the payload whenever the expression says."""
+        """Invoke a function with a payload by a schedule expression."""
         target = targets.LambdaInvoke(
             function,
             role=self._role(name),
@@ -57,7 +57,7 @@ class Schedules(Construct):
         arguments: Mapping[str, object],
         expression: scheduler.ScheduleExpression,
     ) -> None:
-        """Start the Glue job with the arguments whenever the expression says."""
+        """Start a Glue job with arguments by a schedule expression."""
         target = targets.Universal(
             service="glue",
             action="startJobRun",
@@ -87,9 +87,9 @@ class Schedules(Construct):
             },
         )
         self.roles[name] = iam.Role(self, f"{name}Role", assumed_by=principal)
-        # The targets would add the function's versions and any job: grants.py names the one target.
+        # CDK's targets would also allow function versions and every job; stacks/grants names the one target.
         return self.roles[name].without_policy_updates()
 
 
-# Universal targets insist on a statement; the role takes none of theirs.
+# Universal targets require a statement; the role does not use it.
 _NOTHING = iam.PolicyStatement(actions=["glue:StartJobRun"], resources=["*"])

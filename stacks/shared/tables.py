@@ -1,4 +1,4 @@
-"""The tables: on demand, encrypted with our key, restorable to any second, forgetting by themselves."""
+"""The DynamoDB tables: on demand, encrypted with the stage's key, with point-in-time recovery and TTL."""
 
 from collections.abc import Sequence
 
@@ -12,39 +12,39 @@ NUMBER = dynamodb.AttributeType.NUMBER
 OPEN_OFFERS = "open_offers"
 BY_EXPIRY = "by_expiry"
 BY_KIND = "by_kind"
-# What is looked for in the indexes and no more: whole offers in an index would double the price of every change.
+# Indexes project their keys only: whole offers in an index would double the price of every write.
 LISTED_OFFER = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
 LISTED_LEASE = ("queue_url",)
-# Offers and answers name addresses: a day is enough to restore what lives for minutes.
+# Offers and answers contain addresses and exist for minutes: one day of recovery is enough.
 RECOVERY_DAYS = 1
 
 
 def rendezvous_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Offers, held polls and counters; the sparse index holds the offers that are open, by when they may be taken."""
+    """Create the table of offers, held polls and counters; a sparse index lists open offers by availability."""
     table = _table(scope, "Rendezvous", partition="pk", sort="sk", key=key, removal=removal)
     _index(table, OPEN_OFFERS, partition="pool", sort="available_at", listed=LISTED_OFFER)
     return table
 
 
 def lease_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Temporary queues; the index finds those that are due, without a scan."""
+    """Create the table of leases; its index lists overdue leases without a scan."""
     table = _table(scope, "Leases", partition="queue_name", sort=None, key=key, removal=removal)
     _index(table, BY_EXPIRY, partition="capability", sort="due_at", listed=LISTED_LEASE)
     return table
 
 
 def split_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Make the table of splits and registries; its index lists all of a kind."""
+    """Create the table of splits and registries; its index lists all items of a kind."""
     return _table_of_kinds(scope, "Splits", key=key, removal=removal)
 
 
 def exchange_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Make the table of exchanges, queues, bindings and users; its index lists all of a kind."""
+    """Create the table of exchanges, queues, bindings and users; its index lists all items of a kind."""
     return _table_of_kinds(scope, "Exchanges", key=key, removal=removal)
 
 
 def live_table(scope: Construct, *, key: kms.IKey, removal: RemovalPolicy) -> dynamodb.Table:
-    """Make the table of sessions, grants, secrets, subscriptions and topics; every row names its own by its key."""
+    """Create the table of sessions, grants, secrets, subscriptions and topics; each key identifies its kind."""
     return _table(scope, "Live", partition="pk", sort="sk", key=key, removal=removal)
 
 

@@ -1,1 +1,1 @@
-"""Constructs of splitting."""
+"""CDK constructs of splitting."""

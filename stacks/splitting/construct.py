@@ -1,4 +1,4 @@
-"""Splitting: the queue that takes commands, and the functions that obey them and share out messages."""
+"""The construct of splitting: its control queue, its dead-letter queue and its two functions."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.splitting.environment import Resources, control_environment, split_environment
 from stacks.state_stack import StateStack
 
-# Processor time comes with memory, and filters are nothing else; a process of jq beside may take half of it.
+# CPU scales with memory, and filters need nothing else; the jq process may use half of it.
 MEMORY_MEGABYTES = 1024
 DESCRIPTIONS = {
     "split": "Shares the messages of split queues out among the deployed consumer and sessions",
@@ -22,14 +22,18 @@ DESCRIPTIONS = {
 
 
 class Splitting(Construct):
-    """Lets several people consume a queue side by side; permissions are in `splitting_grants.py`."""
+    """Lets several users consume a queue side by side; `stacks/grants/splitting.py` has the permissions."""
 
     def __init__(
         self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, program: Program, config: Config
     ) -> None:
         super().__init__(scope, name)
         self.dead_letters = DeadLetterQueue(
-            self, "DeadLetters", key=state.queue_key, config=config, holds="Messages or commands that nobody could take"
+            self,
+            "DeadLetters",
+            key=state.queue_key,
+            config=config,
+            holds="Messages and commands that failed",
         )
         self.control_queue = command_queue(
             self, queue_name=config.control_queue, dead_letters=self.dead_letters, key=state.queue_key
@@ -56,13 +60,13 @@ class Splitting(Construct):
             timeout_seconds=config.split_timeout_seconds,
             environment=split_environment(resources, config),
         )
-        told = control_environment(resources, config, split_arn=split.function_arn)
+        environment = control_environment(resources, config, split_arn=split.function_arn)
         control = make(
-            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=environment
         )
         self.functions = {"split": split, "control": control}
         self.user_policy = iam.ManagedPolicy(
             self, "UserPolicy", description="Starts and ends sessions of splits, and reads what they get"
         )
-        # What forwards messages to `split` is made with a split and goes with it.
+        # The forwarders of `split` are created at run time, with each split.
         obey(self.functions["control"], self.control_queue)

@@ -1,4 +1,4 @@
-"""What the functions of splitting are told; a test holds these names against the handlers."""
+"""The environment variables of splitting's functions; a test compares the names with the handlers."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESP
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What both functions use."""
+    """The resources that both functions use."""
 
     table_name: str
     lake: HistoryLake

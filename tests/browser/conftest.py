@@ -1,4 +1,4 @@
-"""A real browser without a window, a router in memory, and the page between them."""
+"""A headless browser that shows the page, connected to a router in memory."""
 
 import os
 import re
@@ -14,14 +14,14 @@ from tests.fakes import live_router
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ALL = live_router.grants("trial.", "signalbox.", "wamp.session.", "wamp.subscription.")
-# What browsers say of connections that tests cut, and that the page speaks of itself.
+# Browsers report connections that tests cut; the page reports them itself.
 EXPECTED = re.compile("WebSocket connection to .* failed")
 
 # Two cores may be busy with other tests.
 expect.set_options(timeout=20_000)
 
 
-# Not for the whole run: Playwright has an event loop in this thread, and other tests may want one of their own.
+# Not for the whole run: Playwright has an event loop in this thread, and other tests may need their own.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     program = os.environ.get("SIGNALBOX_CHROMIUM") or next(filter(None, map(shutil.which, PROGRAMS)), None)
@@ -42,8 +42,8 @@ def router() -> Iterator[live_router.Router]:
 
 
 @dataclass(slots=True)
-class Desk:
-    """Somebody in front of the page; `problems` is what the browser complained of."""
+class Visitor:
+    """A visitor of the page; `problems` are the errors and warnings that the browser reported."""
 
     page: Page
     url: str
@@ -71,30 +71,30 @@ class Desk:
 
 
 @pytest.fixture
-def open_desk(chromium: Browser, router: live_router.Router) -> Iterator[Callable[..., Desk]]:
-    """Open the page with options of Playwright's contexts; afterwards, no browser may have complained."""
-    desks: list[Desk] = []
+def new_visitor(chromium: Browser, router: live_router.Router) -> Iterator[Callable[..., Visitor]]:
+    """Open the page with options of a Playwright context, and fail at the end if a browser has reported a problem."""
+    visitors: list[Visitor] = []
 
-    def opened(**options: object) -> Desk:
+    def opened(**options: object) -> Visitor:
         context = chromium.new_context(**options)  # type: ignore[arg-type]
-        desk = Desk(context.new_page(), url, [])
-        desk.page.on("pageerror", lambda error: desk.problems.append(str(error)))
-        desk.page.on("console", lambda message: _note(desk, message))
-        desks.append(desk)
-        return desk
+        visitor = Visitor(context.new_page(), url, [])
+        visitor.page.on("pageerror", lambda error: visitor.problems.append(str(error)))
+        visitor.page.on("console", lambda message: _note(visitor, message))
+        visitors.append(visitor)
+        return visitor
 
     with serving(router.url, str(live_router.REALM)) as url:
         yield opened
-        for desk in desks:
-            desk.page.context.close()
-    assert [problem for desk in desks for problem in desk.problems] == []
+        for visitor in visitors:
+            visitor.page.context.close()
+    assert [problem for visitor in visitors for problem in visitor.problems] == []
 
 
-def _note(desk: Desk, message: ConsoleMessage) -> None:
+def _note(visitor: Visitor, message: ConsoleMessage) -> None:
     if message.type in ("error", "warning") and not EXPECTED.search(message.text):
-        desk.problems.append(message.text)
+        visitor.problems.append(message.text)
 
 
 @pytest.fixture
-def desk(open_desk: Callable[..., Desk]) -> Desk:
-    return open_desk(viewport={"width": 1280, "height": 800})
+def visitor(new_visitor: Callable[..., Visitor]) -> Visitor:
+    return new_visitor(viewport={"width": 1280, "height": 800})

@@ -1,4 +1,4 @@
-"""The page as its function serves it, on loopback: with its policy, beside a router in memory."""
+"""The page on loopback as its function serves it, with its policy, for a router in memory."""
 
 import json
 import threading
@@ -40,5 +40,5 @@ def serving(websocket_url: str, *realms: str) -> Iterator[str]:
 
 
 def shown(document: object) -> str:
-    """Return a document as JSON has it."""
+    """Return a document as JSON."""
     return json.dumps(document)

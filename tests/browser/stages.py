@@ -1,4 +1,4 @@
-"""A stage to look at: what our own procedures answer of it."""
+"""The data of a stage, as the procedures of the page return them."""
 
 from signalbox.live.wamp.messages import Payload
 from tests.fakes import live_router
@@ -42,7 +42,7 @@ SESSIONS = {7: "alice", 9: "crunch"}
 
 
 def furnish(router: live_router.Router) -> None:
-    """Let a router answer our own procedures."""
+    """Register the procedures of the page with a router."""
     router.procedures.update(
         {
             "signalbox.overview": lambda _: Payload((OVERVIEW,), {"unavailable": {}}),

@@ -1,4 +1,4 @@
-"""Whether everybody can use the page: axe's rules (WCAG 2.2 AA), keys alone, phones, light and dark."""
+"""The accessibility of the page: axe's rules (WCAG 2.2 AA), keyboard, phones, light and dark."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -12,7 +12,7 @@ TOPIC = "trial.records.zzzzz-dz642-0123456789abcde"
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 VIEWS = {"": "h1", "#/log/trial.log": ".row", f"#/record/{TOPIC}": "tr.changed", "#/overview": ".pictures img"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-DESK = {"viewport": {"width": 1280, "height": 800}}
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 
 
 def violations(page) -> list[str]:
@@ -21,8 +21,8 @@ def violations(page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_no_rule_is_broken_in_any_view(router, open_desk, scheme, size):
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_view_meets_wcag_aa(router, new_visitor, scheme, size):
     furnish(router)
     for level in ("INFO", "WARN", "ERROR", "DEBUG"):
         router.publish(
@@ -34,14 +34,14 @@ def test_no_rule_is_broken_in_any_view(router, open_desk, scheme, size):
         )
     for state in ("Queued", "Running"):
         router.publish(TOPIC, {"state": state}, retain=True)
-    desk = open_desk(color_scheme=scheme, reduced_motion="reduce", **size)
-    desk.page.goto(desk.url)
-    expect(desk.page.get_by_label("Ticket")).to_be_visible()
-    problems = violations(desk.page)
-    page = desk.sign_in()
+    visitor = new_visitor(color_scheme=scheme, reduced_motion="reduce", **size)
+    visitor.page.goto(visitor.url)
+    expect(visitor.page.get_by_label("Ticket")).to_be_visible()
+    problems = violations(visitor.page)
+    page = visitor.sign_in()
     page.get_by_role("banner").wait_for()
     for view, part in VIEWS.items():
-        page.goto(f"{desk.url}{view or '#/topics'}")
+        page.goto(f"{visitor.url}{view or '#/topics'}")
         page.locator(part).first.wait_for()
         problems += [f"{view}: {problem}" for problem in violations(page)]
 
@@ -49,13 +49,13 @@ def test_no_rule_is_broken_in_any_view(router, open_desk, scheme, size):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_nothing_is_wider_than_a_phone(router, open_desk, view):
+def test_nothing_is_wider_than_a_phone(router, new_visitor, view):
     furnish(router)
     router.publish("trial.log", "x" * 500)
     for state in ("Queued", "Running"):
         router.publish(TOPIC, {"state": state, "a_long_name_of_a_field": "y" * 200}, retain=True)
-    desk = open_desk(**PHONE)
-    page = desk.sign_in(view)
+    visitor = new_visitor(**PHONE)
+    page = visitor.sign_in(view)
     page.locator(VIEWS[view]).first.wait_for()
 
     width = page.evaluate("document.documentElement.scrollWidth")
@@ -63,11 +63,11 @@ def test_nothing_is_wider_than_a_phone(router, open_desk, view):
     assert width <= PHONE["viewport"]["width"]
 
 
-def test_the_page_is_usable_by_keys_alone(router, desk):
+def test_the_page_is_usable_by_keyboard_alone(router, visitor):
     furnish(router)
     router.publish("trial.log", "a line")
-    page = desk.page
-    page.goto(desk.url)
+    page = visitor.page
+    page.goto(visitor.url)
     expect(page.get_by_label("Name")).to_be_focused()
     for text in ("alice", "a-ticket"):
         page.keyboard.type(text)
@@ -87,8 +87,8 @@ def test_the_page_is_usable_by_keys_alone(router, desk):
     expect(page.locator("main")).to_be_focused()
 
 
-def test_a_lost_connection_is_said_to_screen_readers(router, desk):
-    page = desk.log("trial.log")
+def test_a_lost_connection_is_announced_to_screen_readers(router, visitor):
+    page = visitor.log("trial.log")
     router.refuse_with = (503, "busy\n")
     router.cut()
     said = page.locator("[role=status].visually-hidden")
@@ -99,13 +99,13 @@ def test_a_lost_connection_is_said_to_screen_readers(router, desk):
     expect(said.filter(has_text="Connected again.")).to_have_count(1)
 
 
-def test_new_lines_are_read_aloud_only_to_who_asks(router, desk):
-    page = desk.log("trial.log")
+def test_new_lines_are_announced_only_after_read_aloud(router, visitor):
+    page = visitor.log("trial.log")
     spoken = page.locator(".spoken")
     assert spoken.get_attribute("aria-live") == "off"
 
     page.get_by_label("More").click()
-    page.get_by_label("Let a screen reader read new lines").click()
+    page.get_by_label("Announce new lines to screen readers").click()
     for number in range(3):
         router.publish("trial.log", f"line {number}")
 

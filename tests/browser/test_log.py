@@ -1,4 +1,4 @@
-"""The log on the page: follow, pause, search, filter, and a hundred thousand lines."""
+"""The log: following, pausing, searching, filtering, and a hundred thousand lines."""
 
 import re
 
@@ -11,16 +11,16 @@ LINES = 100_000
 TOP = "document.querySelector('.log').scrollTop"
 
 
-def test_a_log_that_ran_before_it_was_opened_is_there_and_goes_on(router, desk):
+def test_a_log_begins_with_its_history_and_continues_live(router, visitor):
     for number in range(3):
         router.publish("trial.log", f"before {number}")
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.locator(".row .text").last).to_have_text("before 2")
 
     router.publish("trial.log", "and after")
 
     expect(page.get_by_text("and after")).to_be_visible()
-    assert desk.texts() == ["before 0", "before 1", "before 2", "and after"]
+    assert visitor.texts() == ["before 0", "before 1", "before 2", "and after"]
 
 
 # To scroll through all of a log, a frame at a time; the middle of what the frames took, in milliseconds.
@@ -39,8 +39,8 @@ SCROLL = """async () => {
 }"""
 
 
-def test_a_hundred_thousand_lines_stay_fast(router, desk):
-    page = desk.log("trial.log")
+def test_a_hundred_thousand_lines_stay_fast(router, visitor):
+    page = visitor.log("trial.log")
 
     def publish(first: int, last: int) -> None:
         for begin in range(first, last, 1_000):
@@ -67,9 +67,9 @@ def test_a_hundred_thousand_lines_stay_fast(router, desk):
     expect(page.get_by_role("option", selected=True)).to_contain_text("line 77777 of the log")
 
 
-def test_who_scrolls_up_is_not_pulled_down_again(router, desk):
+def test_scrolling_up_ends_following(router, visitor):
     router.publish("trial.log", "\n".join(f"old {number}" for number in range(500)))
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.get_by_text("old 499")).to_be_visible()
     end = page.evaluate(TOP)
     page.locator(".log").hover()
@@ -89,21 +89,21 @@ def test_who_scrolls_up_is_not_pulled_down_again(router, desk):
     expect(page.get_by_text("the newest")).to_be_visible()
 
 
-def test_what_the_page_scrolled_itself_does_not_undo_a_turn_of_the_wheel(router, desk):
+def test_the_scrolling_of_the_page_itself_does_not_undo_a_turn_of_the_wheel(router, visitor):
     router.publish("trial.log", "\n".join(f"old {number}" for number in range(500)))
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.get_by_text("old 499")).to_be_visible()
 
-    # The browser tells of the page's own scrolling a frame late, when the wheel may have turned already.
+    # The scroll event of the page's own scrolling comes a frame late, when the wheel may have turned already.
     page.locator(".log").dispatch_event("wheel", {"deltaY": -1})
     page.locator(".log").dispatch_event("scroll")
 
     expect(page.get_by_role("button", name="↓ Follow")).to_be_visible()
 
 
-def test_a_log_that_fits_goes_on_after_a_turn_of_the_wheel(router, desk):
+def test_a_log_that_fits_keeps_following_after_a_turn_of_the_wheel(router, visitor):
     router.publish("trial.log", "all of it")
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.get_by_text("all of it")).to_be_visible()
     page.locator(".log").hover()
     page.mouse.wheel(0, -100)
@@ -113,8 +113,8 @@ def test_a_log_that_fits_goes_on_after_a_turn_of_the_wheel(router, desk):
     expect(page.get_by_text("more 499")).to_be_visible()
 
 
-def test_a_pause_holds_new_lines_back_and_loses_none(router, desk):
-    page = desk.log("trial.log")
+def test_a_pause_holds_new_lines_back_and_loses_none(router, visitor):
+    page = visitor.log("trial.log")
     router.publish("trial.log", "first")
     expect(page.get_by_text("first")).to_be_visible()
     page.get_by_label("Hold new lines back").click()
@@ -123,16 +123,16 @@ def test_a_pause_holds_new_lines_back_and_loses_none(router, desk):
         router.publish("trial.log", f"held {number}")
 
     expect(page.get_by_role("button", name="Paused · 3 new lines")).to_be_visible()
-    assert desk.texts() == ["first"]
+    assert visitor.texts() == ["first"]
     page.get_by_role("button", name="Paused · 3 new lines").click()
     expect(page.get_by_text("held 2")).to_be_visible()
-    assert desk.texts() == ["first", "held 0", "held 1", "held 2"]
+    assert visitor.texts() == ["first", "held 0", "held 1", "held 2"]
 
 
-def test_a_search_counts_marks_and_walks_through_what_it_finds(router, desk):
+def test_a_search_counts_marks_and_steps_through_matches(router, visitor):
     for number in range(50):
         router.publish("trial.log", f"line {number} {'Needle' if number % 10 == 5 else 'hay'}")
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
 
     page.get_by_label("Search in the log").fill("needle")
 
@@ -153,45 +153,45 @@ def test_a_search_counts_marks_and_walks_through_what_it_finds(router, desk):
     expect(page.locator(".lines")).to_have_text("6 of 51 lines")
 
 
-def test_levels_are_seen_marked_by_more_than_colour_and_filtered_by(router, desk):
-    for text in ("INFO all is well", "12:00 ERROR it broke", 'level=warn msg="hot"', "nothing said of errors"):
+def test_levels_are_marked_by_sign_and_colour_and_can_be_filtered(router, visitor):
+    for text in ("INFO started", "12:00 ERROR it broke", 'level=warn msg="hot"', "no level here"):
         router.publish("trial.log", text)
-    router.publish("trial.log", "told beside", level="error")
-    page = desk.log("trial.log")
-    expect(page.get_by_text("told beside")).to_be_visible()
+    router.publish("trial.log", "level in a field", level="error")
+    page = visitor.log("trial.log")
+    expect(page.get_by_text("level in a field")).to_be_visible()
 
     signs = page.evaluate("[...document.querySelectorAll('.row:not([hidden]) .sign')].map((sign) => sign.textContent)")
     page.get_by_label("Show errors").click()
 
     assert signs == ["I", "E", "W", "", "E"]
     expect(page.locator(".lines")).to_have_text("2 of 5 lines")
-    assert desk.texts() == ["12:00 ERROR it broke", "told beside"]
+    assert visitor.texts() == ["12:00 ERROR it broke", "level in a field"]
 
 
-def test_what_programs_write_for_terminals_has_its_colours_and_nothing_else(router, desk):
+def test_terminal_output_keeps_colours_and_no_other_sequence(router, visitor):
     router.publish("trial.log", "\x1b[1;32mgreen\x1b[0m and \x1b[38;2;1;2;3mexact\x1b[m\x1b]0;title\x07 end\x1b[2K")
     router.publish("trial.log", "10 %\r50 %\r100 %\n")
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.get_by_text("100 %")).to_be_visible()
 
-    assert desk.texts() == ["green and exact end", "100 %"]
+    assert visitor.texts() == ["green and exact end", "100 %"]
     assert page.get_by_text("green", exact=True).get_attribute("class") == "bold fg-green"
     assert page.get_by_text("exact", exact=True).evaluate("(span) => span.style.color") == "rgb(1, 2, 3)"
 
 
-def test_markup_in_a_line_is_text(router, desk):
+def test_markup_in_a_line_is_text(router, visitor):
     hostile = "<img src=x onerror=\"document.title='gone'\"><script>document.title='gone'</script>"
     router.publish("trial.log", hostile)
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
 
     expect(page.locator(".row .text").last).to_have_text(hostile)
     assert page.title() == "trial.log · Signalbox"
 
 
-def test_everything_can_be_done_by_keys(router, desk):
+def test_every_action_has_a_key(router, visitor):
     for number in range(100):
         router.publish("trial.log", f"line {number}", why="because")
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.get_by_text("line 99")).to_be_visible()
     log, selected = page.get_by_role("listbox"), page.get_by_role("option", selected=True)
     log.focus()
@@ -210,7 +210,7 @@ def test_everything_can_be_done_by_keys(router, desk):
     expect(dialog).to_have_count(0)
     expect(log).to_be_focused()
     page.keyboard.press("End")
-    expect(page.get_by_label("Keep the newest line in sight")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("Keep the newest line in view")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press(" ")
     expect(page.get_by_label("Hold new lines back")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("/")
@@ -218,11 +218,11 @@ def test_everything_can_be_done_by_keys(router, desk):
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_wrapped_lines_have_the_room_that_they_need_and_no_more(router, open_desk, width):
-    desk = open_desk(viewport={"width": width, "height": 800})
+def test_wrapped_lines_have_exactly_the_height_of_their_text(router, new_visitor, width):
+    visitor = new_visitor(viewport={"width": width, "height": 800})
     for text in ("short", "x" * 300, "word " * 90, "日本語 and ✔ " * 30, "tab\there " * 20):
         router.publish("trial.log", text)
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     if width > 640:
         page.get_by_label("Wrap long lines").click()
     expect(page.locator(".row").first).to_be_visible()
@@ -242,10 +242,10 @@ def test_wrapped_lines_have_the_room_that_they_need_and_no_more(router, open_des
     assert all(gap >= 0 for gap in gaps), "no line stands on another"
 
 
-def test_lines_can_be_saved_as_a_file(router, desk, tmp_path):
+def test_lines_can_be_saved_as_a_file(router, visitor, tmp_path):
     router.publish("trial.log", "one")
     router.publish("trial.log", "two")
-    page = desk.log("trial.log")
+    page = visitor.log("trial.log")
     expect(page.get_by_text("two")).to_be_visible()
 
     page.get_by_label("More").click()
@@ -258,8 +258,8 @@ def test_lines_can_be_saved_as_a_file(router, desk, tmp_path):
     assert re.fullmatch(r"trial\.log-\d{6}\.log", download.value.suggested_filename)
 
 
-def test_the_oldest_lines_go_when_there_are_too_many_and_who_reads_stays_where_he_is(router, desk):
-    page = desk.log("trial.log")
+def test_the_oldest_lines_are_dropped_and_the_selected_line_stays_in_place(router, visitor):
+    page = visitor.log("trial.log")
 
     def flood(first: int, last: int) -> None:
         for begin in range(first, last, 1_000):

@@ -1,4 +1,4 @@
-"""The page's modules by themselves, each in the browser that runs it."""
+"""The modules of the page, each by itself in a browser."""
 
 import json
 import re
@@ -11,29 +11,30 @@ pytestmark = pytest.mark.browser
 
 WEB = ROOT / "web"
 NOON = "2026-11-21T12:00:00.000Z"
-# As the page's client has it: with options, the SUBSCRIBEs and EVENTs of its life are told one after the other.
+# Runs a subscription as the page's client does: `life` is its sessions and events in order.
 FOLLOW = """async ({uri, options, life, now}) => {
     const { Subscription } = await import("./subscription.js");
-    const got = [], gaps = [];
-    const one = new Subscription(uri, options, { onEvent: (event) => got.push(event), onGap: (gap) => gaps.push(gap) });
-    const asked = [];
+    const delivered = [], gaps = [];
+    const handlers = { onEvent: (event) => delivered.push(event), onGap: (gap) => gaps.push(gap) };
+    const one = new Subscription(uri, options, handlers);
+    const requested = [];
     for (const step of life) {
-        if (step === "begin") asked.push(one.begin(now));
+        if (step === "begin") requested.push(one.begin(now));
         else if (step === "caught up") one.caughtUp();
-        else one.take([36, 1, step.publication ?? step._seq * 1000 + (step.topic ?? "").length, step]);
+        else one.receive([36, 1, step.publication ?? step._seq * 1000 + (step.topic ?? "").length, step]);
     }
-    return { asked, seen: got.map((event) => [event.topic, event.seq]), gaps };
+    return { requested, delivered: delivered.map((event) => [event.topic, event.seq]), gaps };
 }"""
 CHANGES = """async ([before, after]) => {
-    const { changes, flat } = await import("./record.js");
-    return changes(flat(before), flat(after));
+    const { changes, flatten } = await import("./record.js");
+    return changes(flatten(before), flatten(after));
 }"""
 
 
 @pytest.fixture
-def run(desk):
-    desk.page.goto(desk.url)
-    return lambda program, given=None: desk.page.evaluate(program, given)
+def run(visitor):
+    visitor.page.goto(visitor.url)
+    return lambda program, given=None: visitor.page.evaluate(program, given)
 
 
 def follow(run, uri: str, life: list[object], **options: object):
@@ -50,40 +51,40 @@ def test_the_modules_are_all_fetched_at_once():
     assert named == {path.name for path in WEB.glob("*.js")} - {"app.js"}
 
 
-def test_nothing_is_loaded_from_elsewhere():
+def test_nothing_is_loaded_from_another_host():
     for path in WEB.iterdir():
         addresses = set(re.findall(r"https?://[^\"'\s)]+", path.read_text()))
         assert addresses <= {"http://www.w3.org/2000/svg"}, path.name
 
 
-def test_a_topic_goes_on_behind_the_last_number_and_takes_no_event_twice(run):
+def test_a_topic_resumes_after_its_last_number_and_drops_duplicates(run):
     life = ["begin", event(3), event(4), event(4), event(3), "caught up", "begin", event(4), event(5)]
 
-    told = follow(run, "a", life, history={"last": 10})
+    result = follow(run, "a", life, history={"last": 10})
 
-    assert told["asked"] == [{"_history": {"last": 10}}, {"_history": {"after": 4}}]
-    assert told["seen"] == [["a", 3], ["a", 4], ["a", 5]]
+    assert result["requested"] == [{"_history": {"last": 10}}, {"_history": {"after": 4}}]
+    assert result["delivered"] == [["a", 3], ["a", 4], ["a", 5]]
 
 
-def test_a_pattern_goes_on_behind_each_topics_own_number_and_with_what_it_has_not_seen(run):
+def test_a_pattern_resumes_each_topic_after_its_last_number_and_includes_new_topics(run):
     life = ["begin", event(7, "a.b"), event(1, "a.c"), "caught up", "begin", event(7, "a.b"), event(1, "a.d")]
 
-    told = follow(run, "a.", life, match="prefix", history={"last": 10})
+    result = follow(run, "a.", life, match="prefix", history={"last": 10})
 
-    assert told["asked"][1] == {
+    assert result["requested"][1] == {
         "match": "prefix",
         "_history": {"after": {"since": NOON, "topics": {"a.b": 7, "a.c": 1}}},
     }
-    assert told["seen"] == [["a.b", 7], ["a.c", 1], ["a.d", 1]]
+    assert result["delivered"] == [["a.b", 7], ["a.c", 1], ["a.d", 1]]
 
 
-def test_a_pattern_that_has_not_got_all_of_the_past_asks_for_it_again(run):
-    told = follow(run, "a.", ["begin", event(7, "a.b"), "begin"], match="prefix", history={"last": 10})
+def test_a_pattern_whose_history_was_interrupted_requests_it_again(run):
+    result = follow(run, "a.", ["begin", event(7, "a.b"), "begin"], match="prefix", history={"last": 10})
 
-    assert told["asked"][1] == told["asked"][0]
+    assert result["requested"][1] == result["requested"][0]
 
 
-def test_of_more_topics_than_fit_some_are_named_and_the_rest_is_asked_for_by_time(run):
+def test_topics_that_do_not_fit_into_a_frame_are_requested_by_time(run):
     topics = [f"a.{number:04}.{'x' * 60}" for number in range(500)]
     life = [
         "begin",
@@ -93,31 +94,34 @@ def test_of_more_topics_than_fit_some_are_named_and_the_rest_is_asked_for_by_tim
         *(event(1, topic) for topic in topics),
     ]
 
-    told = follow(run, "a.", life, match="prefix")
+    result = follow(run, "a.", life, match="prefix")
 
-    after = told["asked"][1]["_history"]["after"]
-    assert after["since"] == "2026-11-21T11:50:00.000Z"
+    after = result["requested"][1]["_history"]["after"]
+    assert after["since"] == NOON
     assert set(after["topics"]) < set(topics)
-    assert len(json.dumps(told["asked"][1])) < 32_000
-    assert len(told["seen"]) == len(topics)
+    assert len(json.dumps(result["requested"][1])) < 32_000
+    assert len(result["delivered"]) == len(topics)
 
 
 def test_the_latest_state_does_not_hide_the_history_before_it(run):
     life = ["begin", event(9, retained=True), event(8), event(9), "caught up", "begin"]
 
-    told = follow(run, "a", life, history={"last": 5}, retained=True)
+    result = follow(run, "a", life, history={"last": 5}, retained=True)
 
-    assert told["asked"] == [{"_history": {"last": 5}, "get_retained": True}, {"_history": {"after": 9}}]
-    assert [seq for _, seq in told["seen"]] == [9, 8, 9]
+    assert result["requested"] == [
+        {"_history": {"last": 5}, "get_retained": True},
+        {"_history": {"after": 9}, "get_retained": True},
+    ]
+    assert [seq for _, seq in result["delivered"]] == [9, 8]
 
 
-def test_events_without_a_number_are_known_by_their_publication(run):
+def test_events_without_a_number_are_recognized_by_publication(run):
     meta = [{"publication": 1}, {"publication": 2}, {"publication": 1}]
 
-    assert len(follow(run, "wamp.session.on_join", ["begin", *meta])["seen"]) == 2
+    assert len(follow(run, "wamp.session.on_join", ["begin", *meta])["delivered"]) == 2
 
 
-def test_a_gap_is_told_only_of_the_first_event_after_a_return(run):
+def test_a_gap_is_reported_only_at_the_first_event_after_a_reconnect(run):
     life = ["begin", event(1), event(5), "caught up", "begin", event(9), event(12)]
 
     assert follow(run, "a", life)["gaps"] == [{"topic": "a", "from": 6, "to": 8}]
@@ -137,11 +141,11 @@ def test_a_gap_is_told_only_of_the_first_event_after_a_return(run):
         ("  0 %\r 50 %\r100 %", "100 %", None),
     ],
 )
-def test_what_is_written_for_terminals(run, raw, text, parts):
-    told = run("async (raw) => (await import('./ansi.js')).parsed(raw)", raw)
+def test_terminal_output_is_parsed_into_text_and_styles(run, raw, text, parts):
+    result = run("async (raw) => (await import('./ansi.js')).parseLine(raw)", raw)
 
-    assert told["text"] == text
-    assert (told["parts"] and [part["classes"] for part in told["parts"]]) == parts
+    assert result["text"] == text
+    assert (result["parts"] and [part["classes"] for part in result["parts"]]) == parts
 
 
 @pytest.mark.parametrize(
@@ -157,17 +161,17 @@ def test_what_is_written_for_terminals(run, raw, text, parts):
         ("x" * 200 + " ERROR", None),
     ],
 )
-def test_a_level_is_what_a_lines_beginning_says(run, text, level):
+def test_the_level_is_taken_from_the_start_of_a_line(run, text, level):
     assert run("async (text) => (await import('./lines.js')).levelOf(text)", text) == level
 
 
-def test_changes_are_told_by_path(run):
+def test_changes_are_listed_by_path(run):
     before = {"state": "Queued", "gone": 1, "deep": {"same": [1, 2], "other": None}}
     after = {"state": "Running", "deep": {"same": [1, 2], "other": {}, "new": False}}
 
-    told = run(CHANGES, [before, after])
+    result = run(CHANGES, [before, after])
 
-    assert [(one["path"], one["kind"]) for one in told] == [
+    assert [(one["path"], one["kind"]) for one in result] == [
         ("state", "changed"),
         ("deep.other", "changed"),
         ("deep.new", "added"),

@@ -1,4 +1,4 @@
-"""The page as the deployed stage serves it, on what the stage publishes."""
+"""The page of the deployed stage, with the events that the stage publishes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def publisher(place: Place) -> Iterator[LiveClient]:
 
 @pytest.fixture
 def joined(chromium: Browser, deployed: dict[str, Any], place: Place) -> Iterator[Callable[..., Page]]:
-    """Sign in on the stage's page as the user of a role; afterwards, the browser may not have complained."""
+    """Sign in as the user of a role, and fail at the end if the browser has reported a problem."""
     pages: list[Page] = []
     problems: list[str] = []
 
@@ -53,8 +53,8 @@ def joined(chromium: Browser, deployed: dict[str, Any], place: Place) -> Iterato
         page.on("pageerror", lambda error: problems.append(str(error)))
         pages.append(page)
         if websocket_url:
-            told = json.dumps({"websocket_url": websocket_url, "realms": [place.realm]})
-            page.route("**/config.json", lambda route: route.fulfill(body=told, content_type="application/json"))
+            config = json.dumps({"websocket_url": websocket_url, "realms": [place.realm]})
+            page.route("**/config.json", lambda route: route.fulfill(body=config, content_type="application/json"))
         page.goto(f"{deployed['page_url']}{address}")
         name, ticket = place.users[role]
         page.get_by_label("Realm").fill(place.realm)
@@ -75,7 +75,7 @@ def publish(client: LiveClient, topic: str, *values: object, **options: object) 
         client.publish(topic, Payload((value,)), options=options)
 
 
-def test_the_page_comes_under_its_policy_and_names_the_realm(deployed):
+def test_the_page_is_served_with_its_policy_and_lists_the_realm(deployed):
     with urlopen(deployed["page_url"]) as answer:  # noqa: S310 - the stage's own address
         policy, etag = answer.headers["Content-Security-Policy"], answer.headers["ETag"]
         assert b"<!doctype html>" in answer.read()
@@ -88,7 +88,7 @@ def test_the_page_comes_under_its_policy_and_names_the_realm(deployed):
     assert deployed["realm"] in config["realms"]
 
 
-def test_a_log_that_ran_before_it_was_opened_is_there_and_goes_on(joined, publisher):
+def test_a_log_begins_with_its_history_and_continues_live(joined, publisher):
     topic = new_topic()
     publish(publisher, topic, "before 1", "before 2")
     page = joined("subscriber", f"#/log/{topic}")
@@ -123,11 +123,11 @@ def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
         publish(publisher, topic, "after")
         expect(page.get_by_text("after", exact=True)).to_be_visible(timeout=WAIT_MS)
 
-    told = page.locator(".row:not([hidden]):not(.note) .text").all_text_contents()
-    assert sorted(told) == sorted(["before", *(f"meanwhile {number}" for number in range(5)), "after"])
+    texts = page.locator(".row:not([hidden]):not(.note) .text").all_text_contents()
+    assert sorted(texts) == sorted(["before", *(f"meanwhile {number}" for number in range(5)), "after"])
 
 
-def test_an_administrator_sees_the_stage_and_what_the_jobs_drew(joined, publisher, deployed, deployment):
+def test_an_administrator_sees_the_stage_and_the_pictures_of_jobs(joined, publisher, deployed, deployment):
     picture = {"Bucket": deployed["history_bucket"], "Key": "reports/trial_report/picture/day=2026-11-21.svg"}
     deployment.session().client("s3").put_object(**picture, Body=SVG.encode())
     publish(publisher, new_topic(), {"state": "Queued"}, retain=True)
@@ -140,13 +140,13 @@ def test_an_administrator_sees_the_stage_and_what_the_jobs_drew(joined, publishe
     expect(page.locator(".topics li")).not_to_have_count(0, timeout=WAIT_MS)
 
 
-def test_others_do_not(joined):
+def test_a_user_without_a_grant_does_not_see_the_stage(joined):
     page = joined("subscriber", "#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("For administrators", timeout=WAIT_MS)
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission", timeout=WAIT_MS)
 
 
-def test_the_stage_says_that_it_is_well(deployed):
+def test_the_stage_reports_that_it_is_healthy(deployed):
     health = Request(f"{deployed['page_url'].removesuffix('/')}/health")  # noqa: S310
 
     with urlopen(health) as answer:  # noqa: S310

@@ -11,17 +11,17 @@ pytestmark = pytest.mark.browser
 TOPIC = "trial.records.zzzzz-dz642-0123456789abcde"
 
 
-def record(desk):
-    page = desk.sign_in(f"#/record/{TOPIC}")
+def record(visitor):
+    page = visitor.sign_in(f"#/record/{TOPIC}")
     page.get_by_role("table").wait_for()
     return page
 
 
-def test_a_record_shows_its_latest_state_and_what_changed_last(router, desk):
+def test_a_record_shows_its_latest_state_and_what_changed_last(router, visitor):
     state = {"state": "Queued", "priority": 5, "status": {"activity": "waiting", "warning": "hot"}}
     router.publish(TOPIC, state, retain=True)
     router.publish(TOPIC, {"state": "Running", "priority": 5, "status": {"activity": "aligning"}}, retain=True)
-    page = record(desk)
+    page = record(visitor)
 
     changed = page.locator("tr.changed")
     expect(changed).to_have_count(3)
@@ -33,9 +33,9 @@ def test_a_record_shows_its_latest_state_and_what_changed_last(router, desk):
     expect(page.get_by_role("row", name="priority 5")).not_to_have_class("changed")
 
 
-def test_a_change_is_highlighted_and_said_when_it_comes(router, desk):
+def test_a_change_is_highlighted_and_announced(router, visitor):
     router.publish(TOPIC, {"state": "Queued"}, retain=True)
-    page = record(desk)
+    page = record(visitor)
     expect(page.get_by_role("cell", name="Queued")).to_be_visible()
 
     router.publish(TOPIC, {"state": "Complete", "exit_code": 0}, retain=True)
@@ -46,10 +46,10 @@ def test_a_change_is_highlighted_and_said_when_it_comes(router, desk):
     expect(page.get_by_role("status").filter(has_text="state: Complete, exit_code: 0")).to_have_count(1)
 
 
-def test_an_earlier_state_can_be_looked_at(router, desk):
+def test_an_earlier_state_can_be_chosen(router, visitor):
     for state in ("Queued", "Locked", "Running"):
         router.publish(TOPIC, {"state": state}, retain=True)
-    page = record(desk)
+    page = record(visitor)
     states = page.get_by_role("complementary", name="States").get_by_role("button")
     expect(states).to_have_count(3)
 
@@ -61,14 +61,14 @@ def test_an_earlier_state_can_be_looked_at(router, desk):
     expect(page.get_by_text("Latest state, number 3")).to_be_visible()
 
 
-def test_a_record_has_each_state_once_also_after_a_cut(router, desk):
+def test_a_record_has_each_state_once_after_a_reconnect(router, visitor):
     router.publish(TOPIC, {"state": "Queued"}, retain=True)
-    page = record(desk)
+    page = record(visitor)
     states = page.get_by_role("complementary", name="States").get_by_role("button")
     expect(states).to_have_count(1)
     router.refuse_with = (503, "busy\n")
     router.cut()
-    expect(page.locator(".lamp")).to_contain_text("Reconnecting")
+    expect(page.locator(".connection")).to_contain_text("Reconnecting")
 
     router.publish(TOPIC, {"state": "Locked"}, retain=True)
     router.publish(TOPIC, {"state": "Running"}, retain=True)
@@ -78,11 +78,11 @@ def test_a_record_has_each_state_once_also_after_a_cut(router, desk):
     expect(page.get_by_role("row", name="state")).to_contain_text("Locked Running")
 
 
-def test_topics_are_listed_and_lead_to_what_they_are(router, desk):
+def test_topics_are_listed_with_links_to_log_or_record(router, visitor):
     furnish(router)
     router.publish("trial.logs.stdout", "a line")
     router.publish(TOPIC, {"state": "Queued"}, retain=True)
-    page = desk.sign_in()
+    page = visitor.sign_in()
 
     expect(page.locator(".topics li")).to_have_count(2)
     page.get_by_role("link", name=f"{TOPIC}, record").click()
@@ -92,36 +92,36 @@ def test_topics_are_listed_and_lead_to_what_they_are(router, desk):
     expect(page.get_by_text("a line")).to_be_visible()
 
 
-def test_any_pattern_can_be_opened_and_says_which_topic_a_line_is_of(router, desk):
+def test_a_pattern_opens_as_a_log_that_names_the_topic_of_each_line(router, visitor):
     furnish(router)
     router.publish("trial.logs.stdout", "out")
     router.publish("trial.logs.stderr", "err")
-    page = desk.sign_in()
+    page = visitor.sign_in()
 
     page.get_by_label("Topic", exact=True).fill("trial.logs.")
     page.get_by_label("Match").select_option("prefix")
     page.get_by_role("button", name="Open as log").click()
 
     expect(page.get_by_text("stderr err")).to_be_visible()
-    assert desk.texts() == ["stdout out", "stderr err"]
+    assert visitor.texts() == ["stdout out", "stderr err"]
 
 
-def test_a_record_is_one_topic(router, desk):
+def test_a_record_is_a_single_topic(router, visitor):
     furnish(router)
     router.publish(f"{TOPIC}.one", {"state": "Queued"}, retain=True)
-    page = desk.sign_in()
+    page = visitor.sign_in()
     page.get_by_label("Topic", exact=True).fill(TOPIC)
     page.get_by_label("Match").select_option("prefix")
     page.get_by_role("button", name="Open as record").click()
-    expect(page.get_by_text("A record is one topic. Several can be opened as a log.")).to_be_visible()
+    expect(page.get_by_text("A record is a single topic. Open a pattern as a log.")).to_be_visible()
 
-    page.goto(f"{desk.url}#/record/{TOPIC}*")
+    page.goto(f"{visitor.url}#/record/{TOPIC}*")
 
     expect(page.locator(".row")).to_contain_text('.one {"state":"Queued"}')
 
 
-def test_what_happens_in_a_log_that_is_not_in_sight_is_counted(router, desk):
-    page = desk.log("trial.log")
+def test_events_of_a_hidden_log_are_counted(router, visitor):
+    page = visitor.log("trial.log")
     page.get_by_role("link", name="Overview").click()
 
     for number in range(4):
@@ -133,9 +133,9 @@ def test_what_happens_in_a_log_that_is_not_in_sight_is_counted(router, desk):
     expect(page.get_by_label("4 new events")).to_have_count(0)
 
 
-def test_the_overview_tells_what_the_stage_does(router, desk):
+def test_the_overview_shows_the_state_of_the_stage(router, visitor):
     furnish(router)
-    page = desk.sign_in("#/overview")
+    page = visitor.sign_in("#/overview")
 
     def card(name: str):
         return page.get_by_role("region", name=name)
@@ -148,30 +148,28 @@ def test_the_overview_tells_what_the_stage_does(router, desk):
     expect(card("Exchanges").get_by_role("row", name="trial.fifo")).to_contain_text("12,044")
 
 
-def test_a_part_that_is_not_to_be_had_does_not_hide_the_others(router, desk):
+def test_an_unavailable_part_does_not_hide_the_others(router, visitor):
     furnish(router)
-    told = {name: part for name, part in OVERVIEW.items() if name != "splits"}
+    parts = {name: part for name, part in OVERVIEW.items() if name != "splits"}
     router.procedures["signalbox.overview"] = lambda _: Payload(
-        (told,), {"unavailable": {"splits": "AWS answered Throttling"}}
+        (parts,), {"unavailable": {"splits": "AWS answered Throttling"}}
     )
-    page = desk.sign_in("#/overview")
+    page = visitor.sign_in("#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text(
-        "Not to be had right now: AWS answered Throttling."
-    )
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("Not available: AWS answered Throttling.")
     expect(page.get_by_role("region", name="Exchanges")).to_contain_text("12,044")
 
 
-def test_who_may_not_see_the_stage_is_told_so(router, desk):
+def test_a_user_without_a_grant_is_informed(router, visitor):
     router.rights["alice"] = router.rights["alice"][:2]
-    page = desk.sign_in("#/overview")
+    page = visitor.sign_in("#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("For administrators, and whom it is granted to.")
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission to view this.")
 
 
-def test_the_pictures_of_reports_are_shown_and_enlarged(router, desk):
+def test_the_pictures_of_reports_are_shown_and_enlarged(router, visitor):
     furnish(router)
-    page = desk.sign_in("#/overview")
+    page = visitor.sign_in("#/overview")
 
     picture = page.get_by_role("img", name="rendezvous, 2026-11-21")
     expect(picture).to_be_visible()

@@ -1,6 +1,6 @@
-"""The ports of `signalbox.splitting.model.ports` in memory, with the conditions of each write.
+"""In-memory ports of `signalbox.splitting.model.ports`, with the conditions of each write.
 
-The suite in tests/adapters/splitting/test_splits.py holds the store and the AWS adapters to the same behaviour.
+The suite in tests/adapters/splitting/test_splits.py checks the stores and the AWS adapters for the same behaviour.
 """
 
 import itertools
@@ -12,19 +12,18 @@ from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE, StoredRegistry, StoredSplit, UnreadableSplit
-from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryTime:
-    """A clock that stands still until it is told to go on."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -35,7 +34,7 @@ class MemoryTime:
 
 @dataclass
 class MemorySplits:
-    """`beside` are the dictionaries by target that are forgotten with a split; `unreadable` are listed only."""
+    """`beside` are the dictionaries by target that are deleted with a split; `unreadable` are only listed."""
 
     records: dict[Target, StoredSplit] = field(default_factory=dict)
     queues: dict[QueueName, Target] = field(default_factory=dict)
@@ -87,14 +86,14 @@ class MemorySplits:
 class MemoryLocks:
     held: dict[Target, tuple[str, datetime]] = field(default_factory=dict)
 
-    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+    def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
         found = self.held.get(target)
         if found is not None and found[0] != holder and found[1] > now:
             return False
         self.held[target] = (holder, until)
         return True
 
-    def leave(self, target: Target, *, holder: str) -> None:
+    def release(self, target: Target, *, holder: str) -> None:
         if self.held.get(target, ("",))[0] == holder:
             del self.held[target]
 
@@ -115,11 +114,11 @@ class MemoryRegistries:
 
 @dataclass
 class MemorySamples:
-    """Forgets nothing; give `samples` to `MemorySplits.beside` to have it forgotten with the split."""
+    """Keeps all samples; add `samples` to `MemorySplits.beside` to delete them with the split."""
 
     samples: dict[Target, dict[QueueName, tuple[Sample, ...]]] = field(default_factory=dict)
 
-    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
         known = self.samples.setdefault(target, {})
         for name, sample in samples.items():
             known[name] = (*known.get(name, ()), sample)
@@ -129,18 +128,18 @@ class MemorySamples:
 
 
 @dataclass
-class MemoryNotes:
-    notes: dict[Target, dict[str, str]] = field(default_factory=dict)
+class MemoryAnnotations:
+    annotations: dict[Target, dict[str, str]] = field(default_factory=dict)
 
     def of(self, target: Target) -> Mapping[str, str]:
-        return dict(self.notes.get(target, {}))
+        return dict(self.annotations.get(target, {}))
 
     def put(self, target: Target, name: str, text: str) -> None:
-        self.notes.setdefault(target, {}).setdefault(name, text)
+        self.annotations.setdefault(target, {}).setdefault(name, text)
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         for name in names:
-            self.notes.get(target, {}).pop(name, None)
+            self.annotations.get(target, {}).pop(name, None)
 
 
 @dataclass
@@ -161,9 +160,10 @@ class MemoryLedger:
 
 @dataclass
 class MemoryQueueSender:
-    """Keeps what was sent, by queue. `failing` names queues that take nothing now, `refusing` those that never do.
+    """Keeps sent messages by queue.
 
-    `refused_bodies` are bodies that SQS takes nowhere, with its reason.
+    `failing` queues fail temporarily, `refusing` queues permanently with a reason. `refused_bodies` are bodies that SQS
+    refuses everywhere, with the reason.
     """
 
     sent: dict[QueueName, list[Message]] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class MemoryQueueSender:
         return failed
 
     def bodies(self, name: QueueName) -> list[str]:
-        """Return the bodies of what was sent to a queue, in order."""
+        """Return the bodies sent to a queue, in order."""
         return [message.body for message in self.sent.get(name, [])]
 
 
@@ -200,7 +200,7 @@ class MemoryDeadLetters:
 
 @dataclass
 class MemoryQueue:
-    """A temporary queue: what waits, and what was received and not removed, by receipt handle."""
+    """A temporary queue: waiting messages, and received ones by receipt handle."""
 
     created_at: datetime = START
     original: QueueName | None = None
@@ -211,10 +211,10 @@ class MemoryQueue:
 
 @dataclass
 class MemorySplitQueues:
-    """Temporary queues, and the originals that messages are returned into (`returned`).
+    """Temporary queues, and the originals into which messages are returned (`returned`).
 
-    `refused` and `failing` say by the queue's name why its creation fails, for good or now; `not_taken` are bodies
-    that `send_back` cannot send; `notes` are what creating a queue notes.
+    `refused` and `failing` have the reasons, by queue name, why a creation fails permanently or temporarily.
+    `send_back` does not accept the bodies in `not_taken`. `notes` are returned by `create`.
     """
 
     time: MemoryTime = field(default_factory=MemoryTime)
@@ -227,7 +227,9 @@ class MemorySplitQueues:
     notes: Sequence[str] = ()
     handles: Iterator[int] = field(default_factory=itertools.count)
 
-    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
+    def create(
+        self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
+    ) -> Sequence[str]:
         if name in self.refused:
             raise EffectRefused(self.refused[name])
         if name in self.failing:
@@ -267,7 +269,7 @@ class MemorySplitQueues:
         return failed
 
     def come_back(self, name: QueueName) -> None:
-        """Let what was received and not removed be visible again, in front of the others."""
+        """Make received messages visible again, ahead of the others."""
         queue = self.queues[name]
         queue.waiting = [*queue.in_flight.values(), *queue.waiting]
         queue.in_flight = {}
@@ -275,7 +277,7 @@ class MemorySplitQueues:
 
 @dataclass
 class MemoryForwarders:
-    """Forwarders that change at once, or stay on the way until `settle` when `is_slow`."""
+    """Forwarders that change at once, or only at `settle` when `is_slow`."""
 
     time: MemoryTime = field(default_factory=MemoryTime)
     states: dict[QueueName, Forwarder] = field(default_factory=dict)
@@ -300,7 +302,7 @@ class MemoryForwarders:
         self.states.pop(original, None)
 
     def settle(self) -> None:
-        """Let all that is starting be on, and all that is stopping off."""
+        """Complete all starts and stops."""
         for original, forwarder in list(self.states.items()):
             if forwarder.state is ForwardingState.STARTING:
                 self._become(original, ForwardingState.ON)
@@ -313,12 +315,12 @@ class MemoryForwarders:
 
 @dataclass
 class MemoryTargets:
-    """Targets that switch at once, or stay on the way until `settle` when `is_slow`.
+    """Targets that switch at once, or only at `settle` when `is_slow`.
 
-    `found` are the queues of a target that there is; `switches` has each call's name and target.
+    `found` has the queues of each existing target; `switches` has each call's name and target.
     """
 
-    found: dict[Target, Sequence[FoundQueue]] = field(default_factory=dict)
+    found: dict[Target, Sequence[ConsumedQueue]] = field(default_factory=dict)
     states: dict[Target, TargetState] = field(default_factory=dict)
     variables: dict[Target, Mapping[str, QueueName]] = field(default_factory=dict)
     switches: list[tuple[str, Target]] = field(default_factory=list)
@@ -327,7 +329,7 @@ class MemoryTargets:
     is_slow: bool = False
     due: dict[Target, TargetState] = field(default_factory=dict)
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         if registry.target not in self.found:
             raise EffectRefused(f"there is no target {registry.target}")
         return self.found[registry.target]
@@ -348,7 +350,7 @@ class MemoryTargets:
         self._switch("switch_back", split.target, TargetState.ORIGINAL)
 
     def settle(self) -> None:
-        """Let the targets that are on the way arrive."""
+        """Complete all switches."""
         self.states |= self.due
         self.due = {}
 
@@ -366,25 +368,25 @@ class MemoryTargets:
 
 
 @dataclass
-class MemoryAudits:
-    """History by message id; what happened before the day in question is not told."""
+class MemoryAuditTrail:
+    """Events by message id; events before the given day are left out."""
 
-    events: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    by_message: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
-    def trail(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
-        return [event for event in self.events.get(message_id, []) if event["occurred_at"] >= since.isoformat()]
+    def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
+        return [event for event in self.by_message.get(message_id, []) if event["occurred_at"] >= since.isoformat()]
 
 
 @dataclass
 class MemoryStore:
-    """All that the table keeps: a split's notes and samples are forgotten with it."""
+    """All stores; annotations and samples are deleted with their split."""
 
     splits: MemorySplits = field(default_factory=MemorySplits)
     locks: MemoryLocks = field(default_factory=MemoryLocks)
     registries: MemoryRegistries = field(default_factory=MemoryRegistries)
     samples: MemorySamples = field(default_factory=MemorySamples)
-    notes: MemoryNotes = field(default_factory=MemoryNotes)
+    annotations: MemoryAnnotations = field(default_factory=MemoryAnnotations)
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
 
     def __post_init__(self) -> None:
-        self.splits.beside = [self.samples.samples, self.notes.notes]
+        self.splits.beside = [self.samples.samples, self.annotations.annotations]

@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.shared.lake import CATALOG, Lake
 from glue_jobs.transforms.history import SCHEMA
-from signalbox.local.job_runner import look_up_once
-from signalbox.local.spark import FOR_FEW_ROWS, ICEBERG_SETTINGS
-from signalbox.local.spark_jars import jars
+from signalbox.local.spark.jars import jars
+from signalbox.local.spark.job_runner import cache_java_names
+from signalbox.local.spark.jobs import ICEBERG_SETTINGS, SMALL_DATA_SETTINGS
 from tests.glue.frames import frame as literal
 
 SETTINGS = {
-    **FOR_FEW_ROWS,
+    **SMALL_DATA_SETTINGS,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
     # For a few rows it takes longer to compile a query than to answer it. The same queries are compiled in the tests of
@@ -41,7 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Java options come too late once the JVM runs, so they go to what starts it.
     options = " ".join(f'--conf "{key}={value}"' for key, value in (SETTINGS | tables).items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
-    look_up_once()
+    cache_java_names()
     session = SparkSession.builder.master("local[1]").appName("tests").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

@@ -54,7 +54,7 @@ class Stage:
     def expect_proxies(self, *nats: Nat) -> None:
         """Make the broker believe that proxies of these NAT types poll every now and then."""
         for nat in nats or tuple(Nat):
-            wiring.matchmaker().presence.note(nat, now=datetime.now(UTC))
+            wiring.poll_reserver().presence.record_poll(nat, now=datetime.now(UTC))
 
     def received(self, record: Event) -> Event:
         """Return a record as the broker queue delivers it, with a receipt handle that is good for deleting it."""

@@ -59,7 +59,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(key, nearest):
     assert key == "x" or problem.endswith(f"{nearest!r}?")
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_together():
     found = problems(stag="x", poll_hold_seconds=99, log_retention_days=31, broker_queue_retention_seconds=60)
 
     assert found == (
@@ -68,7 +68,7 @@ def test_all_problems_are_told_at_once():
         "poll_hold_seconds must be at most 28 s, not 99",
         (
             "broker_queue_retention_seconds must be at least 150 s with offer_patience_seconds 30, "
-            "or offers vanish before their clients are told; it is 60"
+            "or offers expire before their clients get a reply; it is 60"
         ),
     )
 
@@ -188,7 +188,7 @@ def test_patience_is_at_least_six_function_timeouts():
         assert 2 <= Config(offer_patience_seconds=patience).offer_timeout_seconds <= patience / 6
 
 
-def test_restricted_proxies_poll_as_all_do_unless_told_otherwise():
+def test_restricted_proxies_poll_at_the_common_interval_by_default():
     assert Config().restricted_poll_interval == 20_000
     assert Config(restricted_poll_interval_milliseconds=60_000).restricted_poll_interval == 60_000
 
@@ -202,7 +202,7 @@ def test_restricted_proxies_poll_as_all_do_unless_told_otherwise():
         ({"retain_state": False}, False),
     ],
 )
-def test_state_is_kept_unless_local_or_told_otherwise(context, kept):
+def test_state_is_retained_except_on_the_local_stage_or_by_setting(context, kept):
     assert read_config(context).keeps_state is kept
 
 

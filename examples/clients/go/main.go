@@ -1,4 +1,4 @@
-// Tails a container's log and follows its record: go run . trial.container.42
+// Prints a container's log and the states of its record: go run . trial.container.42
 package main
 
 import (
@@ -12,8 +12,8 @@ import (
 )
 
 func main() {
-	get := os.Getenv
-	client := live.Live{URL: get("SIGNALBOX_URL"), Realm: get("SIGNALBOX_REALM"), User: get("SIGNALBOX_USER"), Ticket: get("SIGNALBOX_TICKET")}
+	setting := func(name string) string { return os.Getenv("SIGNALBOX_" + name) }
+	client := live.Live{URL: setting("URL"), Realm: setting("REALM"), User: setting("USER"), Ticket: setting("TICKET")}
 	container := os.Args[1]
 	client.Follow(container+".log.", live.Options{Match: "prefix", Last: 100}, func(event live.Event) {
 		var line string

@@ -1,16 +1,97 @@
-// Follows topics of a live exchange over autobahn-js: each event once, in order, through lost connections.
+// Follows topics of a live exchange with autobahn-js: delivers each event once, in order, across lost connections.
 import autobahn from "autobahn";
 
-const KEPT = 100_000; // publications of a subscription that are known as duplicates
-const GRACE_MS = 120_000; // events of a pattern overtake one another, and clocks differ
+const KEPT_PUBLICATIONS = 100_000; // per subscription, to recognize duplicates
+const GRACE_MS = 120_000; // events of different topics may overtake one another, and clocks differ
 
+/** @typedef {"exact" | "prefix" | "wildcard"} Match */
+/** @typedef {{ last: number } | { after_publication: number } | { after: string }} History */
+
+/**
+ * An event. `retained` marks the latest state of its topic, which is sent on subscribing.
+ * @typedef {object} LiveEvent
+ * @property {string} topic
+ * @property {number} publication
+ * @property {boolean} [retained]
+ * @property {any[]} args
+ * @property {Record<string, any>} kwargs
+ */
+
+/** @typedef {(event: LiveEvent) => void} Callback */
+/** @typedef {{ topic: string, callback: Callback, match: Match, latest: boolean, cursor: Cursor }} Followed */
+
+/** How far a subscription has been received. Times are in milliseconds since the epoch. */
+export class Cursor {
+  #match;
+  #last;
+  /** @type {Set<number>} */
+  #publications = new Set();
+  /** @type {number | null} */
+  #newest = null;
+  /** @type {number | null} */
+  #retained = null;
+  /** @type {number | null} */
+  #receivedUntil = null;
+  #isCaughtUp = false;
+
+  /**
+   * @param {Match} match
+   * @param {number} last how many past events to request first
+   */
+  constructor(match, last) {
+    this.#match = match;
+    this.#last = last;
+  }
+
+  /**
+   * Begin a session and return the history to request in it, or null.
+   * @returns {History | null}
+   */
+  begin() {
+    this.#isCaughtUp = false;
+    if (this.#match === "exact" && this.#newest !== null) return { after_publication: this.#newest };
+    if (this.#receivedUntil !== null) return { after: new Date(this.#receivedUntil - GRACE_MS).toISOString() };
+    return this.#last ? { last: this.#last } : null;
+  }
+
+  /** Note that all of the requested history has come. */
+  caughtUp(now = Date.now()) {
+    this.#isCaughtUp = true;
+    this.#receivedUntil = now;
+  }
+
+  /**
+   * Return whether an event is new, and take note of it.
+   * @param {{ publication: number, retained?: boolean }} event
+   */
+  isNew({ publication, retained }, now = Date.now()) {
+    if (this.#isCaughtUp) this.#receivedUntil = now;
+    const isKnown = this.#publications.has(publication);
+    if (retained) this.#retained = publication;
+    else if (!isKnown || publication === this.#retained) this.#newest = publication;
+    if (isKnown) return false;
+    this.#publications.add(publication);
+    const [oldest] = this.#publications;
+    if (this.#publications.size > KEPT_PUBLICATIONS) this.#publications.delete(oldest);
+    return true;
+  }
+}
+
+/** A connection that is opened again when it is lost. */
 export class Live {
   #connection;
+  /** @type {Followed[]} */
   #followed = [];
+  /** @type {autobahn.Session | null} */
   #session = null;
+  #failed;
 
-  // Connects when `run` is called. `failed` gets what cannot be repaired by another try.
+  /**
+   * Does not connect before `run`. `failed` is called with errors that another attempt would meet again.
+   * @param {{ url: string, realm: string, user: string, ticket: string, failed?: (error: Error) => void }} options
+   */
   constructor({ url, realm, user, ticket, failed = (error) => console.error(error) }) {
+    this.#failed = failed;
     this.#connection = new autobahn.Connection({
       url,
       realm,
@@ -23,22 +104,26 @@ export class Live {
     });
     this.#connection.onopen = (session) => {
       this.#session = session;
-      for (const one of this.#followed) this.#subscribe(session, one, failed);
+      for (const one of this.#followed) this.#subscribe(session, one);
     };
-    this.#connection.onclose = (reason, { reason: said, message }) => {
+    this.#connection.onclose = (_reason, { reason, message }) => {
       this.#session = null;
-      if (!said || said === "wamp.close.transport_lost" || said === "wamp.error.timeout") return false; // tries again
-      failed(new Error(`${said} ${message ?? ""}`));
+      if (!reason || reason === "wamp.close.transport_lost" || reason === "wamp.error.timeout") return false; // retry
+      failed(new Error(`${reason} ${message ?? ""}`));
       return true;
     };
-    this.failed = failed;
   }
 
-  // Calls back for each event. `last` events of the past come first; with `latest`, a topic's retained state does.
+  /**
+   * Call a function for each event. The `last` past events come first; with `latest`, a topic's retained event does.
+   * @param {string} topic
+   * @param {Callback} callback
+   * @param {{ match?: Match, last?: number, latest?: boolean }} [options]
+   */
   follow(topic, callback, { match = "exact", last = 0, latest = false } = {}) {
-    const one = { topic, callback, match, last, latest, seen: new Set(), newest: null, alive: null };
+    const one = { topic, callback, match, latest, cursor: new Cursor(match, last) };
     this.#followed.push(one);
-    if (this.#session) this.#subscribe(this.#session, one, this.failed);
+    if (this.#session) this.#subscribe(this.#session, one);
     return this;
   }
 
@@ -51,28 +136,24 @@ export class Live {
     if (this.#connection.isOpen) this.#connection.close();
   }
 
-  #subscribe(session, one, failed) {
-    const options = { match: one.match, get_retained: one.latest };
-    const history = past(one);
-    if (history) options._history = history;
-    const received = (args, kwargs, details) => {
-      one.alive = Date.now();
-      if (one.seen.has(details.publication)) return;
-      one.seen.add(details.publication);
-      if (one.seen.size > KEPT) one.seen.delete(one.seen.values().next().value);
-      if (!details.retained) one.newest = details.publication;
-      one.callback({ ...details, topic: details.topic, args: args ?? [], kwargs: kwargs ?? {} });
-    };
-    session.subscribe(one.topic, received, options).then(
-      () => (one.alive ??= Date.now()),
-      (error) => failed(new Error(`${one.topic}: ${error.error ?? error} ${error.args?.[0] ?? ""}`)),
-    );
+  /**
+   * @param {autobahn.Session} session
+   * @param {Followed} one
+   */
+  #subscribe(session, { topic, callback, match, latest, cursor }) {
+    const history = cursor.begin();
+    const options = { match, get_retained: latest, ...(history && { _history: history }) };
+    session
+      .subscribe(
+        topic,
+        (args, kwargs, details) => {
+          if (cursor.isNew(details)) callback({ ...details, args: args ?? [], kwargs: kwargs ?? {} });
+        },
+        options,
+      )
+      .catch((error) => this.#failed(new Error(`${topic}: ${error.error ?? error} ${error.args?.[0] ?? ""}`)));
+    // The reply to a call comes after the history of the SUBSCRIBE before it, whatever the reply is.
+    const caughtUp = () => cursor.caughtUp();
+    session.call("wamp.subscription.lookup", [topic, { match }]).then(caughtUp, caughtUp);
   }
-}
-
-// What to ask for before the first live event: what is behind the last one, and at first what is wanted of the past.
-function past(one) {
-  if (one.match === "exact" && one.newest !== null) return { after_publication: one.newest };
-  if (one.alive !== null) return { after: new Date(one.alive - GRACE_MS).toISOString() };
-  return one.last ? { last: one.last } : null;
 }

@@ -1,4 +1,4 @@
-"""Tails a container's log and follows its record: `python example.py trial.container.42`."""
+"""Prints a container's log and the states of its record: `python example.py trial.container.42`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Follows topics of a live exchange over Autobahn: each event once, in order, through lost connections."""
+"""Follows topics of a live exchange with Autobahn: delivers each event once, in order, across lost connections."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,13 +10,13 @@ from autobahn.asyncio.component import Component, run
 from autobahn.wamp.exception import ApplicationError
 from autobahn.wamp.types import EventDetails, SubscribeOptions
 
-KEPT = 100_000  # publications of a subscription that are known as duplicates
-GRACE = timedelta(minutes=2)  # events of a pattern overtake one another, and clocks differ
+KEPT_PUBLICATIONS = 100_000  # per subscription, to recognize duplicates
+GRACE = timedelta(minutes=2)  # events of different topics may overtake one another, and clocks differ
 
 
 @dataclass
 class Event:
-    """What was published."""
+    """An event. `retained` marks the latest state of its topic, which is sent on subscribing."""
 
     topic: str
     publication: int
@@ -25,74 +25,86 @@ class Event:
     retained: bool = False
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass
-class Followed:
-    """A subscription, and what was seen of it; while the past is fetched, live events wait."""
+class Subscription:
+    """A topic or pattern, and how far it has been received. Live events wait while the history is fetched."""
 
     topic: str
     callback: Callable[[Event], None]
     match: str = "exact"
     last: int = 0
     latest: bool = False
-    seen: dict[int, None] = field(default_factory=dict)
+    now: Callable[[], datetime] = _now
+    publications: dict[int, None] = field(default_factory=dict)
     newest: int | None = None
-    alive: datetime | None = None
+    received_until: datetime | None = None
     waiting: list[Event] | None = None
 
+    def begin(self) -> None:
+        """Begin a session: keep live events back until `catch_up` has delivered the history."""
+        self.waiting = []
+
     def received(self, *args: Any, details: EventDetails, **kwargs: Any) -> None:
-        """Take a live event."""
+        """Handle a live event or a retained one."""
         topic = details.topic or self.topic
         event = Event(topic, details.publication, list(args), kwargs, bool(details.retained))
         if self.waiting is None:
-            self.give(event)
+            self.deliver(event)
         else:
             self.waiting.append(event)
 
-    def give(self, event: Event) -> None:
-        """Call back, unless it is a duplicate."""
-        self.alive = datetime.now(UTC)
-        if event.publication in self.seen:
+    def deliver(self, event: Event) -> None:
+        """Call back, unless the event was delivered before."""
+        self.received_until = self.now()
+        if event.publication in self.publications:
             return
-        self.seen[event.publication] = None
-        if len(self.seen) > KEPT:
-            del self.seen[next(iter(self.seen))]
+        self.publications[event.publication] = None
+        if len(self.publications) > KEPT_PUBLICATIONS:
+            del self.publications[next(iter(self.publications))]
         if not event.retained:
             self.newest = event.publication
         self.callback(event)
 
     async def catch_up(self, call: Callable[..., Awaitable[Any]], subscription: int) -> None:
-        """Give what was published before the live events that wait, then those."""
-        wanted = self._wanted()
+        """Fetch all pages of the history and deliver them, then the events that wait."""
+        request = self._request()
+        newest_first = "reverse" in request
         events: list[Event] = []
-        while wanted:
-            page = await call("wamp.subscription.get_events", subscription, **wanted)
+        while request:
+            page = await call("wamp.subscription.get_events", subscription, **request)
             found = [self._event(one) for one in page.results]
             events += found
-            further = page.kwresults.get("more") and found and "reverse" not in wanted
-            wanted = {"after_publication": found[-1].publication} if further else {}
-        events = events[::-1] if self.alive is None else events
+            has_more = page.kwresults.get("more") and found and not newest_first
+            request = {"after_publication": found[-1].publication} if has_more else {}
         waiting, self.waiting = self.waiting or [], None
-        for event in [*events, *waiting]:
-            self.give(event)
-        self.alive = self.alive or datetime.now(UTC)
+        for event in [*(reversed(events) if newest_first else events), *waiting]:
+            self.deliver(event)
+        self.received_until = self.now()
 
-    def _wanted(self) -> dict[str, Any]:
+    def _request(self) -> dict[str, Any]:
         if self.match == "exact" and self.newest is not None:
             return {"after_publication": self.newest}
-        if self.alive is not None:
-            return {"from_time": (self.alive - GRACE).isoformat()}
+        if self.received_until is not None:
+            return {"from_time": (self.received_until - GRACE).isoformat()}
         return {"limit": self.last, "reverse": True} if self.last else {}
 
-    def _event(self, told: dict[str, Any]) -> Event:
-        topic = told["details"].get("topic", self.topic)
-        return Event(topic, told["publication"], told.get("args", []), told.get("kwargs", {}))
+    def _event(self, logged: dict[str, Any]) -> Event:
+        topic = logged["details"].get("topic", self.topic)
+        return Event(topic, logged["publication"], logged.get("args", []), logged.get("kwargs", {}))
 
 
 class Live:
-    """A connection that comes back by itself. `failed` gets what cannot be repaired by another try."""
+    """A connection that is opened again when it is lost.
+
+    `failed` is called with errors that another attempt would meet again.
+    """
 
     def __init__(self, *, url: str, realm: str, user: str, ticket: str, failed: Callable[[str], None] = print) -> None:
-        self.followed: list[Followed] = []
+        self.subscriptions: list[Subscription] = []
         self.failed = failed
         transport = {"type": "websocket", "url": url, "max_retries": -1, "initial_retry_delay": 0.5}
         self.component = Component(
@@ -103,8 +115,12 @@ class Live:
         self.component.on_join(self._joined)
 
     def follow(self, topic: str, callback: Callable[[Event], None], **options: Any) -> "Live":
-        """Have each event given. `last` events of the past come first; with `latest`, a topic's retained state does."""
-        self.followed.append(Followed(topic, callback, **options))
+        """Call a function for each event.
+
+        The `last` past events come first; with `latest`, a topic's retained event does. `match` is exact, prefix or
+        wildcard.
+        """
+        self.subscriptions.append(Subscription(topic, callback, **options))
         return self
 
     def run(self) -> None:
@@ -112,10 +128,10 @@ class Live:
         run([self.component], log_level="error")
 
     async def _joined(self, session: Any, _details: Any) -> None:
-        await asyncio.gather(*(self._subscribe(session, one) for one in self.followed))
+        await asyncio.gather(*(self._subscribe(session, one) for one in self.subscriptions))
 
-    async def _subscribe(self, session: Any, one: Followed) -> None:
-        one.waiting = []
+    async def _subscribe(self, session: Any, one: Subscription) -> None:
+        one.begin()
         options = SubscribeOptions(match=one.match, get_retained=one.latest or None, details_arg="details")
         try:
             subscription = await session.subscribe(one.received, one.topic, options)

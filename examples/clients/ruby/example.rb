@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Tails a container's log and follows its record: ruby example.rb trial.container.42
+# Prints a container's log and the states of its record: ruby example.rb trial.container.42
 require_relative "signalbox_live"
 
 $stdout.sync = true

@@ -1,4 +1,4 @@
-"""DynamoDB: items to values and back, and conditional writes that answer yes or no."""
+"""DynamoDB: conversion of values, conditional writes, transactions and paged reads."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 TRANSACTION_CONFLICT = "TransactionConflictException"
-TRIES = 5  # DynamoDB may answer for some of the keys only
+TRIES = 5  # BatchGetItem may return UnprocessedKeys
 
 Answer = TypeVar("Answer")
-Item = dict[str, Any]  # what boto3's table resource gives: str, Decimal, bool, bytes, dict, list
+Item = dict[str, Any]  # values of boto3's table resource: str, Decimal, bool, bytes, dict, list
 
 
 class ItemBusy(Contended):
-    """Raised when two write to the same records at the same moment, and DynamoDB lets neither wait."""
+    """Raised when a concurrent transaction on the same items makes DynamoDB reject a write."""
 
 
 def milliseconds(moment: datetime) -> int:
-    """Return a moment as epoch milliseconds, the unit of every time in our tables but the TTL."""
+    """Return a time as epoch milliseconds, the unit of every time in our tables except the TTL."""
     return round(moment.timestamp() * 1000)
 
 
 def moment(number: Decimal) -> datetime:
-    """Return the moment of an epoch in milliseconds."""
+    """Return the time of epoch milliseconds."""
     return datetime.fromtimestamp(int(number) / 1000, UTC)
 
 
 def succeeds(write: Callable[[], object]) -> bool:
-    """Carry out a conditional write and say whether its condition held. Raises `ItemBusy`."""
+    """Execute a conditional write and return whether its condition held. Raises `ItemBusy`."""
     return not isinstance(_attempt(write), ClientError)
 
 
 def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
-    """Carry out a conditional update and return the new item, or None when its condition did not hold.
+    """Execute a conditional update and return the new item, or None when its condition failed.
 
     Raises `ItemBusy`.
     """
@@ -50,7 +50,7 @@ def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
 
 
 def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
-    """Carry out a conditional update; return what `updated` does, and whether there was an item in that moment.
+    """Execute a conditional update; return the result of `updated`, and whether the item existed.
 
     Raises `ItemBusy`.
     """
@@ -61,7 +61,7 @@ def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item
 
 
 def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
-    """Carry out a conditional deletion and return the item as it was, or None when its condition did not hold.
+    """Execute a conditional deletion and return the old item, or None when its condition failed.
 
     Raises `ItemBusy`.
     """
@@ -70,12 +70,12 @@ def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
 
 
 def _attempt(write: Callable[[], Answer]) -> Answer | ClientError:
-    """Carry out a conditional write; return its answer, or DynamoDB's refusal when the condition did not hold."""
+    """Return the response of a conditional write, or the error of its failed condition."""
     try:
         return write()
     except ClientError as error:
         if _code(error) == TRANSACTION_CONFLICT:
-            raise ItemBusy("a transaction of somebody else writes to the same record at this moment") from error
+            raise ItemBusy("a concurrent transaction writes to the same record") from error
         if _code(error) != "ConditionalCheckFailedException":
             raise
         return error
@@ -97,7 +97,7 @@ def every_item(query: Callable[..., Mapping[str, Any]], arguments: Mapping[str, 
 
 
 def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> Sequence[bool]:
-    """Carry out all writes or none; return of which the conditions held, in their order.
+    """Execute all writes or none; return, in their order, whether the condition of each held.
 
     Raises `ItemBusy`.
     """
@@ -106,7 +106,7 @@ def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> 
     except ClientError as error:
         codes = reasons(error)
         if "TransactionConflict" in codes or _code(error) == TRANSACTION_CONFLICT:
-            raise ItemBusy(f"somebody else writes to the same records of {table.name} at this moment") from error
+            raise ItemBusy(f"a concurrent transaction writes to the same records of {table.name}") from error
         if "ConditionalCheckFailed" not in codes:
             raise
         return [code != "ConditionalCheckFailed" for code in codes]
@@ -114,14 +114,14 @@ def transacted(table: "Table", writes: "Sequence[TransactWriteItemTypeDef]") -> 
 
 
 def reasons(error: ClientError) -> Sequence[str]:
-    """Return the codes of a cancelled transaction's writes, in their order; empty for another error."""
-    # Typed for one call only.
+    """Return the cancellation codes of a transaction's writes, in their order; empty for any other error."""
+    # The stubs type CancellationReasons for one operation only.
     found = cast("list[dict[str, str]]", error.response.get("CancellationReasons", []))
     return [reason.get("Code", "") for reason in found]
 
 
 def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]) -> dict[str, list[Item]]:
-    """Return, in one consistent read, those of the items that are there, by their tables' names; 100 keys at most.
+    """Return the existing items by table name, in one consistent BatchGetItem of at most 100 keys.
 
     Raises `ItemBusy`.
     """
@@ -136,4 +136,4 @@ def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]
         left = answer["UnprocessedKeys"]
         if not left:
             return found
-    raise ItemBusy(f"tables {', '.join(map(repr, left))} did not answer for all keys")
+    raise ItemBusy(f"tables {', '.join(map(repr, left))} returned no result for some of the keys")

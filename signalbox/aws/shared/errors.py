@@ -1,4 +1,4 @@
-"""What AWS's errors mean for what is done to the world of a split: refused for good, or to be tried again."""
+"""Translation of AWS errors into `EffectRefused` (permanent) and `EffectFailed` (retryable)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import EffectFailed, EffectRefused
 
-# What passes by itself, of all services that splitting calls; AWS answers these with status 400 or 409.
+# Retryable codes that AWS returns with status 400 or 409.
 PASSING = frozenset(
     {
         "KmsThrottled",
@@ -29,7 +29,7 @@ TOO_MANY_REQUESTS, SERVER_ERROR = 429, 500
 
 @contextmanager
 def effect(subject: str) -> Iterator[None]:
-    """Raise `EffectRefused` or `EffectFailed` when AWS does not do what is asked of `subject`, such as a queue."""
+    """Translate errors of a write to `subject`, such as a queue. Raises `EffectRefused` or `EffectFailed`."""
     try:
         yield
     except ClientError as error:
@@ -41,7 +41,7 @@ def effect(subject: str) -> Iterator[None]:
 
 @contextmanager
 def look(subject: str) -> Iterator[None]:
-    """Raise `EffectFailed` when AWS does not say how `subject` is: nothing was asked for that could be refused."""
+    """Translate errors of a read of `subject`. Raises `EffectFailed`: a read that fails can always be retried."""
     try:
         yield
     except (ClientError, BotoCoreError) as error:
@@ -49,15 +49,15 @@ def look(subject: str) -> Iterator[None]:
 
 
 def reason(error: ClientError | BotoCoreError, subject: str) -> str:
-    """Return AWS's code, the call, the name of the thing, and what AWS says of it."""
+    """Return AWS's error code, the operation, the subject and AWS's message as one text."""
     if isinstance(error, ClientError):
-        told = error.response.get("Error", {})
-        return f"{told.get('Code')} at {error.operation_name} of {subject}: {told.get('Message')}"
-    return f"{type(error).__name__} at {subject}: {error}"  # no answer came
+        details = error.response.get("Error", {})
+        return f"{details.get('Code')} at {error.operation_name} of {subject}: {details.get('Message')}"
+    return f"{type(error).__name__} at {subject}: {error}"  # no response arrived
 
 
 def is_passing(error: ClientError) -> bool:
-    """Say whether the same call can succeed later, with nothing changed by anybody."""
+    """Return whether a retry of the same call can succeed (throttling, conflicts, server errors)."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     code = error.response.get("Error", {}).get("Code")
     return code in PASSING or status == TOO_MANY_REQUESTS or status >= SERVER_ERROR

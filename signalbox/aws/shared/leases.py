@@ -1,4 +1,4 @@
-"""The table of leases: temporary queues by the moment from which they may be deleted."""
+"""The table `Leases`: temporary queues by the time from which they may be deleted."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ FORGOTTEN_AFTER = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class DynamoLeases:
-    """`Leases` over the table `Leases`. A lease that nobody ends for a week is forgotten; its queue is a stray then."""
+    """`Leases` in DynamoDB. A lease expires a week after its end; the orphan sweep then deletes its queue."""
 
     table: "Table"
 
@@ -27,7 +27,7 @@ class DynamoLeases:
         self.table.put_item(Item=_item(lease))
 
     def due(self, capability: str, *, now: datetime) -> list[Lease]:
-        """Return leases that are past their end, longest first."""
+        """Return the overdue leases, the oldest first."""
         query = {
             "IndexName": BY_EXPIRY_INDEX,
             "KeyConditionExpression": Key("capability").eq(capability) & Key("due_at").lte(int(now.timestamp())),
@@ -35,12 +35,12 @@ class DynamoLeases:
         return [_lease(item) for item in every_item(self.table.query, query)]
 
     def end(self, lease: Lease) -> None:
-        """Forget a lease, unless it was extended in the meantime."""
+        """Delete a lease, unless it was extended since it was read."""
         is_same = Attr("due_at").eq(int(lease.due_at.timestamp()))
         succeeds(lambda: self.table.delete_item(Key={"queue_name": lease.queue_name}, ConditionExpression=is_same))
 
     def is_leased(self, queue_name: str) -> bool:
-        """Say whether a queue has a lease."""
+        """Return whether a queue has a lease."""
         return "Item" in self.table.get_item(Key={"queue_name": queue_name}, ConsistentRead=True)
 
 

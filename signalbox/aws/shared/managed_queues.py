@@ -1,4 +1,4 @@
-"""Queues that are made while a stage runs: made once, told from everybody else's by their tags, and TLS only."""
+"""Queues that a stage creates at run time: idempotent creation, identified by tags, TLS only."""
 
 import json
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-# What no queue can be given later; that it is the same is all that is left to find out.
+# Attributes that SQS never changes after CreateQueue: they are only compared.
 NEVER_CHANGED = ("FifoQueue",)
 
 
 class ForeignQueue(RejectedError):
-    """Raised when a queue is to be made under a name that somebody else's queue has."""
+    """Raised when a queue of this name exists and is not managed by this stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnQueues:
-    """Makes, changes and deletes queues; `url_prefix` and `arn_prefix` are a queue's URL and ARN up to its name."""
+    """Creates, changes and deletes queues; `url_prefix` and `arn_prefix` are a queue's URL and ARN up to its name."""
 
     sqs: "SQSClient"
     url_prefix: str
@@ -37,11 +37,11 @@ class OwnQueues:
         return self.arn_prefix + name
 
     def make(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Make a queue, or give the one of these tags these attributes.
+        """Create a queue, or set the attributes of the existing queue with the same tags.
 
         Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
-        # The attributes are those of CreateQueue, by whoever asks for them.
+        # Callers give attributes of CreateQueue.
         told = cast(
             "dict[QueueAttributeNameType, str]", {**attributes, "Policy": json.dumps(_tls_only(self.arn(name)))}
         )
@@ -51,12 +51,12 @@ class OwnQueues:
             except self.sqs.exceptions.QueueNameExists as error:
                 found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
                 if any(found.get(key) != value for key, value in tags.items()):
-                    raise ForeignQueue(f"{_queue(name)} is there already and is something else: {found}") from error
+                    raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
                 changed = {key: value for key, value in told.items() if key not in NEVER_CHANGED}
                 self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
 
     def delete(self, name: str) -> None:
-        """Delete a queue; one that is gone already is fine. Raises `EffectRefused` and `EffectFailed`."""
+        """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` and `EffectFailed`."""
         with effect(_queue(name)):
             try:
                 self.sqs.delete_queue(QueueUrl=self.url(name))
@@ -65,7 +65,7 @@ class OwnQueues:
 
 
 def _tls_only(arn: str) -> dict[str, object]:
-    """Return the policy that CDK writes for queues of which TLS is enforced."""
+    """Return the queue policy that CDK writes for `enforce_ssl`."""
     statement = {
         "Effect": "Deny",
         "Principal": {"AWS": "*"},

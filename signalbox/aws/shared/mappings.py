@@ -1,4 +1,4 @@
-"""Event source mappings of Lambda: which function is called with the messages of which queue."""
+"""Event source mappings of Lambda: the queues whose messages a function receives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +30,8 @@ class EventSourceMappings:
     batch_size: int = MAXIMUM_ENTRIES
 
     def of(self, queue: str) -> Sequence["EventSourceMappingConfigurationTypeDef"]:
-        """Return those of a queue, with those that are being deleted. Raises `EffectFailed`."""
-        # AWS allows one of a queue and a function; two that are made at the same moment are one too many elsewhere.
+        """Return the mappings of a queue, including those in deletion. Raises `EffectFailed`."""
+        # AWS allows one mapping for a queue and a function; of two concurrent creations one fails.
         with look(_subject(queue)):
             pages = self.functions.get_paginator("list_event_source_mappings").paginate(
                 EventSourceArn=self.queue_arn_prefix + queue, FunctionName=self.function_arn
@@ -39,7 +39,7 @@ class EventSourceMappings:
             return [mapping for page in pages for mapping in page["EventSourceMappings"]]
 
     def create(self, queue: str) -> None:
-        """Have the function called with the messages of a queue. Raises `EffectRefused` and `EffectFailed`."""
+        """Create the mapping of a queue. Raises `EffectRefused` and `EffectFailed`."""
         with effect(_subject(queue)):
             self.functions.create_event_source_mapping(
                 EventSourceArn=self.queue_arn_prefix + queue,
@@ -51,12 +51,12 @@ class EventSourceMappings:
             )
 
     def enable(self, queue: str, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
-        """Switch a mapping on or off. Raises `EffectRefused` and `EffectFailed`."""
+        """Enable or disable a mapping. Raises `EffectRefused` and `EffectFailed`."""
         with effect(_subject(queue)):
             self.functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=enabled)
 
     def remove(self, queue: str) -> None:
-        """Take away those of a queue; what is gone or being deleted already is fine.
+        """Delete the mappings of a queue, except those already in deletion.
 
         Raises `EffectRefused` and `EffectFailed`.
         """

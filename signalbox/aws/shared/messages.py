@@ -1,4 +1,4 @@
-"""SQS messages as boto3 gives and takes them, and as the core has them: binary values are bytes here, base64 there."""
+"""Conversion between boto3's SQS messages (binary values as bytes) and the core's (base64 text)."""
 
 import base64
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ BINARY = "BinaryValue"
 
 
 def message_of(received: "MessageTypeDef") -> Message:
-    """Return a message that ReceiveMessage gave. Raises `InvalidMessage`."""
+    """Return the core's message for a message of ReceiveMessage. Raises `InvalidMessage`."""
     document: dict[str, Any] = {**received}
     if "MessageAttributes" in document:
         attributes = document["MessageAttributes"].items()
@@ -21,13 +21,13 @@ def message_of(received: "MessageTypeDef") -> Message:
     return Message.parse(document)
 
 
-def batch_entry(entry_id: str, told: Mapping[str, object]) -> "SendMessageBatchRequestEntryTypeDef":
-    """Return what SendMessageBatch is told of a message, from what SendMessage would be (`outgoing`, `returned`)."""
-    entry: dict[str, Any] = {**told, "Id": entry_id}
+def batch_entry(entry_id: str, arguments: Mapping[str, object]) -> "SendMessageBatchRequestEntryTypeDef":
+    """Return the SendMessageBatch entry for the arguments of a SendMessage call (see `outgoing`)."""
+    entry: dict[str, Any] = {**arguments, "Id": entry_id}
     if "MessageAttributes" in entry:
         attributes = entry["MessageAttributes"].items()
         entry["MessageAttributes"] = {name: _with_bytes(attribute) for name, attribute in attributes}
-    # `outgoing` is of the core, which does not know boto3's types.
+    # `outgoing` belongs to the core, which has no boto3 types.
     return cast("SendMessageBatchRequestEntryTypeDef", entry)
 
 

@@ -12,7 +12,7 @@ from signalbox.queues import QueueName, QueueUrl
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
-TOO_LONG = "the reply is longer than a message may be: ask for less, such as one target, exchange or queue"
+TOO_LONG = "the reply exceeds the size of a message: request less, such as one target, exchange or queue"
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""CloudWatch metrics of events, as lines in the function's log (embedded metric format): no call, no waiting."""
+"""CloudWatch metrics of history events, written to the function's log in embedded metric format."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ NAMESPACE = "Signalbox"
 
 
 class PowertoolsTelemetry:
-    """`Telemetry`: a metric for each kind and outcome of event, with the capability as its dimension `service`."""
+    """`Telemetry`: one metric for each kind and outcome of events; the capability is the dimension `service`."""
 
     def count(self, events: Sequence[HistoryEvent]) -> None:
         """Add events to the metrics."""

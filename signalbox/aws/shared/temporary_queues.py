@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SqsTemporaryQueues:
-    """`TemporaryQueues`."""
+    """`TemporaryQueues` on SQS."""
 
     sqs: "SQSClient"
 
     def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; one that is gone already is fine."""
+        """Delete a queue; do nothing when it does not exist."""
         try:
             self.sqs.delete_queue(QueueUrl=queue_url)
         except self.sqs.exceptions.QueueDoesNotExist:
             return
 
     def with_prefix(self, prefix: str) -> Iterator[StrayQueue]:
-        """Yield every queue whose name starts with `prefix`, with its tags and last modification."""
+        """Yield every queue whose name starts with `prefix`, with its tags and time of last modification."""
         pages = self.sqs.get_paginator("list_queues").paginate(
             QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1000}
         )

@@ -1,1 +1,1 @@
-"""Adapters of splitting."""
+"""AWS adapters of splitting."""

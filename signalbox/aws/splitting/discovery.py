@@ -1,4 +1,4 @@
-"""What AWS knows of the queues that functions and services consume."""
+"""Discovery of the queues that Lambda functions and ECS services consume."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ LATEST = "$LATEST"
 
 
 class NotDiscoverable(RejectedError):
-    """Raised when a target is not there, or is of a kind that consumes nothing itself."""
+    """Raised when a target does not exist, or is of a kind that consumes no queues itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwsDiscovery:
-    """`Discovery` by event source mappings, variables and the policies of roles.
+    """`Discovery` by event source mappings, variables and roles' policies.
 
-    Policies in a customer's account may be closed to us, and then variables count by their form alone.
+    If the policies cannot be read, variables count by their form alone.
     """
 
     functions: "LambdaClient"
@@ -56,7 +56,7 @@ class AwsDiscovery:
         return Evidence(mapped, environments, self._policies(found["Role"]))
 
     def _mapped(self, name: str, qualifier: str) -> Iterator[QueueName]:
-        # All mappings of a name are told only for the function itself; those of its aliases are asked for one by one.
+        # A function's name lists only its own mappings; those of its aliases are listed one by one.
         aliases = self.functions.get_paginator("list_aliases").paginate(FunctionName=name)
         arns = {alias["Name"]: alias["AliasArn"] for page in aliases for alias in page["Aliases"]}
         for function in [arns[qualifier]] if qualifier in arns else [name, *arns.values()]:
@@ -80,7 +80,7 @@ class AwsDiscovery:
         return Evidence((), environments, self._policies(role) if role else None)
 
     def _policies(self, role_arn: str) -> list[Mapping[str, object]] | None:
-        """Return a role's policies, or None when we may not read them."""
+        """Return a role's policies, or None if they may not be read."""
         role = role_arn.rpartition("/")[2]
         try:
             return [*self._inline(role), *self._attached(role)]

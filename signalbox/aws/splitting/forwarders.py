@@ -1,4 +1,4 @@
-"""What forwards messages of an original queue: an event source mapping to the function `split`."""
+"""Forwarders: event source mappings from original queues to the function `split`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.mappings import EventSourceMappings
-from signalbox.aws.splitting.queues import CAPABILITY
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
-from signalbox.splitting.model.world import Forwarder, ForwardingState
+from signalbox.splitting.model.events import CAPABILITY
+from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
     from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
-# One that is being deleted may still forward what it has received.
+# A mapping that is being deleted may still forward what it has received.
 STATES = {
     "Creating": ForwardingState.STARTING,
     "Enabling": ForwardingState.STARTING,
@@ -29,7 +29,7 @@ LIVELIEST_FIRST = (ForwardingState.ON, ForwardingState.STARTING, ForwardingState
 
 @dataclass(frozen=True, slots=True)
 class LambdaForwarders:
-    """`Forwarders`; for one queue, at most `concurrency` functions run at once."""
+    """`Forwarders` over event source mappings; one queue has at most `concurrency` concurrent calls."""
 
     lambda_: "LambdaClient"
     function_arn: str
@@ -38,11 +38,11 @@ class LambdaForwarders:
     concurrency: int
 
     def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
-        """Return the state of each, without `unfinished`."""
+        """Return the state of each forwarder, without `unfinished`."""
         return {original: _observed(self._mappings.of(original)) for original in originals}
 
     def start(self, original: QueueName) -> None:
-        """Make or enable what forwards. Raises `EffectRefused` and `EffectFailed`."""
+        """Create or enable a forwarder. Raises `EffectRefused` and `EffectFailed`."""
         mappings = self._mappings.of(original)
         if any(_state(mapping) in (ForwardingState.ON, ForwardingState.STARTING) for mapping in mappings):
             return
@@ -52,13 +52,13 @@ class LambdaForwarders:
             self._mappings.create(original)
 
     def stop(self, original: QueueName) -> None:
-        """Disable it."""
+        """Disable a forwarder."""
         for mapping in self._mappings.of(original):
             if _state(mapping) in (ForwardingState.ON, ForwardingState.STARTING):
                 self._mappings.enable(original, mapping, enabled=False)
 
     def remove(self, original: QueueName) -> None:
-        """Take it away; what is gone or being deleted already is fine."""
+        """Delete a forwarder; one that does not exist or is being deleted is ignored."""
         self._mappings.remove(original)
 
     @property
@@ -72,7 +72,7 @@ def _observed(mappings: Sequence["EventSourceMappingConfigurationTypeDef"]) -> F
         return Forwarder()
     states = {_state(mapping) for mapping in mappings}
     since = max(mapping["LastModified"] for mapping in mappings)
-    # The emulator tells whole seconds: it may have come into this state as late as the end of that one.
+    # The emulator returns whole seconds: the state may have begun as late as the end of that second.
     until = since.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
     return Forwarder(next(state for state in LIVELIEST_FIRST if state in states), until)
 

@@ -1,4 +1,4 @@
-"""The temporary queues of splits on SQS: made like their originals, looked at, emptied and deleted."""
+"""The temporary queues of splits on SQS: creation, observation, return of messages and deletion."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,24 +15,24 @@ from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, batches
-from signalbox.splitting.forwarding.forwarding import returned
-from signalbox.splitting.model.split import Session, SplitQueue
+from signalbox.splitting.forwarding.deliveries import return_request
+from signalbox.splitting.model.events import CAPABILITY
+from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
+from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Sample, TemporaryQueue
 from signalbox.splitting.queues.queue_attributes import DeadLetterQueue, cloned
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-CAPABILITY = "splitting"
 SESSION_TAG, OWNER_TAG, TARGET_TAG = "signalbox:session", "signalbox:owner", "signalbox:target"
-TAG_CHARACTERS = " _.:/=+-@"  # beside letters and digits
+TAG_CHARACTERS = " _.:/=+-@"  # in addition to letters and digits
 MAXIMUM_TAG_LENGTH = 256
-# The queue's own times do not fit whoever empties it: with a visibility of zero a message would come twice, with one of
-# hours a killed function would hold up the end of a session; and a poll must not last the twenty seconds it may.
+# The queue's own times do not fit a return: with a visibility timeout of zero a message would be received twice, with
+# one of hours a killed function would delay the end of a session; and a poll must not last up to 20 seconds.
 RETURN_VISIBILITY_SECONDS = 60
-RETURN_WAIT_SECONDS = 1  # any wait asks all of SQS's servers, none asks some
+RETURN_WAIT_SECONDS = 1  # a poll with any wait queries all SQS servers, one without a wait only some
 WAITING: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed")
 IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
 CREATED: "QueueAttributeNameType" = "CreatedTimestamp"
@@ -40,14 +40,16 @@ CREATED: "QueueAttributeNameType" = "CreatedTimestamp"
 
 @dataclass(frozen=True, slots=True)
 class SqsSplitQueues:
-    """`SplitQueues`; `url_prefix` is the URL of a queue up to its name: all are in one account and region."""
+    """`SplitQueues` on SQS; `url_prefix` is a queue's URL up to its name: all are in one account and region."""
 
     sqs: "SQSClient"
     url_prefix: str
     stage: str
 
-    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
-        """Make a queue like the original; return notes on what it could not take over. Its tags say whose it is."""
+    def create(
+        self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
+    ) -> Sequence[str]:
+        """Create a queue like the original and tag it; return notes on settings that could not be copied."""
         attributes, tags = self._described(queue.original)
         clone = cloned(
             attributes,
@@ -63,7 +65,7 @@ class SqsSplitQueues:
         return clone.notes
 
     def delete(self, name: QueueName) -> None:
-        """Delete a queue; one that is gone already is fine."""
+        """Delete a queue; a queue that does not exist is ignored."""
         with effect(_queue(name)):
             try:
                 self.sqs.delete_queue(QueueUrl=self._url(name))
@@ -73,12 +75,12 @@ class SqsSplitQueues:
     def observe(
         self, names: Iterable[QueueName], *, now: datetime
     ) -> Mapping[QueueName, tuple[TemporaryQueue, Sample]]:
-        """Return those of the queues that are there, each with one new sample of its counters."""
+        """Return the existing queues by name, each with one new sample of its counters."""
         found = ((name, self._counters(name)) for name in names)
-        return {name: _observed(told, now) for name, told in found if told is not None}
+        return {name: _observed(attributes, now) for name, attributes in found if attributes is not None}
 
     def receive(self, name: QueueName) -> Sequence[tuple[Message, str]]:
-        """Take up to ten messages out of a queue, with their receipt handles; FIFO groups in order."""
+        """Receive up to ten messages with their receipt handles; FIFO groups in order."""
         with look(_queue(name)):
             try:
                 page = self.sqs.receive_message(
@@ -94,14 +96,14 @@ class SqsSplitQueues:
         return tuple((message_of(one), one["ReceiptHandle"]) for one in page.get("Messages", []))
 
     def remove(self, name: QueueName, receipt_handles: Sequence[str]) -> None:
-        """Delete received messages."""
+        """Delete received messages. Raises `EffectFailed`."""
         for start in range(0, len(receipt_handles), MAXIMUM_ENTRIES):
             self._remove(name, receipt_handles[start : start + MAXIMUM_ENTRIES])
 
     def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
-        """Send messages to their original queue, in order (`returned`); return those that were not taken.
+        """Send messages to their original queue, in order; return the ones that were not accepted.
 
-        Raises `EffectFailed` when none was.
+        Raises `EffectFailed` if no message was accepted.
         """
         work = FifoBatch([(message, Delivery(message, original)) for message in messages], is_fifo(original))
         reasons: list[str] = []
@@ -122,13 +124,13 @@ class SqsSplitQueues:
         with effect(_queue(original)):
             page = self.sqs.get_queue_attributes(QueueUrl=self._url(original), AttributeNames=["All"])
             tags = self.sqs.list_queue_tags(QueueUrl=self._url(original)).get("Tags", {})
-        # The type has attributes that only SetQueueAttributes knows.
+        # The type has attributes that only SetQueueAttributes accepts.
         return cast("Mapping[str, str]", page["Attributes"]), tags
 
     def _dead_letter_queue(self, attributes: Mapping[str, str]) -> DeadLetterQueue:
         if not attributes.get("RedrivePolicy"):
             return DeadLetterQueue()
-        # SQS wants it in the account and region of its source.
+        # SQS requires it in the account and region of its source.
         name = str(json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"]).rpartition(":")[2]
         with effect(_queue(name)):
             try:
@@ -141,11 +143,11 @@ class SqsSplitQueues:
 
     def _create(self, name: QueueName, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         try:
-            # `cloned` returns attributes that CreateQueue takes, by the same names.
-            told = cast("Mapping[QueueAttributeNameType, str]", attributes)
-            self.sqs.create_queue(QueueName=name, Attributes=told, tags=tags)
+            # `cloned` returns attributes that CreateQueue accepts under the same names.
+            accepted = cast("Mapping[QueueAttributeNameType, str]", attributes)
+            self.sqs.create_queue(QueueName=name, Attributes=accepted, tags=tags)
         except self.sqs.exceptions.QueueNameExists as error:
-            # Made before, by a function that was killed, and the original has been changed since.
+            # Created earlier by a function that was killed, and the original has changed since.
             found = self.sqs.list_queue_tags(QueueUrl=self._url(name)).get("Tags", {})
             if not is_ours(found, stage=self.stage, capability=CAPABILITY):
                 raise EffectRefused(reason(error, _queue(name))) from error
@@ -170,12 +172,12 @@ class SqsSplitQueues:
             raise EffectFailed(f"{failure['Code']} at DeleteMessageBatch of {_queue(name)}: {failure.get('Message')}")
 
     def _failures(self, batch: Batch) -> Iterator[tuple[Delivery, str]]:
-        entries = [batch_entry(str(n), returned(one.message)) for n, one in enumerate(batch.deliveries)]
+        entries = [batch_entry(str(n), return_request(one.message)) for n, one in enumerate(batch.deliveries)]
         subject = _queue(batch.destination)
         try:
             answer = self.sqs.send_message_batch(QueueUrl=self._url(batch.destination), Entries=entries)
         except (ClientError, BotoCoreError) as error:
-            # Those that other calls sent are to be removed from where they were.
+            # Messages that other calls sent must still be deleted from the temporary queue.
             yield from ((delivery, reason(error, subject)) for delivery in batch.deliveries)
             return
         for failure in answer.get("Failed", []):
@@ -183,23 +185,23 @@ class SqsSplitQueues:
             yield batch.deliveries[int(failure["Id"])], why
 
 
-def own_tags(*, stage: str, target: Target, session: Session | None) -> dict[str, str]:
-    """Return the tags by which a temporary queue says what it is for; the deployed consumer's has no session."""
+def own_tags(*, stage: str, target: Target, session: SplitSession | None) -> dict[str, str]:
+    """Return the tags of a temporary queue; the deployed consumer's queue has no session."""
     whose = {SESSION_TAG: session.session_id, OWNER_TAG: session.owner} if session else {}
-    told = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY, TARGET_TAG: str(target), **whose}
-    return {name: _tag_value(text) for name, text in told.items()}
+    tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY, TARGET_TAG: str(target), **whose}
+    return {name: _tag_value(text) for name, text in tags.items()}
 
 
 def _tag_value(text: str) -> str:
-    # One odd character in somebody's name would have SQS refuse the queue.
+    # SQS refuses a queue if one tag value has a character that is not allowed.
     return "".join(c if c.isalnum() or c in TAG_CHARACTERS else "_" for c in text)[:MAXIMUM_TAG_LENGTH]
 
 
-def _observed(told: Mapping["QueueAttributeNameType", str], now: datetime) -> tuple[TemporaryQueue, Sample]:
-    # Whole seconds are told, so it may have been made as late as the end of that one.
-    created_at = datetime.fromtimestamp(int(float(told[CREATED])), UTC) + timedelta(seconds=1)
-    waiting = sum(int(told[name]) for name in WAITING)
-    return TemporaryQueue(created_at), Sample(now, waiting, int(told[IN_FLIGHT]))
+def _observed(attributes: Mapping["QueueAttributeNameType", str], now: datetime) -> tuple[TemporaryQueue, Sample]:
+    # SQS returns whole seconds, so the queue may have been created as late as the end of that second.
+    created_at = datetime.fromtimestamp(int(float(attributes[CREATED])), UTC) + timedelta(seconds=1)
+    waiting = sum(int(attributes[name]) for name in WAITING)
+    return TemporaryQueue(created_at), Sample(now, waiting, int(attributes[IN_FLIGHT]))
 
 
 def _queue(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The table of splits: records, who works on them, registries, and what is kept beside them until they end."""
+"""The table `Splits`: records of splits, locks, registries, samples, annotations and unfinished calls."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, reasons, succeeds, transacted, updated
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
+from signalbox.splitting.model.observed_state import Sample, Timings
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import (
     UnreadableRecord,
@@ -23,7 +24,6 @@ from signalbox.splitting.model.records import (
 )
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Patience, Sample
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 BY_KIND_INDEX = "by_kind"
 SPLIT, REGISTRY = "split", "registry"
 SPLIT_KEY = "split#"
-BESIDE = ("samples", "notes")  # what is forgotten with a split
+BESIDE = ("samples", "notes")  # deleted with a split
 NOTE = "note:"
-# Longer than the closing of any queue takes, so that no account of a killed call is lost by it.
+# Longer than the closing of any queue takes, so that no record of a killed call expires before its end.
 LEDGER_KEPT_FOR = timedelta(days=7)
 LOCK_KEPT_FOR = timedelta(days=1)
 
 
 class SplitTooLarge(RejectedError):
-    """Raised when a split's record has no room in the table: too many queues or sessions, or filters too long."""
+    """Raised when a split's record exceeds DynamoDB's item size: too many queues or sessions, or long filters."""
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoSplits:
-    """`Splits` over the table `Splits`: an item for the record, and one for each original that says whose it is."""
+    """`Splits` over the table `Splits`: an item for the record, and one for each original that names its target."""
 
     table: "Table"
 
@@ -60,18 +60,18 @@ class DynamoSplits:
         return self.find(Target.parse(item["target"])) if item else None
 
     def every(self) -> list[StoredSplit | UnreadableSplit]:
-        """Return all splits, as they were a moment ago; one whose record cannot be read does not hide the others."""
+        """Return all splits, eventually consistent; an unreadable record does not hide the others."""
         return [_listed(item) for item in _of_kind(self.table, SPLIT)]
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
-        """Store a new record; None if the target has one, or one of the queues belongs to another split."""
+        """Store a new record; return None if the target has one or a queue belongs to another split."""
         stored = StoredSplit(split, 1, tuple(documents))
         items = [_item(stored), *(_queue_key(one.original) | {"target": str(split.target)} for one in split.queues)]
         is_stored = self._write([{"Put": self._put(item)} for item in items], split)
         return stored if is_stored else None
 
     def save(self, split: Split, *, replacing: StoredSplit) -> StoredSplit | None:
-        """Store a changed record; None if the stored one is not as `replacing` any more."""
+        """Store a changed record; return None if the stored record is not `replacing` any more."""
         stored = replace(replacing, split=split, version=replacing.version + 1)
         is_as_read = Attr("version").eq(replacing.version)
         try:
@@ -81,7 +81,7 @@ class DynamoSplits:
         return stored if is_stored else None
 
     def forget(self, stored: StoredSplit) -> bool:
-        """Delete a record with all that is kept beside it; say whether it was still as it was read."""
+        """Delete a record with its samples and annotations; return whether the stored version was `stored`."""
         target = stored.split.target
         beside = [_key(target, sort_key) for sort_key in BESIDE]
         queues = [_queue_key(queue.original) for queue in stored.split.queues]
@@ -99,7 +99,7 @@ class DynamoSplits:
         return {"TableName": self.table.name, "Key": key}
 
     def _write(self, writes: "Sequence[TransactWriteItemTypeDef]", split: Split) -> bool:
-        """Carry out all writes or none, and say whether their conditions held."""
+        """Write all or nothing; return whether the conditions held."""
         try:
             return all(transacted(self.table, writes))
         except ClientError as error:
@@ -112,8 +112,8 @@ class DynamoLocks:
 
     table: "Table"
 
-    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
-        """Take the lock of a target, or keep it; say whether it is ours."""
+    def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+        """Acquire or extend the lock of a target; return whether `holder` has it."""
         item = _key(target, "lock") | {
             "holder": holder,
             "until": milliseconds(until),
@@ -122,8 +122,8 @@ class DynamoLocks:
         is_free = Attr("pk").not_exists() | Attr("until").lte(milliseconds(now)) | Attr("holder").eq(holder)
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_free))
 
-    def leave(self, target: Target, *, holder: str) -> None:
-        """Give the lock back."""
+    def release(self, target: Target, *, holder: str) -> None:
+        """Release the lock if `holder` has it."""
         is_ours = Attr("holder").eq(holder)
         succeeds(lambda: self.table.delete_item(Key=_key(target, "lock"), ConditionExpression=is_ours))
 
@@ -140,11 +140,11 @@ class DynamoRegistries:
         return _registry(item) if item else None
 
     def every(self) -> list[StoredRegistry]:
-        """Return all registries, as they were a moment ago."""
+        """Return all registries, eventually consistent."""
         return [_registry(item) for item in _of_kind(self.table, REGISTRY)]
 
     def put(self, registry: StoredRegistry) -> None:
-        """Store a registry in the place of an older one."""
+        """Store a registry, replacing an older one."""
         item = {
             "kind": REGISTRY,
             "target": str(registry.target),
@@ -156,14 +156,14 @@ class DynamoRegistries:
 
 @dataclass(frozen=True, slots=True)
 class DynamoSamples:
-    """`Samples` over the table `Splits`; only who has the lock of a target notes any."""
+    """`Samples` over the table `Splits`; the writer must hold the target's lock."""
 
     table: "Table"
-    patience: Patience = field(default_factory=Patience)
+    timings: Timings = field(default_factory=Timings)
 
-    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
-        """Add a sample for each queue; the oldest are forgotten, but never one that emptiness is judged by."""
-        kept = with_samples(self.of(target), samples, patience=self.patience)
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+        """Add a sample for each queue; older samples are dropped unless the check for emptiness needs them."""
+        kept = with_samples(self.of(target), samples, timings=self.timings)
         self.table.put_item(Item=_key(target, "samples") | {"samples": samples_text(kept)})
 
     def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
@@ -173,18 +173,18 @@ class DynamoSamples:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoNotes:
-    """`Notes` over the table `Splits`: an attribute for each note, so that one write keeps the older text."""
+class DynamoAnnotations:
+    """`Annotations` over the table `Splits`: one attribute each, so that a single write keeps an existing text."""
 
     table: "Table"
 
     def of(self, target: Target) -> Mapping[str, str]:
-        """Return all that was noted."""
+        """Return all annotations of a target by name."""
         item = _read(self.table, _key(target, "notes")) or {}
         return {name.removeprefix(NOTE): text for name, text in item.items() if name.startswith(NOTE)}
 
     def put(self, target: Target, name: str, text: str) -> None:
-        """Note a text, unless there is one of that name already."""
+        """Store an annotation unless one of that name exists."""
         self.table.update_item(
             Key=_key(target, "notes"),
             UpdateExpression="SET #note = if_not_exists(#note, :text)",
@@ -193,34 +193,34 @@ class DynamoNotes:
         )
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
-        """Forget one note or more; those that are gone already are fine."""
+        """Delete annotations; names that do not exist are ignored."""
         placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
         write = {
             "Key": _key(target, "notes"),
             "UpdateExpression": f"REMOVE {', '.join(placeholders)}",
             "ExpressionAttributeNames": placeholders,
-            "ConditionExpression": "attribute_exists(pk)",  # an update of nothing would make an item
+            "ConditionExpression": "attribute_exists(pk)",  # an update without effect would still create an item
         }
         updated(self.table, write)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoLedger:
-    """`Ledger` over the table `Splits`: an item for each call that did not finish."""
+    """`Ledger` over the table `Splits`: an item for each unfinished call."""
 
     table: "Table"
 
     def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
-        """Write down that a call begins."""
+        """Record the start of a call."""
         times = {"began_at": milliseconds(now), "expires_at": round((now + LEDGER_KEPT_FOR).timestamp())}
         self.table.put_item(Item=_call_key(original, call_id) | times)
 
     def finish(self, original: QueueName, call_id: str) -> None:
-        """Strike out a call."""
+        """Delete the record of a call."""
         self.table.delete_item(Key=_call_key(original, call_id))
 
     def unfinished(self, original: QueueName, *, since: datetime) -> int:
-        """Return how many calls began since then and did not finish."""
+        """Return the number of calls that began at or after `since` and have not finished."""
         query = {
             "KeyConditionExpression": Key("pk").eq(_call_key(original, "")["pk"]),
             "FilterExpression": Attr("began_at").gte(milliseconds(since)),
@@ -284,9 +284,9 @@ def _json(documents: Sequence[object]) -> str:
 
 
 def _ours(error: ClientError, split: Split) -> Exception:
-    """Return what an error of a write to a split is to us, or the error itself."""
-    told = error.response["Error"]
-    if {told["Code"], *reasons(error)} & {"ValidationException", "ValidationError"}:
+    """Return `SplitTooLarge` for a write that exceeds the item size, otherwise the error itself."""
+    details = error.response["Error"]
+    if {details["Code"], *reasons(error)} & {"ValidationException", "ValidationError"}:
         size = f"{len(split.queues)} queues, {len(split.sessions)} sessions"
-        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {told['Message']}")
+        return SplitTooLarge(f"DynamoDB refuses the record of {split.target} with {size}: {details['Message']}")
     return error

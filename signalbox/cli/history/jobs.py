@@ -16,14 +16,14 @@ def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[s
     if deployment.endpoint_url is None:
         _run_in_aws(deployment, jobs)
     else:
-        from signalbox.local.history_jobs import run_here
+        from signalbox.local.spark.history_jobs import run_locally
 
-        run_here(deployment, jobs, on_line)
+        run_locally(deployment, jobs, on_line)
 
 
 def _run_in_aws(deployment: "Deployment", jobs: Sequence[Job]) -> None:
     from signalbox.aws.history.glue_runs import GlueRuns
-    from signalbox.local.history_jobs import stage_of
+    from signalbox.local.spark.history_jobs import stage_of
 
     runs = GlueRuns(deployment.session().client("glue"), stage_of(deployment.outputs))
     for script, arguments in jobs:

@@ -96,11 +96,11 @@ def subscribe(
     from signalbox.cli.sarracenia.follower import Following, Shown, fetching
     from signalbox.clients.sarracenia.subscriber import Outcome, Subscriber
     from signalbox.clients.sarracenia.subscriber_store import opened
-    from signalbox.filters.patterns import compile_start
+    from signalbox.filters.patterns import compile_anchored
     from signalbox.sarracenia.rights.names import parse_queue_name, sqs_name
     from signalbox.sarracenia.subscription.filters import Filter
 
-    wanted = Filter.parse(context.meta[LINES], compile_start, accept_unmatched=not reject_unmatched)
+    wanted = Filter.parse(context.meta[LINES], compile_anchored, accept_unmatched=not reject_unmatched)
     limits = Limits(
         message_age=_time(message_age, "--message-age"),
         file_age=_time(file_age, "--file-age"),

@@ -1,4 +1,4 @@
-"""Finds the deployment that a command talks to: the local stage of this folder, or a stage in AWS."""
+"""The deployment that a command uses: the local stage of this folder, or a stage in AWS."""
 
 import json
 import os
@@ -20,32 +20,32 @@ LOCAL = Path(".signalbox", "local.json")
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployed stage as the commands see it: what it is called, where it is, and who they are there."""
+    """A deployed stage: its name, region, endpoint, outputs and the credentials of the caller."""
 
     outputs: Mapping[str, str]
     region: str
     rendezvous_url: str
     endpoint_url: str | None = None
-    """Where AWS calls go; None for AWS itself."""
+    """The endpoint URL of AWS calls; None for AWS itself."""
     administrator: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The emulator's administrator; empty in AWS, where the standard credentials count."""
+    """The keys of the emulator's administrator; empty in AWS, which uses the standard credentials."""
     folder: Path | None = None
-    """Where the local stage keeps what belongs to it; None in AWS."""
+    """The folder of the local stage; None in AWS."""
     websocket_url: str = ""
-    """Where clients of live connect; empty where a stage has no live."""
+    """The WebSocket URL of live; empty for a stage without live."""
     realm: str = ""
-    """The exchange that the local stage has for trials; empty in AWS."""
+    """The live exchange of the local stage; empty in AWS."""
     tickets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The tickets of users of that exchange, by name."""
 
     def session(self) -> boto3.Session:
-        """Return a session whose clients talk to this deployment."""
+        """Return a boto3 session for this deployment."""
         if self.endpoint_url is None:
             return boto3.Session(region_name=self.region)
         return LocalSession(self.endpoint_url, region=self.region, **self.administrator)
 
     def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
-        """Return a session like `session`, in which somebody else's key counts."""
+        """Return a boto3 session for this deployment with another user's access key."""
         key_id, secret = credentials.access_key_id, credentials.secret_access_key
         if self.endpoint_url is None:
             return boto3.Session(key_id, secret, region_name=self.region)
@@ -53,7 +53,7 @@ class Deployment:
 
 
 def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
-    """Return the stage in AWS if asked to, else the local stage of this folder or the nearest one above."""
+    """Return the stage in AWS with `aws`, else the local stage of `folder` or of its nearest parent that has one."""
     if aws:
         return aws_deployment(aws_session(), stage=stage)
     start = (folder or Path.cwd()).resolve()
@@ -68,10 +68,10 @@ def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path
 
 def aws_session() -> boto3.Session:
     """Return a session with the standard AWS credentials."""
-    # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools, and people, say AWS_REGION.
+    # boto3 reads AWS_DEFAULT_REGION only; the other AWS tools use AWS_REGION.
     session = boto3.Session(region_name=os.environ.get("AWS_REGION"))
     if session.region_name is None:
-        raise RejectedError("no AWS region is set: give AWS_REGION, or a region in the AWS profile")
+        raise RejectedError("no AWS region is set: set AWS_REGION, or a region in the AWS profile")
     return session
 
 

@@ -1,4 +1,4 @@
-"""Files that people give to commands; `-` is standard input."""
+"""Files as arguments of commands; `-` is standard input."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""How every command speaks: tables for people, JSON for programs, errors in one line."""
+"""Output of commands: tables, JSON and error lines."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def print_json(value: object) -> None:
-    """Print a value for programs."""
+    """Print a value as JSON."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
@@ -16,7 +16,7 @@ def print_line(text: str = "") -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """Print rows for people; values are shown as they are and never cut off."""
+    """Print a table; values are printed unchanged and never cut off."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -38,6 +38,6 @@ def print_fields(fields: Mapping[str, str]) -> None:
 
 
 def print_error(message: str) -> None:
-    """Print what is wrong, one `error:` for each problem."""
+    """Print an error message to standard error, one `error:` line for each problem."""
     first, *more = message.splitlines() or [""]
     sys.stderr.write("\n".join([f"error: {first}", *(f"  {line}" for line in more)]) + "\n")

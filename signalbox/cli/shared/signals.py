@@ -1,4 +1,4 @@
-"""Signals that end a command in an orderly way."""
+"""Signals that end a command after its cleanup."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ STATUS_OF_SIGNALS = 128  # what shells add to a signal's number
 
 
 class Interrupted(BaseException):
-    """Raised where a signal came, so that whatever is held is let go; no error of ours, hence no `Exception`."""
+    """Raised when a signal arrives, so that context managers clean up; not an error, hence no `Exception`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -19,7 +19,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Have a function called for each signal that would end us otherwise."""
+    """Call a function for each signal that ends a process by default."""
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
         yield
@@ -30,7 +30,7 @@ def handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise `Interrupted` for each signal that would end us otherwise."""
+    """Raise `Interrupted` for each signal that ends a process by default."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         raise Interrupted(number)
@@ -40,7 +40,7 @@ def interruptible() -> Iterator[None]:
 
 
 class Ending:
-    """Whether a signal asked us to end: work is finished first, waiting is not."""
+    """A request to end by signal: work in progress is finished, waiting is interrupted."""
 
     def __init__(self) -> None:
         self.is_due = False
@@ -48,13 +48,13 @@ class Ending:
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Take note of signals meanwhile."""
+        """Record signals while the context is active."""
         with handling(self._note):
             yield
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Break off what is done meanwhile when a signal comes."""
+        """Interrupt the body of the context when a signal arrives."""
         self._waits = True
         try:
             yield

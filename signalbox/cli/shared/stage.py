@@ -1,4 +1,4 @@
-"""What commands that talk to a stage share: their options, and how they tell of progress and of time."""
+"""Options and output that all commands of a stage share."""
 
 import sys
 from datetime import UTC, datetime
@@ -11,27 +11,29 @@ from signalbox.errors import RejectedError
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
 
-Aws = Annotated[bool, typer.Option("--aws", help="A stage in AWS, by your standard credentials, not the local one.")]
+Aws = Annotated[
+    bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials instead of the local stage.")
+]
 Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def output(deployment: "Deployment", name: str) -> str:
-    """Return an output of a stage; one that was deployed before there was its capability has none of these."""
+    """Return an output of a stage. Raises `RejectedError` when the deployed version does not have it."""
     try:
         return deployment.outputs[name]
     except KeyError as error:
-        raise RejectedError(f"the stage has no output {name!r}: bring it up to date by deploying it again") from error
+        raise RejectedError(f"the stage has no output {name!r}: deploy it again to update it") from error
 
 
 def say(text: str) -> None:
-    """Tell of progress."""
+    """Print progress to standard error."""
     sys.stderr.write(f"· {text}\n")
     sys.stderr.flush()
 
 
 def age(moment: object) -> str:
-    """Return how long ago a moment of a document was, for people."""
+    """Return the age of an ISO 8601 time as a short text."""
     try:
         then = datetime.fromisoformat(str(moment))
     except ValueError:
@@ -40,7 +42,7 @@ def age(moment: object) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a number of seconds for people."""
+    """Return a number of seconds as a short text."""
     whole = int(seconds)
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if whole >= 2 * size:

@@ -1,4 +1,4 @@
-"""The keys of users of the local stage, in files that only their owner can read."""
+"""Access keys of the local stage's users, in files that only their owner can read."""
 
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ KEY_ID, SECRET = "access_key_id", "secret_access_key"
 
 
 def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredentials) -> "Path | None":
-    """Write a user's key into the folder of the local stage and return where it is; in AWS it is not kept."""
-    from signalbox.local.state import write_json
+    """Write a user's key into the local stage's folder and return its path; return None for a stage in AWS."""
+    from signalbox.local.files import write_json
 
     if deployment.folder is None:
         return None
@@ -28,22 +28,22 @@ def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredent
 
 
 def forget_user_key(deployment: "Deployment", user: "UserName") -> None:
-    """Delete what `keep_user_key` wrote."""
+    """Delete the file of `keep_user_key`."""
     if deployment.folder is not None:
         _path(deployment.folder, user).unlink(missing_ok=True)
 
 
 def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
     """Return the key of a user of the local stage."""
-    from signalbox.local.state import read_json
+    from signalbox.local.files import read_json
 
     if deployment.folder is None:
-        raise RejectedError("keys of users are kept for the local stage only")
+        raise RejectedError("keys of users are stored for the local stage only")
     path = _path(deployment.folder, user)
     found = read_json(path)
     if found is None:
         raise RejectedError(
-            f"there is no key of user {user!r} ({path}): `signalbox user list` tells who is there, "
+            f"there is no key of user {user!r} ({path}): `signalbox user list` lists the users, "
             f"`signalbox user add {user} --role ROLE` makes the user, `signalbox user rotate {user}` a new key"
         )
     return ClientCredentials(found[KEY_ID], found[SECRET])

@@ -1,1 +1,1 @@
-"""Commands of splitting."""
+"""Commands of splitting: `signalbox split`."""

@@ -1,4 +1,4 @@
-"""`signalbox split audit` and `policy`: what was done with a message, and what one must be allowed to do it."""
+"""`signalbox split audit` and `policy`: the history of a message, and the minimal IAM policy."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.forwarding.matching import DEPLOYED
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 QUERY_PREFIX = "queries/"
 ANY = "*"
@@ -22,15 +22,15 @@ def audit(
     *,
     message_id: Annotated[str, typer.Argument(help="MessageId that the message has in its original queue.")],
     days: Annotated[
-        int, typer.Option(help="Days back to look through.", min=1, max=MAXIMUM_AUDIT_DAYS)
+        int, typer.Option(help="Days of history to search.", min=1, max=MAXIMUM_AUDIT_DAYS)
     ] = DEFAULT_AUDIT_DAYS,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Tell who got a message, when, and by which filter; from the history, which is about a minute behind."""
+    """Show who received a message, when, and by which filter; the history lags by about a minute."""
     from signalbox.aws.history.athena import Athena
-    from signalbox.aws.splitting.audits import AthenaAudits
+    from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
     from signalbox.cli.shared.deployment import find_deployment
 
     deployment = find_deployment(aws=aws, stage=stage)
@@ -38,9 +38,9 @@ def audit(
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(client, output(deployment, "HistoryDatabase"), results)
     since = (datetime.now(UTC) - timedelta(days=days)).date()
-    rows = AthenaAudits(athena, output(deployment, "HistoryTable")).trail(message_id, since=since)
+    rows = AthenaAuditTrail(athena, output(deployment, "HistoryTable")).events(message_id, since=since)
     if not rows:
-        say(f"nothing is written of {message_id!r} since {since}; the newest events come after about a minute")
+        say(f"no events of {message_id!r} since {since}; the newest events take about a minute")
     if as_json:
         print_json(rows)
     elif rows:
@@ -70,22 +70,22 @@ def policy(
     ] = None,
     tag: Annotated[str | None, typer.Option(help="Tag of all queues that may be split.", metavar="KEY=VALUE")] = None,
     dead_letter_queue: Annotated[
-        list[str] | None, typer.Option(help="Dead-letter queue of one of them; repeatable.", metavar="NAME")
+        list[str] | None, typer.Option(help="Dead-letter queue of such a queue; repeatable.", metavar="NAME")
     ] = None,
     key: Annotated[
-        list[str] | None, typer.Option(help="ARN of the KMS key of an encrypted one; repeatable.", metavar="ARN")
+        list[str] | None, typer.Option(help="ARN of the KMS key of an encrypted queue; repeatable.", metavar="ARN")
     ] = None,
-    prefix: Annotated[str, typer.Option(help="What names of temporary queues begin with.")] = DEFAULT_PREFIX,
+    prefix: Annotated[str, typer.Option(help="Prefix of the names of temporary queues.")] = DEFAULT_PREFIX,
     region: Annotated[str, typer.Option(help="Region of the queues; any if not given.")] = ANY,
     account: Annotated[str, typer.Option(help="Account of the queues; any if not given.")] = ANY,
     partition: Annotated[str, typer.Option(help="Partition of AWS.")] = "aws",
 ) -> None:
-    """Print the smallest IAM policy with which queues can be split; needs no stage and always prints JSON."""
+    """Print the minimal IAM policy for splitting queues; needs no stage and always prints JSON."""
     from signalbox.queues import QueueName
     from signalbox.splitting.queues.policy import QueueTag, Splittable, policy_document
 
     if key and region == ANY:
-        raise RejectedError("--key needs --region: keys are to be used by SQS of that region only")
+        raise RejectedError("--key needs --region: only SQS of that region may use the keys")
     splittable = Splittable(
         f"arn:{partition}:sqs:{region}:{account}:",
         queues=tuple(map(QueueName, queue or ())),

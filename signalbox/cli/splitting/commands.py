@@ -1,4 +1,4 @@
-"""`signalbox split`: share a queue with the deployed consumer and with one another."""
+"""`signalbox split`: share a queue with the deployed consumer and with other users."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,11 +14,12 @@ from signalbox.cli.splitting import audit as splitting_history
 from signalbox.cli.splitting import registry
 from signalbox.cli.splitting import sessions as splitting_sessions
 from signalbox.cli.splitting import status as splitting_status
-from signalbox.cli.splitting.stage import control, say_what_is_not_split
+from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
 
 app = typer.Typer(
-    help="Share a queue with the deployed consumer and with one another, without stealing.", no_args_is_help=True
+    help="Share a queue with the deployed consumer and with other users, without taking their messages.",
+    no_args_is_help=True,
 )
 
 app.add_typer(registry.app, name="registry")
@@ -31,7 +32,7 @@ app.command()(splitting_sessions.stop)
 app.command()(splitting_history.audit)
 app.command()(splitting_history.policy)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for each message.")]
 Sessions = Annotated[
     Path | None,
     typer.Option(
@@ -40,18 +41,20 @@ Sessions = Annotated[
 ]
 TargetName = Annotated[
     str | None,
-    typer.Option("--target", help="Ask the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
+    typer.Option("--target", help="Use the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
 ]
 Messages = Annotated[Path, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
-Queue = Annotated[str, typer.Option(help="Queue id, as the sessions name it.", metavar="ID")]
-Sns = Annotated[bool, typer.Option("--sns", help="Messages come from SNS: filters see the attributes inside them too.")]
+Queue = Annotated[str, typer.Option(help="Queue id, as in the sessions' configs.", metavar="ID")]
+Sns = Annotated[
+    bool, typer.Option("--sns", help="Messages are SNS notifications: filters also see the attributes inside them.")
+]
 
-Document = Mapping[str, Any]  # a decision, as `as_document` makes it
+Document = Mapping[str, Any]  # a decision, as `as_document` returns it
 
 
 @app.callback()
 def split() -> None:
-    """Share a queue with the deployed consumer and with one another, without stealing."""
+    """Share a queue with the deployed consumer and with other users, without taking their messages."""
 
 
 @app.command()
@@ -66,9 +69,9 @@ def explain(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Tell who would get which message, and why: what each session's filter says of it."""
+    """Show who would receive each message and why, with the verdict of every session's filter."""
     if (sessions is None) == (target is None):
-        raise RejectedError("give either --sessions, for sessions in a file, or --target, for those that live")
+        raise RejectedError("give either --sessions, for sessions in a file, or --target, for live sessions")
     if sessions is not None:
         decisions = _offline(sessions, messages, queue=queue, sns=sns)
     else:
@@ -88,7 +91,7 @@ def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool) -> list[D
     described = parse_sessions(read_json(sessions), Languages())
     decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns)
     for session in described:
-        say_what_is_not_split(session.config.other_brokers)
+        warn_not_split(session.config.other_brokers)
     return [as_document(number, decision) for number, decision in enumerate(decisions)]
 
 
@@ -104,7 +107,7 @@ def _live(target: str, messages: Path, *, queue: str, aws: bool, stage: str) -> 
 
 def _rows(decisions: Iterable[Document]) -> Iterator[tuple[str, str, str, str]]:
     for decision in decisions:
-        why = "\n".join(map(_reason, decision["verdicts"])) or "no session is there to ask"
+        why = "\n".join(map(_reason, decision["verdicts"])) or "no session to evaluate"
         yield str(decision["message"]), decision["owner"], ", ".join(decision["copies"]), why
 
 

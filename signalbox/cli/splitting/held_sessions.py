@@ -1,4 +1,4 @@
-"""Sessions that live as long as a command: signs of life, signals, and an end in every case."""
+"""Sessions that last as long as a command: heartbeats, signals, and a guaranteed end."""
 
 import os
 import signal
@@ -13,34 +13,34 @@ from typing import TYPE_CHECKING
 
 from signalbox.cli.shared.signals import STATUS_OF_SIGNALS, handling
 from signalbox.cli.shared.stage import say
-from signalbox.clients.splitting.sessions import SessionEnded, ending
+from signalbox.clients.splitting.sessions import SessionEnded, end_message
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.splitting.control.protocol import GONE
 
 if TYPE_CHECKING:
     from signalbox.clients.splitting.sessions import SessionClient
-    from signalbox.splitting.control.protocol import SessionState
+    from signalbox.splitting.control.protocol import SessionStatus
 
-SECONDS_BETWEEN_BEATS = 10.0
+SECONDS_BETWEEN_HEARTBEATS = 10.0
 
 
 @dataclass(slots=True)
-class Pulse:
-    """The signs of life of a session, from a thread of their own; `ended` is set if it ended without us."""
+class HeartbeatThread:
+    """A thread that sends a session's heartbeats; `ended` is set if the session ended from outside."""
 
     client: "SessionClient"
     on_end: Callable[[], None] = lambda: None
-    seconds: float = SECONDS_BETWEEN_BEATS
+    seconds: float = SECONDS_BETWEEN_HEARTBEATS
     ended: threading.Event = field(default_factory=threading.Event)
     _reason: str = ""
     _over: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
-    def beating(self) -> Iterator["Pulse"]:
-        """Give signs of life meanwhile; afterwards nobody but the caller uses the client any more."""
+    def running(self) -> Iterator["HeartbeatThread"]:
+        """Send heartbeats during the block; afterwards only the caller uses the client."""
         # A daemon: a stage that does not reply must not keep a command from ending.
-        thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         thread.start()
         try:
             yield self
@@ -48,35 +48,35 @@ class Pulse:
             self._over.set()
             thread.join()
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
 
         while not self._over.wait(self.seconds):
             try:
-                state = self.client.beat()
+                state = self.client.heartbeat()
             except (SignalboxError, BotoCoreError, ClientError) as error:
-                # The next may get through; if none does, the stage ends the session as it should.
-                say(f"no sign of life could be given: {error}")
+                # The next heartbeat may succeed; if none does, the stage ends the session.
+                say(f"heartbeat failed: {error}")
                 continue
             if state.has_ended:
-                self._reason = ending(state)
+                self._reason = end_message(state)
                 self.ended.set()
                 self.on_end()
                 return
 
     def check(self) -> None:
-        """Raise `SessionEnded` if the session ended without us."""
+        """Raise `SessionEnded` if the session ended from outside."""
         if self.ended.is_set():
             raise SessionEnded(self._reason)
 
 
 @contextmanager
-def held(client: "SessionClient", *, timeout: timedelta) -> Iterator["SessionState"]:
-    """Start a session and end it however the block ends; a start that fails or is interrupted ends it too."""
+def held_session(client: "SessionClient", *, timeout: timedelta) -> Iterator["SessionStatus"]:
+    """Start a session, and end it however the block ends, including a failed or interrupted start."""
     try:
         state = client.start(timeout=timeout)
     except (CommandRejected, SessionEnded):
-        raise  # there is nothing of ours to end: a session of that name may be somebody else's
+        raise  # nothing was started: a session of that name may belong to another user
     except BaseException:
         stop(client)
         raise
@@ -87,21 +87,22 @@ def held(client: "SessionClient", *, timeout: timedelta) -> Iterator["SessionSta
 
 
 def stop(client: "SessionClient") -> None:
-    """End a session; if that cannot be said, the stage finds out by itself."""
+    """End a session; if that fails, the stage ends it after its missing heartbeats."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     name = client.request.session
     try:
         state = client.stop()
     except (SignalboxError, BotoCoreError, ClientError) as error:
-        say(f"session {name!r} could not be told to end, and ends without signs of life in a minute: {error}")
+        say(f"session {name!r} could not be stopped; it ends without heartbeats in a minute: {error}")
     else:
-        say(f"session {name!r} {'is gone' if state.phase == GONE else 'ends; what it left is returned meanwhile'}")
+        outcome = "is gone" if state.phase == GONE else "is ending; its unconsumed messages are returned"
+        say(f"session {name!r} {outcome}")
 
 
 @dataclass(slots=True)
-class Command:
-    """A command that runs beside a session; signals go on to it."""
+class ChildProcess:
+    """A child process that runs during a session; signals are passed to it."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
@@ -109,17 +110,17 @@ class Command:
     _pending: list[int] = field(default_factory=list)
 
     def run(self) -> int:
-        """Run to its end and return its status as a shell would. Raises `RejectedError` if it does not start."""
+        """Run to the end and return the exit status of a shell. Raises `RejectedError` if it does not start."""
         with handling(self._pass_on):
             return self._run()
 
     def end(self) -> None:
-        """Ask it to end, even before it began."""
+        """Send SIGTERM, also if the process has not started yet."""
         self._send(signal.SIGTERM)
 
     def _run(self) -> int:
         try:
-            # What the user gave is what is to be run, as themselves.
+            # The user runs their own command with their own permissions.
             self._process = subprocess.Popen(self.words, env={**os.environ, **self.environment})  # noqa: S603
         except OSError as error:
             raise RejectedError(f"cannot run {self.words[0]!r}: {error}") from error
@@ -140,7 +141,7 @@ class Command:
 
 
 def _is_in_foreground() -> bool:
-    """Say whether Ctrl-C at our terminal reaches the command without us."""
+    """Return whether Ctrl-C at the terminal reaches the child process directly."""
     try:
         with open("/dev/tty", "rb") as terminal:  # noqa: PTH123 - a device, not a path of ours
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()

@@ -1,4 +1,4 @@
-"""`signalbox split registry`: what is known of the deployed consumers."""
+"""`signalbox split registry`: the registries of deployed consumers."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of
 from signalbox.errors import RejectedError
 
-app = typer.Typer(help="What is known of the deployed consumers, in mirrord's own form.", no_args_is_help=True)
+app = typer.Typer(help="Registries of the deployed consumers, in mirrord's format.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Option("--file", "-f", help="YAML file with mirrord's resources; - for standard input.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; standard output if not given.")]
@@ -21,12 +21,12 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to wri
 
 @app.callback()
 def registry() -> None:
-    """Say which queues the deployed consumers read, and where they have the names from."""
+    """Manage registries: the queues that deployed consumers read, and the sources of their names."""
 
 
 @app.command()
 def apply(*, file: File, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """Store the registries of a file, each in the place of its target's older one."""
+    """Store the registries in a file; each replaces its target's older one."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.filters.languages import Languages
     from signalbox.splitting.consumers.registry_file import parse_registries
@@ -40,19 +40,19 @@ def apply(*, file: File, aws: Aws = False, stage: Stage = "signalbox", as_json: 
         print_json(result)
         return
     for target in result["targets"] if isinstance(result, dict) else ():
-        print_line(f"{target}  applied; a split that runs keeps what it began with")
+        print_line(f"{target}  applied; a running split keeps its registry")
 
 
 def parse_documents(text: str, name: str) -> list[object]:
-    """Return the documents of a YAML file as JSON would have them."""
+    """Return the documents of a YAML file as JSON values. Raises `RejectedError`."""
     import yaml
 
     try:
         found = [one for one in yaml.safe_load_all(text) if one is not None]
-        # What only YAML knows, such as the time in metadata, is never looked at: its text will do.
+        # Types that only YAML has, such as times in the metadata, are not used: their text is enough.
         return list(json.loads(json.dumps(found, default=str)))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise RejectedError(f"{name!r} is not YAML that could be JSON: {error}") from error
+        raise RejectedError(f"{name!r} is not YAML with JSON values: {error}") from error
 
 
 @app.command()
@@ -64,7 +64,7 @@ def discover(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Find the queues that a target consumes, and write a registry of them to be looked through."""
+    """Discover the queues that a target consumes, and write a registry for review."""
     with control(aws=aws, stage=stage) as client:
         result = client.ask("discover", {"target": target})
     documents = result.get("documents", []) if isinstance(result, dict) else []
@@ -76,7 +76,7 @@ def discover(
         write_to.write_text(text)
     except OSError as error:
         raise RejectedError(f"cannot write {str(write_to)!r}: {error}") from error
-    say(f"{write_to} written: look it through, then `signalbox split registry apply -f {write_to}`")
+    say(f"{write_to} written: review it, then run `signalbox split registry apply -f {write_to}`")
 
 
 def _yaml(documents: Sequence[object]) -> str:

@@ -1,10 +1,9 @@
-"""`signalbox split start`, `run`, `tail` and `stop`: sessions of one's own."""
+"""`signalbox split start`, `run`, `tail` and `stop`: the user's sessions."""
 
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,56 +20,47 @@ from signalbox.cli.splitting.stage import (
     control_of,
     default_owner,
     new_session_name,
-    say_what_is_not_split,
+    warn_not_split,
 )
-from signalbox.clients.splitting.sessions import SECONDS_BETWEEN_LOOKS, mirrored
+from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, mirror_config
 from signalbox.splitting.control.protocol import GONE, READY
 
 if TYPE_CHECKING:
-    from signalbox.cli.splitting.held_sessions import Pulse
+    from signalbox.cli.splitting.held_sessions import HeartbeatThread
     from signalbox.clients.splitting.sessions import SessionClient
-    from signalbox.splitting.control.protocol import SessionState
+    from signalbox.splitting.control.protocol import SessionStatus
 
 DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 
-ConfigFile = Annotated[Path, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - is allowed.")]
-Timeout = Annotated[int, typer.Option(help="Seconds after which a session that is not ready is given up.", min=1)]
+ConfigFile = Annotated[
+    Path, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+]
+Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The session that a command is about."""
-
-    target: str
-    session: str
-    owner: str
-    config: object
-
-
-def wish(*, target: str, session: str | None, owner: str | None, config: object) -> Wish:
-    """Return a checked wish: what is wrong with it is told before anything is asked for."""
+def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
+    """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
     from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
 
     name = str(Target.parse(target))
-    say_what_is_not_split(parse_mirrord_file(config, Languages()).other_brokers)
-    return Wish(name, session or new_session_name(), owner or default_owner(), config)
+    warn_not_split(parse_mirrord_file(config, Languages()).other_brokers)
+    return SessionRequest(name, session or new_session_name(), owner or default_owner(), config)
 
 
 @contextmanager
-def asking(wanted: Wish, *, aws: bool, stage: str) -> "Iterator[SessionClient]":
-    """Give a client for a session."""
+def session_client(request: SessionRequest, *, aws: bool, stage: str) -> "Iterator[SessionClient]":
+    """Yield a client for a session."""
     from signalbox.cli.shared.deployment import find_deployment
-    from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
+    from signalbox.clients.splitting.sessions import SessionClient
 
     with control_of(find_deployment(aws=aws, stage=stage)) as client:
-        request = SessionRequest(wanted.target, wanted.session, wanted.owner, wanted.config)
         yield SessionClient(client, request, on_progress=_say_phase, on_wait=_say_wait)
 
 
-def _say_phase(state: "SessionState") -> None:
+def _say_phase(state: "SessionStatus") -> None:
     if not state.has_ended:
         say(f"session {state.session!r} is {state.phase}")
     if state.phase == READY:
@@ -92,7 +82,7 @@ def start(
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     hold: Annotated[
-        bool, typer.Option(help="Keep the session until this command is interrupted; else start it and leave.")
+        bool, typer.Option(help="Keep the session until this command is interrupted; otherwise exit when it is ready.")
     ] = True,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -100,24 +90,24 @@ def start(
 ) -> None:
     """Start a session, print the environment for its consumer, and keep it alive until interrupted."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import Pulse, held
+    from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 
-    wanted = wish(target=target, session=session, owner=owner, config=read_json(config))
+    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
     try:
-        with interruptible(), asking(wanted, aws=aws, stage=stage) as client:
+        with interruptible(), session_client(request, aws=aws, stage=stage) as client:
             if not hold:
                 _print_session(client.start(timeout=timedelta(seconds=timeout)), as_json=as_json)
                 return
-            with held(client, timeout=timedelta(seconds=timeout)) as state:
+            with held_session(client, timeout=timedelta(seconds=timeout)) as state:
                 _print_session(state, as_json=as_json)
                 say("Ctrl-C ends it")
-                with Pulse(client).beating() as pulse:
-                    _wait(pulse)
+                with HeartbeatThread(client).running() as heartbeat:
+                    _wait(heartbeat)
     except Interrupted as interruption:
         raise typer.Exit(interruption.status) from interruption
 
 
-def _print_session(state: "SessionState", *, as_json: bool) -> None:
+def _print_session(state: "SessionStatus", *, as_json: bool) -> None:
     if as_json:
         print_json(state.document)
     for name, value in () if as_json else state.environment.items():
@@ -125,14 +115,14 @@ def _print_session(state: "SessionState", *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _wait(pulse: "Pulse") -> None:
+def _wait(heartbeat: "HeartbeatThread") -> None:
     from signalbox.cli.shared.signals import Interrupted
 
     try:
-        pulse.ended.wait()
+        heartbeat.ended.wait()
     except Interrupted:
-        return  # that is how such a session is to end
-    pulse.check()
+        return  # an interruption is the normal end
+    heartbeat.check()
 
 
 def run(
@@ -146,21 +136,21 @@ def run(
     aws: Aws = False,
     stage: Stage = "signalbox",
 ) -> None:
-    """Run a command with a session of its own: it starts before, and ends whenever and however the command does."""
+    """Run a command with its own session, which starts before the command and ends when it ends."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import Command, Pulse, held
+    from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
-    wanted = wish(target=target, session=session, owner=owner, config=read_json(config))
+    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
     try:
         with (
             interruptible(),
-            asking(wanted, aws=aws, stage=stage) as client,
-            held(client, timeout=timedelta(seconds=timeout)) as state,
+            session_client(request, aws=aws, stage=stage) as client,
+            held_session(client, timeout=timedelta(seconds=timeout)) as state,
         ):
-            running = Command(command, state.environment)
-            with Pulse(client, on_end=running.end).beating() as pulse:
+            running = ChildProcess(command, state.environment)
+            with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
                 status = running.run()
-            pulse.check()
+            heartbeat.check()
     except Interrupted as interruption:
         raise typer.Exit(interruption.status) from interruption
     raise typer.Exit(status)
@@ -170,22 +160,22 @@ def stop(
     *,
     session: Annotated[str, typer.Argument(help="Name of the session.")],
     target: TargetName,
-    wait: Annotated[bool, typer.Option("--wait", help="Leave only when the session is gone.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Exit only when the session is gone.")] = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """End a session, whosever it is; what it did not consume goes where it belongs without it."""
+    """End a session of any owner; its unconsumed messages are matched again."""
     import time
 
     from signalbox.splitting.model.target import Target
 
-    wanted = Wish(str(Target.parse(target)), session, default_owner(), None)
-    with asking(wanted, aws=aws, stage=stage) as client:
+    request = SessionRequest(str(Target.parse(target)), session, default_owner(), None)
+    with session_client(request, aws=aws, stage=stage) as client:
         state = client.stop()
         while wait and state.phase != GONE:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-            state = client.beat()  # what is ending goes on ending
+            time.sleep(POLL_SECONDS)
+            state = client.heartbeat()  # an ending session stays ending
     if as_json:
         print_json(state.document)
     else:
@@ -200,9 +190,9 @@ def tail(
         list[str] | None,
         typer.Option("--filter", help="Message attribute and regular expression; repeatable.", metavar="NAME=REGEX"),
     ] = None,
-    jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that says true of a message.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A mirrord.json, whose filters count instead.")] = None,
-    count: Annotated[int | None, typer.Option(help="Messages after which to leave.", min=1)] = None,
+    jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that outputs true for a message.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A mirrord.json whose filters are used instead.")] = None,
+    count: Annotated[int | None, typer.Option(help="Number of messages after which to exit.", min=1)] = None,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -210,23 +200,25 @@ def tail(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Print matching messages as they come, without taking them: a session that gets copies."""
+    """Print matching messages as they arrive without taking them, by a session that receives copies."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import Pulse, held
-    from signalbox.cli.splitting.tail import Tail, asked_for
+    from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
+    from signalbox.cli.splitting.tail import Tail, tail_config
 
-    document = asked_for(queue, message_filter or [], jq_filter) if config is None else mirrored(read_json(config))
-    wanted = wish(target=target, session=session, owner=owner, config=document)
+    document = (
+        tail_config(queue, message_filter or [], jq_filter) if config is None else mirror_config(read_json(config))
+    )
+    request = session_request(target=target, session=session, owner=owner, config=document)
     tailed = Tail(find_deployment(aws=aws, stage=stage).session(), as_json=as_json)
     try:
         with (
             interruptible(),
-            asking(wanted, aws=aws, stage=stage) as client,
-            held(client, timeout=timedelta(seconds=timeout)) as state,
+            session_client(request, aws=aws, stage=stage) as client,
+            held_session(client, timeout=timedelta(seconds=timeout)) as state,
         ):
-            with Pulse(client).beating() as pulse:
-                tailed.follow(state.queues, until=pulse.ended, count=count)
-            pulse.check()
+            with HeartbeatThread(client).running() as heartbeat:
+                tailed.follow(state.queues, until=heartbeat.ended, count=count)
+            heartbeat.check()
     except Interrupted as interruption:
         raise typer.Exit(interruption.status) from interruption

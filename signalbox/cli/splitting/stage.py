@@ -1,4 +1,4 @@
-"""What all commands of splitting share: their options, the stage that they talk to, and files."""
+"""Shared options and clients of the splitting commands."""
 
 import getpass
 import secrets
@@ -19,14 +19,14 @@ TargetName = Annotated[
     str, typer.Option("--target", help="Deployed consumer, such as lambda/meme-app.", metavar="KIND/NAME")
 ]
 SessionName = Annotated[
-    str | None, typer.Option("--session", help="Name of the session; if not given, your name and a random part.")
+    str | None, typer.Option("--session", help="Name of the session; by default your name and a random part.")
 ]
-Owner = Annotated[str | None, typer.Option(help="Whose session it is; you at this machine if not given.")]
+Owner = Annotated[str | None, typer.Option(help="Owner of the session; by default you at this machine.")]
 
 
 @contextmanager
 def control(*, aws: bool, stage: str) -> "Iterator[ControlClient]":
-    """Give a client of a stage's control queue."""
+    """Yield a client of a stage's control queue."""
     from signalbox.cli.shared.deployment import find_deployment
 
     with control_of(find_deployment(aws=aws, stage=stage)) as client:
@@ -35,7 +35,7 @@ def control(*, aws: bool, stage: str) -> "Iterator[ControlClient]":
 
 @contextmanager
 def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
-    """Give a client of a deployment's control queue."""
+    """Yield a client of a deployment's control queue."""
     from signalbox.clients.splitting.control import split_client
 
     client = split_client(
@@ -48,21 +48,21 @@ def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
 
 
 def new_session_name() -> str:
-    """Return a name that nobody else's session has."""
+    """Return a unique session name with the user's name."""
     return f"{_plain(getpass.getuser(), '-_.')}-{secrets.token_hex(3)}"
 
 
 def default_owner() -> str:
-    """Return who works at this machine."""
+    """Return the user and host of this machine."""
     return _plain(f"{getpass.getuser()}@{socket.gethostname()}", "-_.@")
 
 
 def _plain(name: str, others: str) -> str:
-    # Accounts of Windows domains have a backslash, and both end in tags, which take less than file systems do.
+    # Windows domain accounts contain a backslash, and names end up in tags, which allow fewer characters.
     return "".join(c if (c.isascii() and c.isalnum()) or c in others else "-" for c in name)[:48]
 
 
-def say_what_is_not_split(names: Iterable[str]) -> None:
-    """Tell which queues of a session are not on SQS."""
+def warn_not_split(names: Iterable[str]) -> None:
+    """Print a warning for the queues of a session that are not on SQS."""
     if found := ", ".join(names):
         say(f"not on SQS, so not split: {found}")

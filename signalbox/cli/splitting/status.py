@@ -1,4 +1,4 @@
-"""`signalbox split list` and `status`: who shares what, and how far it is."""
+"""`signalbox split list` and `status`: sessions and splits with their state."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
@@ -11,13 +11,13 @@ from signalbox.cli.splitting.stage import control
 from signalbox.splitting.model.target import Target
 
 TargetFilter = Annotated[str | None, typer.Option("--target", help="Only this deployed consumer.", metavar="KIND/NAME")]
-Document = Mapping[str, Any]  # as the stage told it; docs/splitting.md has the fields
+Document = Mapping[str, Any]  # as the stage returns it; docs/splitting.md lists the fields
 
 
 def list_sessions(
     *, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
 ) -> None:
-    """List the sessions: whose they are, how far, how old, and what waits for them."""
+    """List sessions with owner, phase, age and backlog."""
     sessions = [session for split in _splits(_status(target, aws=aws, stage=stage)) for session in split["sessions"]]
     if as_json:
         print_json(sessions)
@@ -29,16 +29,16 @@ def list_sessions(
 
 
 def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """Tell of each split how far it is, which queues it has, and from where the target reads."""
-    told = _status(target, aws=aws, stage=stage)
-    splits, unreadable = _splits(told), told.get("unreadable", ())
+    """Show splits with their stage, their queues, and the queues that each target reads."""
+    result = _status(target, aws=aws, stage=stage)
+    splits, unreadable = _splits(result), result.get("unreadable", ())
     if as_json:
         print_json({"splits": splits, "unreadable": unreadable})
         return
     for split in splits:
         _print_split(split)
     for split in unreadable:
-        print_line(f"{split['target']}: unknown, for its record cannot be read: {split['reason']}")
+        print_line(f"{split['target']}: unknown, because its record cannot be read: {split['reason']}")
     if not splits and not unreadable:
         print_line("no queue is split")
 
@@ -50,17 +50,17 @@ def _status(target: str | None, *, aws: bool, stage: str) -> Document:
     return result if isinstance(result, dict) else {}
 
 
-def _splits(told: Document) -> list[Document]:
-    return list(told.get("splits", ()))
+def _splits(result: Document) -> list[Document]:
+    return list(result.get("splits", ()))
 
 
 def _session_rows(sessions: Iterable[Document]) -> Iterator[list[str]]:
     for session in sessions:
-        told = [session["session"], session["target"], session["owner"], session["phase"]]
-        told += [age(session["started_at"]), age(session["heartbeat_at"])]
+        cells = [session["session"], session["target"], session["owner"], session["phase"]]
+        cells += [age(session["started_at"]), age(session["heartbeat_at"])]
         for queue in session["queues"] or [{}]:
-            yield [*told, str(queue.get("queue_id", "")), *_counts(queue)]
-            told = [""] * len(told)
+            yield [*cells, str(queue.get("queue_id", "")), *_counts(queue)]
+            cells = [""] * len(cells)
 
 
 def _counts(queue: Document) -> list[str]:

@@ -1,4 +1,4 @@
-"""Prints the copies that a mirroring session gets, and deletes them."""
+"""The tail of a mirroring session: prints the copies in its queues and deletes them."""
 
 import json
 import sys
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from signalbox.splitting.control.protocol import SessionQueue
 
-LONG_POLL_SECONDS = 2  # what a queue waits while another one may have messages
+LONG_POLL_SECONDS = 2  # how long one queue is polled while others may have messages
 EVERYTHING = "true"
 
 
-def asked_for(queue_id: str, message_filter: Sequence[str], jq_filter: str | None) -> object:
-    """Return a mirrord.json that asks for copies: of all messages, if there is no filter."""
+def tail_config(queue_id: str, message_filter: Sequence[str], jq_filter: str | None) -> object:
+    """Return a mirrord.json that requests copies; without a filter, of all messages."""
     entry: dict[str, object] = {"queue_type": "SQS", "queue_mode": "mirror"}
     if message_filter:
         entry["message_filter"] = dict(map(_pair, message_filter))
@@ -44,7 +44,7 @@ class Tail:
     as_json: bool
 
     def follow(self, queues: "Sequence[SessionQueue]", *, until: threading.Event, count: int | None) -> None:
-        """Print what comes until an event, or until there were so many."""
+        """Print messages until the event is set or `count` messages were printed."""
         sqs = self.session.client("sqs")
         left = count
         while not until.is_set():

@@ -1,1 +1,1 @@
-"""Splitting sessions as their owners use them."""
+"""Clients of splitting: session commands over the control queue."""

@@ -1,4 +1,4 @@
-"""A session as the one who wants it sees it: started, waited for, kept alive and ended by commands."""
+"""The client of a splitting session: starts it, waits for it, keeps it alive and ends it."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,15 +9,15 @@ from typing import Protocol
 from signalbox.clients.control import NoControlReply
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.splitting.control.protocol import READY, SessionState
+from signalbox.splitting.control.protocol import READY, SessionStatus
 
-SECONDS_BETWEEN_LOOKS = 1.0
-# Less than half of the time after which a session without a sign of life ends.
-BEAT_TIMEOUT = timedelta(seconds=20)
+POLL_SECONDS = 1.0
+# Less than half of the time after which a session without a heartbeat ends.
+HEARTBEAT_TIMEOUT = timedelta(seconds=20)
 
 
 class SessionEnded(RejectedError):
-    """Raised when a session ended that should go on; the text has the stage's reason."""
+    """Raised when a session ended that should continue; the text has the stage's reason."""
 
 
 class SessionNotReady(UnavailableError):
@@ -25,7 +25,7 @@ class SessionNotReady(UnavailableError):
 
 
 class Control(Protocol):
-    """What asks a stage for things: `ControlClient`."""
+    """A client that sends commands to a stage: `ControlClient`."""
 
     def ask(self, command: str, fields: Mapping[str, object], *, timeout: timedelta | None = None) -> object:
         """Send a command and return its result."""
@@ -34,7 +34,7 @@ class Control(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """Who wants what of which target; `config` is a whole mirrord.json."""
+    """A request for a session of a target; `config` is a whole mirrord.json."""
 
     target: str
     session: str
@@ -42,87 +42,85 @@ class SessionRequest:
     config: object
 
 
-def _ignore_state(_state: SessionState) -> None:
-    """Show no progress."""
+def _ignore_state(_state: SessionStatus) -> None: ...
 
 
-def _ignore_text(_text: str) -> None:
-    """Show no progress."""
+def _ignore_text(_text: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SessionClient:
-    """One session's commands; `on_progress` is told of every new phase, `on_wait` why it cannot start yet."""
+    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay."""
 
     control: Control
     request: SessionRequest
-    on_progress: Callable[[SessionState], None] = _ignore_state
+    on_progress: Callable[[SessionStatus], None] = _ignore_state
     on_wait: Callable[[str], None] = _ignore_text
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
-    def start(self, *, timeout: timedelta) -> SessionState:
-        """Start the session and return it when it is ready; one of the same name and kind is waited for.
+    def start(self, *, timeout: timedelta) -> SessionStatus:
+        """Start the session and return its status when it is ready; an identical existing session is joined.
 
-        Raises `SessionEnded` when it ended on the way, `SessionNotReady`, and what `Control.ask` raises.
+        Raises `SessionEnded`, `SessionNotReady`, and the errors of `Control.ask`.
         """
         deadline = self.clock() + timeout.total_seconds()
         state = self._started(deadline)
         self.on_progress(state)
         while state.phase != READY:
             if state.has_ended:
-                raise SessionEnded(ending(state))
+                raise SessionEnded(end_message(state))
             if self.clock() >= deadline:
-                raise SessionNotReady(f"session {state.session!r} is still {state.phase} when its time is up")
-            self.sleep(SECONDS_BETWEEN_LOOKS)
-            before, state = state, self._looked(state)
+                raise SessionNotReady(f"session {state.session!r} is still {state.phase} after the timeout")
+            self.sleep(POLL_SECONDS)
+            before, state = state, self._poll(state)
             if state.phase != before.phase:
                 self.on_progress(state)
         return state
 
-    def _looked(self, before: SessionState) -> SessionState:
-        """Return how the session is, or was when the stage does not reply: there is time to ask again."""
+    def _poll(self, before: SessionStatus) -> SessionStatus:
+        """Return the current status, or `before` if the stage does not reply: there is time to ask again."""
         try:
-            return self.beat()
+            return self.heartbeat()
         except NoControlReply as error:
             self.on_wait(str(error))
             return before
 
-    def _started(self, deadline: float) -> SessionState:
-        request, told = self.request, ""
+    def _started(self, deadline: float) -> SessionStatus:
+        request, reported = self.request, ""
         fields = self._named | {"owner": request.owner, "config": request.config}
         while True:
             try:
-                return SessionState.parse(self.control.ask("start", fields))
+                return SessionStatus.parse(self.control.ask("start", fields))
             except (CommandUnavailable, NoControlReply) as error:
-                # Such as a split that is just being undone: the same again in a moment is what helps, and harmless.
+                # For example a split that is being undone: repeating the command is harmless and helps.
                 if self.clock() >= deadline:
                     raise
-                if str(error) != told:
-                    told = str(error)
-                    self.on_wait(told)
-            self.sleep(SECONDS_BETWEEN_LOOKS)
+                if str(error) != reported:
+                    reported = str(error)
+                    self.on_wait(reported)
+            self.sleep(POLL_SECONDS)
 
-    def beat(self) -> SessionState:
-        """Give a sign of life and return how the session is."""
-        return SessionState.parse(self.control.ask("heartbeat", self._named, timeout=BEAT_TIMEOUT))
+    def heartbeat(self) -> SessionStatus:
+        """Send a heartbeat and return the status."""
+        return SessionStatus.parse(self.control.ask("heartbeat", self._named, timeout=HEARTBEAT_TIMEOUT))
 
-    def stop(self) -> SessionState:
-        """End the session and return how it is; what it did not consume is returned meanwhile."""
-        return SessionState.parse(self.control.ask("stop", self._named))
+    def stop(self) -> SessionStatus:
+        """End the session and return its status; unconsumed messages are returned in the background."""
+        return SessionStatus.parse(self.control.ask("stop", self._named))
 
     @property
     def _named(self) -> dict[str, object]:
         return {"target": self.request.target, "session": self.request.session}
 
 
-def ending(state: SessionState) -> str:
-    """Return in words that a session ended, and why."""
-    return f"session {state.session!r} has ended: {state.reason or 'the stage has no reason any more'}"
+def end_message(state: SessionStatus) -> str:
+    """Return a message that a session ended, with the reason."""
+    return f"session {state.session!r} has ended: {state.reason or 'the stage no longer has the reason'}"
 
 
-def mirrored(document: object) -> object:
-    """Return a mirrord.json whose session gets copies and takes nothing; what is wrong with it stays as it is."""
+def mirror_config(document: object) -> object:
+    """Return a mirrord.json whose session receives copies only; invalid parts stay unchanged."""
     feature = document.get("feature") if isinstance(document, Mapping) else None
     if not isinstance(document, Mapping) or not isinstance(feature, Mapping):
         return document

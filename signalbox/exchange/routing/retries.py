@@ -1,4 +1,4 @@
-"""The retrier of copies: sends them again, in order on FIFO queues, and dead-letters them after the last attempt."""
+"""The retrier of copies: sends them again, in order on FIFO queues; dead-letters them after the last attempt."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Deployed consumers: their registries, and how they are switched to temporary queues."""
+"""Deployed consumers: their registries, and the switch to temporary queues."""

@@ -1,4 +1,4 @@
-"""A registry written from what is known of a target: its mappings, its variables, and what its role may receive."""
+"""Discovery: a target's registry from its event source mappings, its variables and its role's policies."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.consumers.environment import ARN_PARTS, Reference
+from signalbox.splitting.consumers.environment import ARN_PARTS, QueueReference
 from signalbox.splitting.consumers.registry_file import API_VERSIONS, OLD
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 RECEIVE = "sqs:receivemessage"
 ANY = "*"
@@ -19,15 +19,15 @@ NOTE = "signalbox/not-placed"
 
 
 class NothingDiscovered(RejectedError):
-    """Raised when no queue is known that a target consumes."""
+    """Raised when no mapping and no variable of a target names a queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a target.
+    """The facts about a target.
 
-    `mapped` are the queues of its event source mappings, `environments` the variables of each of its containers (of
-    None where it has no containers), and `policies` those of its role; None when they could not be read.
+    `mapped` are the queues of its event source mappings. `environments` are the variables by container, with the key
+    None for a target without containers. `policies` are the policies of its role, or None if they could not be read.
     """
 
     mapped: tuple[QueueName, ...] = ()
@@ -36,14 +36,17 @@ class Evidence:
 
 
 class TargetIsSplit(UnavailableError):
-    """Raised when a target reads temporary queues, so that its own cannot be told until its split is over."""
+    """Raised when a target reads temporary queues, so that its own are unknown until its split ends."""
 
 
 def registry_documents(target: Target, evidence: Evidence, *, prefix: str = DEFAULT_PREFIX) -> list[dict[str, object]]:
-    """Return the documents of a registry file. Raises `NothingDiscovered`, and `TargetIsSplit` by names with `prefix`.
+    """Return the documents of a registry file.
 
-    A variable counts if it is the URL or ARN of a queue that the role may receive from, as far as that is known, or
-    the bare name of a queue that the role's policies name. What they name and nothing reads is noted in the metadata.
+    A variable counts if its value is the URL or ARN of a queue from which the role may receive, as far as the policies
+    are known, or the bare name of a queue that the policies name. Queues that only the policies name are listed in the
+    metadata.
+
+    Raises `NothingDiscovered`, and `TargetIsSplit` if a name begins with `prefix`.
     """
     allowed = None if evidence.policies is None else tuple(_receivable(evidence.policies))
     seen: set[QueueName] = set()
@@ -53,7 +56,7 @@ def registry_documents(target: Target, evidence: Evidence, *, prefix: str = DEFA
         if queues:
             found.append(_document(target, container, queues))
     if any(name.startswith(prefix) for name in seen):
-        raise TargetIsSplit(f"{target} is split, and reads temporary queues; discover its own when the split is over")
+        raise TargetIsSplit(f"{target} is split, and reads temporary queues; discover its queues after the split")
     unplaced = [
         one for one in dict.fromkeys(allowed or ()) if one != ANY and not any(fnmatchcase(q, one) for q in seen)
     ]
@@ -68,14 +71,14 @@ def registry_documents(target: Target, evidence: Evidence, *, prefix: str = DEFA
 def _queues(
     mapped: Sequence[QueueName], variables: Mapping[str, str], allowed: Sequence[str] | None, seen: set[QueueName]
 ) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the queues that were not yet seen, each once: a queue that is described twice could not be split."""
+    """Yield each queue that is not in `seen` once; a queue that is described twice could not be split."""
     plain = {
-        name: Reference(value).queue_name for name, value in sorted(variables.items()) if _is_queue(value, allowed)
+        name: QueueReference(value).queue_name for name, value in sorted(variables.items()) if _is_queue(value, allowed)
     }
     for queue in mapped:
         if queue not in seen:
             seen.add(queue)
-            # A local command reads the name from the variable that has it in the function, if one has.
+            # A local command needs the variable that contains the queue's name, if the function has one.
             variable = next((name for name, found in plain.items() if found == queue), None)
             yield queue, _entry({"eventSource": queue} | ({"envVar": variable} if variable else {}))
     for name, queue in plain.items():
@@ -84,7 +87,7 @@ def _queues(
             yield queue, _entry({"envVar": name})
     for name, value in sorted(variables.items()):
         texts = _in_json_map(value)
-        inside = {Reference(one).queue_name for one in texts}
+        inside = {QueueReference(one).queue_name for one in texts}
         if texts and all(_is_queue(one, allowed) for one in texts) and inside.isdisjoint(seen):
             seen |= inside
             yield name, _entry({"envVar": name}) | {"namesFromJsonMap": True}
@@ -110,8 +113,8 @@ def _name(target: Target, container: str | None) -> str:
 
 
 def _is_queue(value: str, allowed: Sequence[str] | None) -> bool:
-    """Say whether a value is a queue that may be received from; a bare word only if the role names just that."""
-    reference = Reference(value)
+    """Return whether a value refers to a receivable queue; a bare name must be named by the policies."""
+    reference = QueueReference(value)
     name = reference.queue_name
     if not _is_name(name):
         return False
@@ -132,7 +135,7 @@ def _is_name(name: str) -> bool:
 
 
 def _in_json_map(value: str) -> list[str]:
-    """Return the texts in a JSON object, or nothing when the value is something else."""
+    """Return the texts in a JSON object; empty if the value is not a JSON object."""
     try:
         document = json.loads(value)
     except ValueError:
@@ -141,7 +144,7 @@ def _in_json_map(value: str) -> list[str]:
 
 
 def _receivable(policies: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    """Yield the names of queues, and patterns for names, that policies allow to receive from."""
+    """Yield the queue names and name patterns from which the policies allow to receive."""
     for policy in policies:
         for statement in _listed(policy.get("Statement")):
             if not isinstance(statement, Mapping) or statement.get("Effect") != "Allow":
@@ -160,7 +163,7 @@ def _queue_patterns(resources: Sequence[object]) -> Iterator[str]:
 
 
 def _listed(value: object) -> Sequence[object]:
-    """Return what a policy may say as one thing or as a list."""
+    """Return a policy element, which may be one value or a list, as a list."""
     if value is None:
         return ()
     return value if isinstance(value, list) else (value,)

@@ -1,4 +1,4 @@
-"""Names of queues in a target's variables: finding them, and putting temporary names in their places."""
+"""Queue references in a target's variables: finding and replacing queue names."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.forwarding.filters import Compiler
 
@@ -14,12 +14,12 @@ ARN_PARTS = 6
 
 
 class UnresolvedQueue(RejectedError):
-    """Raised when a target has no queue's name where its registry says."""
+    """Raised when a target has no queue name where its registry expects one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A queue as a target refers to it: by name, URL or ARN."""
+class QueueReference:
+    """A queue reference: a name, URL or ARN."""
 
     text: str
 
@@ -29,7 +29,7 @@ class Reference:
         return QueueName(self.text[self._start :])
 
     def to(self, name: QueueName) -> str:
-        """Return the same kind of reference to another queue of the same account and region."""
+        """Return a reference of the same form to another queue of the same account and region."""
         return self.text[: self._start] + name
 
     @property
@@ -40,7 +40,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A variable that holds names of queues; `is_added` when the target has no such variable and gets it."""
+    """A variable with queue names; `is_added` is true if the target lacks the variable and receives it."""
 
     variable: str
     value: str
@@ -50,29 +50,29 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Finds and replaces names of queues by what a registry says of them."""
+    """Finds and replaces queue names by the name sources of a registry."""
 
     compiler: Compiler
 
     def resolve(self, source: NameSource, environment: Mapping[str, str]) -> tuple[Resolution, ...]:
-        """Return the variables of an environment that hold queues' names. Raises `UnresolvedQueue`."""
+        """Return the variables of an environment that contain queue names. Raises `UnresolvedQueue`."""
         found = [Resolution(name, environment[name], ()) for name in self._variables(source, environment)]
         if not found and source.fallback is not None:
             found = [Resolution(source.key, source.fallback, (), is_added=True)]
         if not found:
-            kind = "variable like" if source.place is Place.VARIABLES_LIKE else "variable"
+            kind = "variable like" if source.kind is SourceKind.VARIABLES_LIKE else "variable"
             raise UnresolvedQueue(f"the target has no {kind} {source.key!r}, and there is no fallback")
         return tuple(self._with_names(one, source) for one in found)
 
     def in_value(self, source: NameSource, variable: str, value: str) -> Resolution:
-        """Return the queues' names in a value that is not a variable's, such as a parameter's."""
+        """Return the queue names in a value outside the environment, such as a parameter's value."""
         return self._with_names(Resolution(variable, value, ()), source)
 
     def replaced(self, source: NameSource, resolution: Resolution, names: Mapping[QueueName, QueueName]) -> str:
-        """Return the value with temporary names in the places of the originals, and all else as it was."""
+        """Return the value with the queue names replaced and everything else unchanged."""
 
         def other(text: str) -> str:
-            reference = Reference(text)
+            reference = QueueReference(text)
             return reference.to(names.get(reference.queue_name, reference.queue_name))
 
         rename = self._inside(source, other)
@@ -87,7 +87,7 @@ class Resolver:
         return json.dumps(changed)
 
     def _variables(self, source: NameSource, environment: Mapping[str, str]) -> Iterator[str]:
-        if source.place is Place.VARIABLES_LIKE:
+        if source.kind is SourceKind.VARIABLES_LIKE:
             pattern = self.compiler.pattern(source.key, case_sensitive=True)
             yield from (name for name in sorted(environment) if pattern.matches(name))
         elif source.key in environment:
@@ -100,14 +100,16 @@ class Resolver:
         found: list[QueueName] = []
 
         def note(text: str) -> str:
-            found.append(Reference(text).queue_name)
+            found.append(QueueReference(text).queue_name)
             return text
 
         visit = self._inside(source, note)
         for text in texts:
             visit(text)
         if not found or not all(found):
-            raise UnresolvedQueue(f"variable {resolution.variable!r} holds no queue's name where the registry says")
+            raise UnresolvedQueue(
+                f"variable {resolution.variable!r} holds no queue name where the registry expects one"
+            )
         names = tuple(dict.fromkeys(found))
         return Resolution(resolution.variable, resolution.value, names, is_added=resolution.is_added)
 
@@ -123,7 +125,7 @@ class Resolver:
         return [output for output in outputs if isinstance(output, str)]
 
     def _inside(self, source: NameSource, change: Callable[[str], str]) -> Callable[[str], str]:
-        """Return what changes only the part of a text that `pattern` says is the name."""
+        """Return a function that changes only the part of a text that `pattern` captures."""
         if source.pattern is None:
             return change
         pattern = self.compiler.pattern(source.pattern, case_sensitive=True)
@@ -136,7 +138,7 @@ class Resolver:
 
 
 def _with_texts(value: object, texts: set[str], change: Callable[[str], str]) -> object:
-    """Return a JSON value in which the given texts are changed, wherever they stand."""
+    """Return a JSON value in which `change` is applied to every occurrence of the given texts."""
     if isinstance(value, dict):
         return {key: _with_texts(inner, texts, change) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The registry: which queues a target consumes, and where it has their names from."""
+"""Registries: the queues that a target consumes, and the sources of their names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,15 +6,16 @@ from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from signalbox.splitting.model.naming import DEFAULT_TEMPLATE
+from signalbox.queues import QueueName
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import DEFAULT_TEMPLATE
 
 DEFAULT_SWITCH_TIMEOUT = timedelta(seconds=120)  # mirrord's workloadRestartTimeout
 
 
-class Place(StrEnum):
-    """Where a target has a queue's name from; the values are the words of a registry file."""
+class SourceKind(StrEnum):
+    """The kind of a name source; the values are field names of registry files."""
 
     VARIABLE = "env"
     VARIABLES_LIKE = "envLike"
@@ -24,16 +25,15 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NameSource:
-    """Where the names of queues are found.
+    """A source of queue names.
 
-    `key` is the name of a variable, a pattern for names of variables, or the name of the queue of an event source
-    mapping; a parameter's own value needs none. `fallback` counts where the variable is not there. `selector` is a jq
-    program that finds names in a JSON value, `pattern` finds the name inside a longer text, and `containers` are those
-    whose variables count, where a target has several. `variable` is what a local command reads the name from, for
-    targets that read none themselves.
+    `key` is a variable's name, a pattern for variables' names, or the queue of an event source mapping; a parameter
+    needs none. `fallback` is the value if the variable does not exist. `selector` is a jq program that finds the names
+    in a JSON value, and `pattern` finds the name inside a longer text. `containers` restricts the source to these
+    containers. `variable` is the variable from which a local command reads the name, for targets that have none.
     """
 
-    place: Place
+    kind: SourceKind
     key: str = ""
     fallback: str | None = None
     selector: str | None = None
@@ -44,7 +44,7 @@ class NameSource:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredQueue:
-    """A queue id, where the names of its queues are found, and how their messages are to be read."""
+    """A queue id with its name sources, the tags of its temporary queues and the message format."""
 
     queue_id: QueueId
     sources: tuple[NameSource, ...]
@@ -53,8 +53,19 @@ class RegisteredQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsumedQueue:
+    """A queue that a target consumes, resolved from its registry and its variables."""
+
+    queue_id: QueueId
+    original: QueueName
+    visibility: timedelta
+    sns: bool = False
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Registry:
-    """What is known of a target; without a `drain_timeout` draining takes as long as it takes."""
+    """The registry of a target. Without a `drain_timeout`, draining has no time limit."""
 
     target: Target
     queues: tuple[RegisteredQueue, ...]

@@ -1,4 +1,4 @@
-"""A registry file: mirrord's `MirrordWorkloadQueueRegistry` and `MirrordSplitConfig`, with their property lists."""
+"""Registry files with mirrord's `MirrordWorkloadQueueRegistry` and `MirrordSplitConfig` resources."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -8,8 +8,8 @@ from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_reader import RegistryReader
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 OLD, NEW, PROPERTIES = "MirrordWorkloadQueueRegistry", "MirrordSplitConfig", "MirrordPropertyList"
 API_VERSIONS = {
@@ -20,13 +20,13 @@ API_VERSIONS = {
 
 
 class InvalidRegistry(RejectedError):
-    """Raised when a registry is not as mirrord's resources are, or asks for what Signalbox cannot do."""
+    """Raised when a registry does not have the form of mirrord's resources, or uses an unsupported feature."""
 
 
 def parse_registries(
     documents: Iterable[object], compiler: Compiler, *, prefix: str = DEFAULT_PREFIX
 ) -> tuple[Registry, ...]:
-    """Return the registries in a file's documents, one a target. Raises `InvalidRegistry` with all problems."""
+    """Return the registries in a file's documents, one for each target. Raises `InvalidRegistry` with all problems."""
     problems = Problems()
     resources = [resource for one in enumerate(documents) if (resource := _resource(*one, problems))]
     reader = RegistryReader(compiler, prefix, dict(_property_lists(resources)))
@@ -40,7 +40,7 @@ def parse_registries(
 
 def _resource(number: int, document: object, problems: Problems) -> tuple[str, Section] | None:
     if document is None:
-        return None  # what YAML makes of an empty document
+        return None  # an empty YAML document
     section = Section.of(document, f"document {number + 1}", problems)
     kind = section.text("kind")
     if kind not in API_VERSIONS:
@@ -66,7 +66,7 @@ def _property_lists(resources: Iterable[tuple[str, Section]]) -> Iterator[tuple[
 
 
 def _one_a_target(found: list[tuple[str, Registry]], problems: Problems) -> Iterator[Registry]:
-    """Yield one registry a target: old ones are put together, as mirrord does; of the new kind there must be one."""
+    """Yield one registry for each target. Old resources are merged, as mirrord does; a new one must be the only one."""
     by_target: dict[Target, list[tuple[str, Registry]]] = {}
     for kind, registry in found:
         by_target.setdefault(registry.target, []).append((kind, registry))

@@ -1,4 +1,4 @@
-"""Reading the two kinds of registries that mirrord knows into one."""
+"""The reader that converts both kinds of mirrord registries into a `Registry`."""
 
 import json
 from collections.abc import Mapping
@@ -6,34 +6,44 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from signalbox.documents import Section, shown
-from signalbox.splitting.consumers.registry import DEFAULT_SWITCH_TIMEOUT, NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import (
+    DEFAULT_SWITCH_TIMEOUT,
+    NameSource,
+    RegisteredQueue,
+    Registry,
+    SourceKind,
+)
 from signalbox.splitting.forwarding.filters import Compiler, InvalidExpression
-from signalbox.splitting.model.naming import DEFAULT_TEMPLATE, template_problem
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import InvalidTarget, Target, TargetKind
+from signalbox.splitting.queues.names import DEFAULT_TEMPLATE, template_problem
 
 ALL_VALUES = ".[]"
-PLACES = {
-    TargetKind.LAMBDA: (Place.VARIABLE, Place.VARIABLES_LIKE, Place.EVENT_SOURCE),
-    TargetKind.ECS_SERVICE: (Place.VARIABLE, Place.VARIABLES_LIKE),
+SOURCE_KINDS = {
+    TargetKind.LAMBDA: (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE, SourceKind.EVENT_SOURCE),
+    TargetKind.ECS_SERVICE: (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE),
 }
-# What the fields of `nameSource` and of `appConfig.queue[]` are called; event sources are ours.
-OLD_WORDS = {"envVar": Place.VARIABLE, "regexPattern": Place.VARIABLES_LIKE, "eventSource": Place.EVENT_SOURCE}
-NEW_WORDS = {"env": Place.VARIABLE, "envLike": Place.VARIABLES_LIKE, "eventSource": Place.EVENT_SOURCE}
+# The fields of `nameSource` and of `appConfig.queue[]`; mirrord has no event sources.
+OLD_FIELDS = {
+    "envVar": SourceKind.VARIABLE,
+    "regexPattern": SourceKind.VARIABLES_LIKE,
+    "eventSource": SourceKind.EVENT_SOURCE,
+}
+NEW_FIELDS = {"env": SourceKind.VARIABLE, "envLike": SourceKind.VARIABLES_LIKE, "eventSource": SourceKind.EVENT_SOURCE}
 S3_EVENTS = "metadata of S3 objects is not fetched; filter by what is in the message"
 PROPERTY_NAMES = ("sns", "s3_event", "tags")
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryReader:
-    """Reads registries; what is wrong is noted with the section that it stands in."""
+    """Reads registry resources; problems are added to their section."""
 
     compiler: Compiler
     prefix: str
     property_lists: Mapping[str, Section]
 
     def workload_queue_registry(self, spec: Section) -> Registry | None:
-        """Return what the spec of a `MirrordWorkloadQueueRegistry` says; None when it has no target for us."""
+        """Return the registry in a `MirrordWorkloadQueueRegistry` spec; None if its target is not supported."""
         spec.refuse_unknown(("queues", "consumer", "workloadRestartTimeout"))
         consumer = spec.section("consumer")
         consumer.refuse_unknown(("name", "container", "workloadType"))
@@ -45,7 +55,7 @@ class RegistryReader:
         return _registry(spec, target, read, timeout) if target else None
 
     def split_config(self, spec: Section) -> Registry | None:
-        """Return what the spec of a `MirrordSplitConfig` says; None when it has no target for us."""
+        """Return the registry in a `MirrordSplitConfig` spec; None if its target is not supported."""
         spec.refuse_unknown(("targetRef", "queues", "restart", "drainTimeout", "tmpNameTemplate"))
         reference = spec.section("targetRef")
         reference.refuse_unknown(("apiVersion", "kind", "name"))
@@ -70,9 +80,9 @@ class RegistryReader:
         # Only a parameter needs no source: its own value is the name.
         may_be_missing = target is not None and target.kind is TargetKind.SSM_PARAMETER
         names = _optional_section(queue, "nameSource") if may_be_missing else queue.section("nameSource")
-        names.refuse_unknown(tuple(OLD_WORDS))
+        names.refuse_unknown(tuple(OLD_FIELDS))
         source = replace(
-            self._source(names, OLD_WORDS, target),
+            self._source(names, OLD_FIELDS, target),
             selector=ALL_VALUES if queue.flag("namesFromJsonMap") else None,
             containers=(container,) if container else (),
         )
@@ -91,31 +101,31 @@ class RegistryReader:
         return RegisteredQueue(QueueId(queue.required_text("id")), sources, tags, sns)
 
     def _new_source(self, section: Section, target: Target | None) -> NameSource:
-        section.refuse_unknown((*NEW_WORDS, "fallback", "valueSelector", "valuePattern", "containers"))
+        section.refuse_unknown((*NEW_FIELDS, "fallback", "valueSelector", "valuePattern", "containers"))
         self._check_program(section, "valueSelector")
         self._check_pattern(section, "valuePattern")
         source = replace(
-            self._source(section, NEW_WORDS, target),
+            self._source(section, NEW_FIELDS, target),
             selector=section.text("valueSelector"),
             pattern=section.text("valuePattern"),
             containers=section.texts("containers"),
         )
         return _with_fallback(source, section, "fallback")
 
-    def _source(self, section: Section, words: Mapping[str, Place], target: Target | None) -> NameSource:
-        given = {place: text for word, place in words.items() if (text := section.text(word))}
+    def _source(self, section: Section, words: Mapping[str, SourceKind], target: Target | None) -> NameSource:
+        given = {kind: text for word, kind in words.items() if (text := section.text(word))}
         if target and target.kind is TargetKind.SSM_PARAMETER:
-            return NameSource(Place.VALUE, variable=given.get(Place.VARIABLE))
-        variable = given.pop(Place.VARIABLE, None) if Place.EVENT_SOURCE in given else None
-        allowed = PLACES[target.kind] if target else tuple(words.values())
+            return NameSource(SourceKind.VALUE, variable=given.get(SourceKind.VARIABLE))
+        variable = given.pop(SourceKind.VARIABLE, None) if SourceKind.EVENT_SOURCE in given else None
+        allowed = SOURCE_KINDS[target.kind] if target else tuple(words.values())
         if len(given) != 1 or not set(given) <= set(allowed):
-            expected = ", ".join(word for word, place in words.items() if place in allowed)
+            expected = ", ".join(word for word, kind in words.items() if kind in allowed)
             section.problems.add(section.path, f"expected exactly one of {expected}")
-            return NameSource(Place.VARIABLE)
-        ((place, key),) = given.items()
-        if place is Place.VARIABLES_LIKE:
-            self._check_pattern(section, next(word for word, found in words.items() if found is place))
-        return NameSource(place, key, variable=variable)
+            return NameSource(SourceKind.VARIABLE)
+        ((kind, key),) = given.items()
+        if kind is SourceKind.VARIABLES_LIKE:
+            self._check_pattern(section, next(word for word, found in words.items() if found is kind))
+        return NameSource(kind, key, variable=variable)
 
     def _properties(self, queue: Section) -> tuple[bool, dict[str, str]]:
         name = queue.text("queueConfig")
@@ -181,13 +191,13 @@ def _only_sqs(queue: Section, name: str, word: str) -> None:
 
 def _with_fallback(source: NameSource, section: Section, name: str) -> NameSource:
     fallback = section.text(name)
-    if fallback is not None and source.place is not Place.VARIABLE:
-        section.problem(name, "is only for a variable of one name, which may be missing")
+    if fallback is not None and source.kind is not SourceKind.VARIABLE:
+        section.problem(name, "is allowed only for a variable with an exact name")
     return replace(source, fallback=fallback)
 
 
 def _optional_section(section: Section, name: str) -> Section:
-    """Return an object that need not be there."""
+    """Return an optional object; empty if it is missing."""
     if section.fields.get(name) is None:
         return Section({}, section.at(name), section.problems)
     return section.section(name)

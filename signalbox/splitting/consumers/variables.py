@@ -1,4 +1,4 @@
-"""A target's variables on their way to temporary queues and back; whatever else they hold stays as it is."""
+"""The switch of a target's variables to temporary queues and back; other contents stay unchanged."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource
-from signalbox.splitting.consumers.switching import combined
-from signalbox.splitting.model.world import TargetState
+from signalbox.splitting.model.observed_state import TargetState, combined_state
 
 Names = Mapping[QueueName, QueueName]
 
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The variables of a target that hold queues' names, by what its registry says of them.
+    """The variables of a target that contain queue names, by its registry.
 
-    `names` are the temporary names by the originals; what was noted are the values before, None for a variable that
-    was not there.
+    `names` maps originals to temporary queues. Saved values are those before the switch; None is a variable that did
+    not exist.
     """
 
     resolver: Resolver
@@ -32,20 +31,20 @@ class Variables:
         return changed
 
     def noted(self, environment: Mapping[str, str], names: Names) -> dict[str, str | None]:
-        """Return the values that a switch changes, as they are before it. Raises `UnresolvedQueue`."""
+        """Return the values before the switch of the variables that it changes. Raises `UnresolvedQueue`."""
         after = self.switched(environment, names)
         return {name: environment.get(name) for name in after if after[name] != environment.get(name)}
 
     def before(self, environment: Mapping[str, str], noted: Mapping[str, str | None]) -> dict[str, str]:
-        """Return the environment as it was before a switch."""
+        """Return the environment before a switch."""
         overlaid = {**environment, **noted}
         return {name: value for name, value in overlaid.items() if value is not None}
 
     def restored(self, environment: Mapping[str, str], noted: Mapping[str, str | None], names: Names) -> dict[str, str]:
         """Return the whole environment with the original names.
 
-        What a switch made becomes exactly what was noted. What somebody deployed since then stays, but for temporary
-        names in it.
+        Values that a switch wrote become the saved ones. Values that were deployed since then stay, except for
+        temporary names in them.
         """
         made = self.switched(self.before(environment, noted), names) if noted else {}
         are_ours = {name for name in noted if environment.get(name) == made.get(name)}
@@ -58,8 +57,8 @@ class Variables:
         return changed
 
     def state(self, environment: Mapping[str, str], names: Names) -> TargetState:
-        """Return from where whoever has this environment reads; what names no temporary queue counts as original."""
-        return combined(self._states(environment, frozenset(names.values())))
+        """Return the state of a target with this environment; without temporary names it is `ORIGINAL`."""
+        return combined_state(self._states(environment, frozenset(names.values())))
 
     def _states(self, environment: Mapping[str, str], temporary: frozenset[QueueName]) -> Iterator[TargetState]:
         for source in self.sources:
@@ -73,10 +72,10 @@ class Variables:
         try:
             return self.resolver.resolve(source, environment)
         except UnresolvedQueue:
-            return ()  # somebody deployed the target without what the registry says
+            return ()  # the target was deployed without the variables that the registry names
 
     def _renamed(self, source: NameSource, found: Resolution, names: Names) -> str:
-        # A name without a counterpart changes nothing, and so its JSON keeps its spaces too.
+        # A value without replaced names stays as it is, so that its JSON keeps its whitespace.
         return (
             found.value if names.keys().isdisjoint(found.queue_names) else self.resolver.replaced(source, found, names)
         )

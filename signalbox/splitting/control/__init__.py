@@ -1,1 +1,1 @@
-"""The control plane of splitting: commands, and the reconcile loop that carries splits forward."""
+"""The control plane of splitting: its commands, and the reconcile loop that moves splits forward."""

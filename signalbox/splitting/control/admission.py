@@ -1,58 +1,47 @@
-"""How splits begin and sessions join them: everything is checked and written down before anything is made."""
+"""Admission of splits and sessions: all checks, and the record that names every queue before it exists."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.queues import QueueName
+from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.forwarding.matching import DEPLOYED, SessionId
-from signalbox.splitting.model.naming import QueueNames
-from signalbox.splitting.model.session_config import QueueId, SessionConfig
-from signalbox.splitting.model.split import JOINABLE, Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.session_config import SessionConfig
+from signalbox.splitting.model.split import JOINABLE, Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import QueueNames
 
 
 class SessionRejected(RejectedError):
-    """Raised when a session cannot join the split of its target, now or later."""
+    """Raised when a session can never join the split of its target."""
 
 
 class SplitEnding(UnavailableError):
-    """Raised when a session would join a split that is being undone: it can start when that is done."""
+    """Raised when a session cannot join because its split, or a session of the same name, is still ending."""
 
 
 @dataclass(frozen=True, slots=True)
-class FoundQueue:
-    """A queue that a target consumes, as its registry and its variables say."""
-
-    queue_id: QueueId
-    original: QueueName
-    visibility: timedelta
-    sns: bool = False
-    tags: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What somebody who starts a session asks for: `config` as they wrote it, and as it was read."""
+class AdmissionRequest:
+    """A request to start a session; `config` is its stored JSON and `parsed_config` the parsed form."""
 
     session_id: SessionId
     owner: str
     config: str
-    asks_for: SessionConfig
+    parsed_config: SessionConfig
 
 
 def new_split(
     target: Target,
-    found: tuple[FoundQueue, ...],
+    found: tuple[ConsumedQueue, ...],
     *,
     names: QueueNames,
-    fresh: Iterator[str],
+    random_parts: Iterator[str],
     now: datetime,
     switch_timeout: timedelta,
     drain_timeout: timedelta | None = None,
 ) -> Split:
-    """Return the record with which a split begins; `fresh` yields random parts for names. Raises `SessionRejected`."""
+    """Return a new split's record; `random_parts` yields the random parts of names. Raises `SessionRejected`."""
     originals = [queue.original for queue in found]
     for original in originals:
         if originals.count(original) > 1:
@@ -62,7 +51,7 @@ def new_split(
         SplitQueue(
             one.queue_id,
             one.original,
-            names.for_deployed(one.original, random=next(fresh)),
+            names.for_deployed(one.original, random=next(random_parts)),
             one.visibility,
             one.sns,
             one.tags,
@@ -72,20 +61,22 @@ def new_split(
     return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout)
 
 
-def with_session(split: Split, request: Request, *, names: QueueNames, fresh: Iterator[str], now: datetime) -> Split:
-    """Return the record with a session more; the same session a second time changes nothing.
+def with_session(
+    split: Split, request: AdmissionRequest, *, names: QueueNames, random_parts: Iterator[str], now: datetime
+) -> Split:
+    """Return the record with a new session; an identical session changes nothing.
 
-    The record has the names of all queues before any is made, so that none can be lost sight of.
-    Raises `SessionRejected` and `SplitEnding`.
+    The record names all queues before any is created, so that no queue can be lost. Raises `SessionRejected` and
+    `SplitEnding`.
     """
     same = split.session(request.session_id)
     _check_same(same, request)
     if same is not None:
         return split
     if split.stage not in JOINABLE or (split.stage is Stage.STARTING and split.sessions and not split.live):
-        raise SplitEnding(f"the split of {split.target} is being undone; the session starts when that is done")
+        raise SplitEnding(f"the split of {split.target} is being undone; the session can start afterwards")
     _check_request(split, request)
-    session = Session(
+    session = SplitSession(
         session_id=request.session_id,
         owner=request.owner,
         config=request.config,
@@ -93,25 +84,25 @@ def with_session(split: Split, request: Request, *, names: QueueNames, fresh: It
         heartbeat_at=now,
         phase=Phase.STARTING,
         since=now,
-        queues={one.original: names.for_session(one.original, random=next(fresh)) for one in split.queues},
-        stolen=frozenset(one.original for one in split.queues if request.asks_for.steals(one.queue_id)),
+        queues={one.original: names.for_session(one.original, random=next(random_parts)) for one in split.queues},
+        stolen=frozenset(one.original for one in split.queues if request.parsed_config.steals(one.queue_id)),
     )
     return replace(split, sessions=(*split.sessions, session))
 
 
-def _check_same(same: Session | None, request: Request) -> None:
+def _check_same(same: SplitSession | None, request: AdmissionRequest) -> None:
     if same is None:
         return
     if (same.owner, same.config) != (request.owner, request.config):
-        raise SessionRejected(f"session {request.session_id!r} is there already, of {same.owner} or with other filters")
+        raise SessionRejected(f"session {request.session_id!r} already exists, of {same.owner} or with other filters")
     if same.phase is Phase.ENDING:
-        raise SplitEnding(f"session {request.session_id!r} is ending; it can start again when that is done")
+        raise SplitEnding(f"session {request.session_id!r} is ending; it can start again afterwards")
 
 
-def _check_request(split: Split, request: Request) -> None:
+def _check_request(split: Split, request: AdmissionRequest) -> None:
     if request.session_id == DEPLOYED:
-        raise SessionRejected(f"a session cannot be called {DEPLOYED!r}, which is what the deployed consumer is called")
+        raise SessionRejected(f"a session cannot be named {DEPLOYED!r}: that is the name of the deployed consumer")
     known = sorted({str(queue.queue_id) for queue in split.queues})
-    unknown = sorted(set(request.asks_for.named_queues) - {queue.queue_id for queue in split.queues})
+    unknown = sorted(set(request.parsed_config.named_queues) - {queue.queue_id for queue in split.queues})
     if unknown:
         raise SessionRejected(f"{split.target} has no queues {', '.join(unknown)}; it has {', '.join(known)}")

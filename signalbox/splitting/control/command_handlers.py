@@ -1,4 +1,4 @@
-"""What the control plane answers to commands. Each may come twice: the second time it changes nothing."""
+"""The control service of splitting, which executes commands; all of them are idempotent."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,23 +23,23 @@ from signalbox.splitting.control.commands import (
     Stop,
 )
 from signalbox.splitting.control.optimistic_update import changed
-from signalbox.splitting.control.presentation import Telling, gone
-from signalbox.splitting.control.reconcile_loop import STOPPED, RoundDesk
-from signalbox.splitting.control.session_start import Starting
+from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.presentation import SplitPresenter, gone_session
+from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
+from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
-from signalbox.splitting.forwarding.route import config_of
-from signalbox.splitting.model.control_ports import ControlPorts
+from signalbox.splitting.forwarding.route import stored_config
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.session_config import SessionConfig
-from signalbox.splitting.model.split import Split, alive, ended
+from signalbox.splitting.model.split import Split, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
 
-MAXIMUM_DOCUMENT_BYTES = 100_000  # of a registry, which stands in the record of its split: DynamoDB takes 400 KB
+MAXIMUM_DOCUMENT_BYTES = 100_000  # of one registry, which is part of its split's item: DynamoDB's limit is 400 KB
 MAXIMUM_EXPLAINED = 100
 
 
 class RegistryTooLarge(RejectedError):
-    """Raised when a registry is too large to be kept."""
+    """Raised when a registry is too large to be stored."""
 
 
 class NoSplit(RejectedError):
@@ -47,28 +47,28 @@ class NoSplit(RejectedError):
 
 
 class TooManyMessages(RejectedError):
-    """Raised when more messages are to be explained than one command may bring."""
+    """Raised when a command contains too many messages to explain."""
 
 
 @dataclass(frozen=True, slots=True)
-class ControlDesk:
-    """Carries out commands."""
+class ControlService:
+    """Executes the commands of the control queue."""
 
     ports: ControlPorts
 
     def answer(self, command: Command) -> object:
-        """Carry out a command and return its result. Raises `RejectedError` and `UnavailableError`."""
+        """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`."""
         answers: dict[type, Callable[[Any], object]] = {
             Apply: self._apply,
             ListRegistries: self._registries,
             Discover: self._discover,
-            Start: Starting(self.ports).start,
+            Start: SessionStarter(self.ports).start,
             Heartbeat: self._changed,
             Stop: self._changed,
             Status: self._status,
             Explain: self._explain,
             Audit: self._audit,
-            Reconcile: RoundDesk(self.ports).run,
+            Reconcile: ReconcileLoop(self.ports).run,
         }
         return answers[type(command)](command)
 
@@ -91,32 +91,32 @@ class ControlDesk:
         return {"documents": list(self.ports.discovery.discover(command.target))}
 
     def _documents(self, documents: Sequence[object], target: Target) -> list[object]:
-        """Return those documents of a file that tell of a target, with the lists of properties for all of them."""
+        """Return the documents of a file that describe a target, with all of the file's property lists."""
         lists = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == PROPERTIES]
         others = [one for one in documents if one is not None and one not in lists]
         read = partial(parse_registries, compiler=self.ports.compiler, prefix=self.ports.prefix)
         return [*(one for one in others if read([one, *lists])[0].target == target), *lists]
 
     def _changed(self, command: Heartbeat | Stop) -> object:
-        """Change a session, and tell how it is: one that ends hears so, whatever signs of life it gives."""
+        """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session."""
         now = self.ports.now()
         change: Callable[[Split], Split]
         if isinstance(command, Stop):
             change = partial(ended, session_id=command.session_id, reason=STOPPED, now=now)
         else:
-            change = partial(alive, session_id=command.session_id, now=now)
+            change = partial(with_heartbeat, session_id=command.session_id, now=now)
         stored = changed(self.ports.store.splits, command.target, change)
         if stored is None:
-            return gone(command.session_id)
+            return gone_session(command.session_id)
         if isinstance(command, Stop):
-            RoundDesk(self.ports).wake(command.target)
-        return Telling(self.ports).session(stored.split, command.session_id)
+            ReconcileLoop(self.ports).wake(command.target)
+        return SplitPresenter(self.ports).session(stored.split, command.session_id)
 
     def _status(self, command: Status) -> object:
-        splits, telling = self.ports.store.splits, Telling(self.ports)
+        splits, presenter = self.ports.store.splits, SplitPresenter(self.ports)
         found = splits.every() if command.target is None else [splits.find(command.target)]
         return {
-            "splits": [telling.split(one) for one in found if isinstance(one, StoredSplit)],
+            "splits": [presenter.split(one) for one in found if isinstance(one, StoredSplit)],
             "unreadable": [_unreadable(one) for one in found if isinstance(one, UnreadableSplit)],
         }
 
@@ -131,14 +131,14 @@ class ControlDesk:
         if queue is None:
             known = ", ".join(sorted({str(one.queue_id) for one in stored.split.queues}))
             raise NoSplit(f"{command.target} has no queue {command.queue_id!r}; it has {known}")
-        read = ((one.session_id, config_of(one.config, self.ports.compiler)) for one in stored.split.live)
+        read = ((one.session_id, stored_config(one.config, self.ports.compiler)) for one in stored.split.live)
         sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
         decisions = explained(messages, sessions, command.queue_id, sns=queue.sns)
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
 
     def _audit(self, command: Audit) -> object:
         since = (self.ports.now() - timedelta(days=command.days)).date()
-        return {"events": list(self.ports.audits.trail(command.message_id, since=since))}
+        return {"events": list(self.ports.audit_trail.events(command.message_id, since=since))}
 
 
 def _unreadable(split: UnreadableSplit) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Commands to the control plane, as they stand in messages of the control queue."""
+"""Commands to the control plane of splitting, and their form in messages of the control queue."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MAXIMUM_OWNER_NAME = 128
 MAXIMUM_MESSAGE_ID = 100  # SQS
 DEFAULT_AUDIT_DAYS = 7
 MAXIMUM_AUDIT_DAYS = 3653  # no stage keeps its history for longer
-TAG_CHARACTERS = " +-=._:/@"  # SQS: what the values of tags may have beside letters and digits
+TAG_CHARACTERS = " +-=._:/@"  # SQS: the characters allowed in tag values in addition to letters and digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class ListRegistries:
-    """Tell all registries."""
+    """List all registries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discover:
-    """Tell which queues a target seems to consume, as a registry."""
+    """Return a registry of the queues that a target appears to consume."""
 
     target: Target
 
@@ -49,7 +49,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Give a sign of life of a session."""
+    """Renew a session."""
 
     target: Target
     session_id: SessionId
@@ -65,14 +65,14 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Tell how the splits are, or that of one target."""
+    """Show all splits, or the split of one target."""
 
     target: Target | None
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Tell who of the live sessions would get messages of a queue."""
+    """Show which live sessions would receive messages of a queue."""
 
     target: Target
     queue_id: QueueId
@@ -81,7 +81,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Tell what was done with a message, from so many days ago on."""
+    """Show the events of a message in the last `days` days."""
 
     message_id: str
     days: int
@@ -89,7 +89,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
-    """Move a split forward; `holder` is who has the lock of its target for this message."""
+    """Reconcile a split; `holder` holds the lock of its target for this message."""
 
     target: Target
     holder: str
@@ -99,7 +99,7 @@ Command = Apply | ListRegistries | Discover | Start | Heartbeat | Stop | Status 
 
 
 def reconcile_body(command: Reconcile) -> str:
-    """Return the message that asks for a round."""
+    """Return the message that requests a reconcile run."""
     document = {"command": "reconcile", "id": command.holder, "target": str(command.target), "holder": command.holder}
     return json.dumps(document, separators=(",", ":"))
 
@@ -165,7 +165,7 @@ def _audit(section: Section) -> Command:
     return Audit(message_id, days)
 
 
-NO_TARGET = "lambda/none"  # stands where one is missing, which is noted as a problem
+NO_TARGET = "lambda/none"  # placeholder for a missing target, which is reported as a problem
 COMMANDS: Commands[Command] = {
     "apply": (("documents",), _apply),
     "registries": ((), lambda _: ListRegistries()),

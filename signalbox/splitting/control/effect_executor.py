@@ -1,12 +1,13 @@
-"""Carrying out what is to be done to a split's world, one effect at a time."""
+"""The effect executor: creates, deletes and switches the AWS resources of a split, one effect at a time."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.observation import note_start
-from signalbox.splitting.forwarding.returned_messages import Returning
+from signalbox.splitting.control.observation import record_start
+from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.forwarding.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.model.actions import (
     CreateQueue,
@@ -19,18 +20,17 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.control_ports import ControlPorts
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.split import Split, SplitQueue
 
-QUEUE_NOTE = "queue"
-# Messages are returned by a record as it was read: for no longer than that stays true (`Patience.settle`).
+QUEUE_ANNOTATION = "queue"
+# Messages are returned by the record as it was read, so only while it is valid (`Timings.settle`).
 RETURNING_FOR = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
-    """Carries out effects by a record as it was just read. Each may be carried out twice."""
+class EffectExecutor:
+    """Executes effects by a record that was just read. Every effect is idempotent."""
 
     ports: ControlPorts
     stored: StoredSplit
@@ -41,11 +41,8 @@ class Effects:
         """Return the record."""
         return self.stored.split
 
-    def carry_out(self, effect: Effect) -> bool:
-        """Carry out one effect; say whether there may be more of it to do at once.
-
-        Raises `EffectRefused` and `EffectFailed`.
-        """
+    def execute(self, effect: Effect) -> bool:
+        """Execute one effect; return whether it can continue at once. Raises `EffectRefused` and `EffectFailed`."""
         targets = self.ports.targets_of(self.split.target)
         match effect:
             case CreateQueue():
@@ -57,7 +54,7 @@ class Effects:
             case SwitchTargetBack():
                 targets.switch_back(self.split, self.registry)
             case StartForwarding(original):
-                note_start(self.ports, self.split, original, now=self.ports.now())
+                record_start(self.ports, self.split, original, now=self.ports.now())
                 self.ports.forwarders.start(original)
             case StopForwarding(original):
                 self.ports.forwarders.stop(original)
@@ -65,21 +62,21 @@ class Effects:
                 self.ports.forwarders.remove(original)
             case _:
                 return self._return(effect)
-        return False  # AWS takes its time until what was done can be seen
+        return False  # AWS shows the result only after some time
 
     def _create(self, effect: CreateQueue) -> None:
         session = self.split.session(effect.session_id) if effect.session_id else None
         queue = self._queue(effect.original)
         notes = self.ports.queues.create(effect.name, queue, target=self.split.target, session=session)
         if notes:
-            name = queue_note(effect.name)
-            self.ports.store.notes.put(self.split.target, name, "\n".join(notes))
+            name = queue_annotation(effect.name)
+            self.ports.store.annotations.put(self.split.target, name, "\n".join(notes))
 
     def _return(self, effect: ReturnMessages) -> bool:
         now, queue = self.ports.now(), self._queue(effect.original)
-        settle, until = self.ports.patience.settle, now + RETURNING_FOR
+        settle, until = self.ports.timings.settle, now + RETURNING_FOR
         route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
-        work = Returning(self.ports, route, effect.name)
+        work = MessageReturner(self.ports, route, effect.name)
         while is_done := work.step(to_original=effect.to_original):
             if self.ports.now() >= until:
                 break
@@ -89,6 +86,6 @@ class Effects:
         return next(queue for queue in self.split.queues if queue.original == original)
 
 
-def queue_note(name: QueueName) -> str:
-    """Return under which name the notes on a temporary queue are kept."""
-    return f"{QUEUE_NOTE}:{name}"
+def queue_annotation(name: QueueName) -> str:
+    """Return the name of the annotation that holds the notes on a temporary queue."""
+    return f"{QUEUE_ANNOTATION}:{name}"

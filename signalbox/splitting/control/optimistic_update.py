@@ -1,11 +1,11 @@
-"""Changes of records when others change them too: read, change, write if it is still as it was, else again."""
+"""Optimistic updates of a split's record: read, change, write if unchanged, else start again."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
-from signalbox.splitting.model.actions import ForgetSplit, Record, recorded
+from signalbox.splitting.model.actions import ForgetSplit, Record, apply_change
 from signalbox.splitting.model.ports import Splits, StoredSplit
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
@@ -14,15 +14,15 @@ TRIES = 10
 
 
 class RecordBusy(UnavailableError):
-    """Raised when a record was changed by others each time that it was to be written."""
+    """Raised when other writers changed a record at every attempt to write it."""
 
 
 class RecordChanged(UnavailableError):
-    """Raised when a record is not any more as it was when it was decided what is to be done."""
+    """Raised when a record changed after an action was decided by it."""
 
 
 def changed(splits: Splits, target: Target, change: Callable[[Split], Split]) -> StoredSplit | None:
-    """Change a target's record and return it; None when there is none. Raises `RecordBusy`."""
+    """Change a target's record and return it, or None if there is no record. Raises `RecordBusy`."""
     for _ in range(TRIES):
         stored = splits.find(target)
         if stored is None:
@@ -31,23 +31,23 @@ def changed(splits: Splits, target: Target, change: Callable[[Split], Split]) ->
         saved = stored if wanted == stored.split else splits.save(wanted, replacing=stored)
         if saved is not None:
             return saved
-    raise RecordBusy(f"the split of {target} is changed by many at the same time")
+    raise RecordBusy(f"the split of {target} is being changed by several writers")
 
 
-def written_down(splits: Splits, seen: StoredSplit, action: Record, *, now: datetime) -> StoredSplit | None:
-    """Write down an action that was decided by a record as it was seen; return the new one, None when it is forgotten.
+def save_action(splits: Splits, seen: StoredSplit, action: Record, *, now: datetime) -> StoredSplit | None:
+    """Save an action that was decided by the record `seen`; return the new record, None after `ForgetSplit`.
 
     Raises `RecordChanged` and `RecordBusy`.
     """
 
     def as_decided(split: Split) -> Split:
-        check(split, seen)
-        return recorded(split, action, now=now) or split
+        check_unchanged(split, seen)
+        return apply_change(split, action, now=now) or split
 
     if isinstance(action, ForgetSplit):
-        recorded(seen.split, action, now=now)  # refuses what may not follow
+        apply_change(seen.split, action, now=now)  # raises for a transition that is not allowed
         if not splits.forget(seen):
-            raise RecordChanged(f"the split of {seen.split.target} was changed meanwhile")
+            raise RecordChanged(f"the split of {seen.split.target} was changed by another writer")
         return None
     saved = changed(splits, seen.split.target, as_decided)
     if saved is None:
@@ -55,10 +55,10 @@ def written_down(splits: Splits, seen: StoredSplit, action: Record, *, now: date
     return saved
 
 
-def check(split: Split | None, seen: StoredSplit) -> None:
-    """Raise `RecordChanged` unless a record is as it was seen; signs of life make no difference."""
+def check_unchanged(split: Split | None, seen: StoredSplit) -> None:
+    """Raise `RecordChanged` unless a record equals `seen`; heartbeats are ignored."""
     if split is None or _without_heartbeats(split) != _without_heartbeats(seen.split):
-        raise RecordChanged(f"the split of {seen.split.target} was changed meanwhile")
+        raise RecordChanged(f"the split of {seen.split.target} was changed by another writer")
 
 
 def _without_heartbeats(split: Split) -> Split:

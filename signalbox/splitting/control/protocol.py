@@ -1,4 +1,4 @@
-"""The words of splitting's replies: the state of a session."""
+"""The status of a session as replies of splitting contain it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ READY, ENDING, GONE = "ready", "ending", "gone"
 
 @dataclass(frozen=True, slots=True)
 class SessionQueue:
-    """A temporary queue of a session, and the queue that it stands in for."""
+    """A temporary queue of a session, and the original that it replaces."""
 
     queue_id: str
     original: str
@@ -21,8 +21,8 @@ class SessionQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionState:
-    """A session as the stage tells it; `document` is all that it told. One that ended has the phase `GONE`."""
+class SessionStatus:
+    """A session's status; `document` is the whole reply. An ended session has the phase `GONE`."""
 
     session: str
     phase: str
@@ -33,8 +33,8 @@ class SessionState:
     document: Mapping[str, object]
 
     @classmethod
-    def parse(cls, value: object) -> "SessionState":
-        """Return the state in a result. Raises `InvalidControlReply`."""
+    def parse(cls, value: object) -> "SessionStatus":
+        """Return the status in a result. Raises `InvalidControlReply`."""
         problems = Problems()
         section = Section.of(value, "session", problems)
         state = cls(
@@ -51,7 +51,7 @@ class SessionState:
 
     @property
     def has_ended(self) -> bool:
-        """Say whether the session will get no message any more."""
+        """Return whether the session will receive no more messages."""
         return self.phase in (ENDING, GONE)
 
 
@@ -61,5 +61,5 @@ def _queue(section: Section) -> SessionQueue:
 
 
 def stage_of(reply_queue_prefix: str) -> str:
-    """Return the stage whose reply queues have names that begin so."""
+    """Return the stage whose reply queues have this prefix."""
     return reply_queue_prefix.removesuffix(REPLY_QUEUE_MARK)

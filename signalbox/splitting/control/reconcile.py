@@ -1,6 +1,6 @@
-"""The one function that moves a split forward: from its record and the world as it is to what is to be done next.
+"""The reconcile function: the next actions of a split from its record and its observed state.
 
-It decides nothing by what was done before, only by what is there: killed anywhere and asked again, it goes on.
+It considers no earlier action, so a reconcile run that was killed anywhere can be repeated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,25 +24,32 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
-from signalbox.splitting.model.world import Forwarder, ForwardingState, Patience, TargetState, World, is_empty
+from signalbox.splitting.model.observed_state import (
+    Forwarder,
+    ForwardingState,
+    ObservedState,
+    TargetState,
+    Timings,
+    is_empty,
+)
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 
 
-def next_actions(split: Split, world: World, *, now: datetime, patience: Patience) -> tuple[Action, ...]:
-    """Return what is to be done now, in this order; nothing when there is nothing to do, or only to wait."""
-    return tuple(_Step(split, world, now, patience).actions())
+def next_actions(split: Split, observed: ObservedState, *, now: datetime, timings: Timings) -> tuple[Action, ...]:
+    """Return the actions that are due now, in order; empty when the split is at rest or waiting."""
+    return tuple(_Step(split, observed, now, timings).actions())
 
 
 def is_at_rest(split: Split) -> bool:
-    """Say whether nothing is under way: all sessions are ready, and only they or time can change anything."""
-    is_used = split.stage is Stage.SPLIT and bool(split.sessions)  # without sessions it is about to be undone
+    """Return whether nothing is under way: all sessions are ready, and only a command or time can change that."""
+    is_used = split.stage is Stage.SPLIT and bool(split.sessions)  # a split without sessions is about to be undone
     return is_used and all(session.phase is Phase.READY for session in split.sessions)
 
 
 def after_refusal(split: Split, effect: Effect, *, reason: str) -> tuple[MoveSession, ...]:
-    """Return what follows when an effect is refused for good: the sessions that need it end, with the reason.
+    """Return the changes after a permanently refused effect: the sessions that need it end, with the reason.
 
-    What takes things back has no such end: it is tried until it works, and an alarm says so.
+    Effects that undo a split end nothing: they are retried until they succeed, and an alarm reports them.
     """
     if isinstance(effect, CreateQueue) and effect.session_id is not None:
         return tuple(_end(one, reason) for one in split.live if one.session_id == effect.session_id)
@@ -51,24 +58,24 @@ def after_refusal(split: Split, effect: Effect, *, reason: str) -> tuple[MoveSes
     return ()
 
 
-def _end(session: Session, reason: str) -> MoveSession:
+def _end(session: SplitSession, reason: str) -> MoveSession:
     return MoveSession(session.session_id, Phase.ENDING, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One look at a split; a method for each stage, and those that they share."""
+    """One decision on a split: a method for each stage, and the rules that stages share."""
 
     split: Split
-    world: World
+    observed: ObservedState
     now: datetime
-    patience: Patience
+    timings: Timings
 
     def actions(self) -> Iterator[Action]:
         ending = tuple(self._expired())
         yield from ending
         if ending:
-            return  # they change what all else depends on; the next look sees the new record
+            return  # these change everything else; the next pass sees the new record
         yield from {
             Stage.STARTING: self._starting,
             Stage.SPLIT: self._split,
@@ -79,18 +86,18 @@ class _Step:
 
     def _expired(self) -> Iterator[MoveSession]:
         for session in self.split.live:
-            if self.now - session.heartbeat_at > self.patience.heartbeat:
+            if self.now - session.heartbeat_at > self.timings.heartbeat:
                 yield _end(session, f"no sign of life since {session.heartbeat_at.isoformat(timespec='seconds')}")
-            elif self.world.target is TargetState.GONE:
+            elif self.observed.target is TargetState.GONE:
                 yield _end(session, f"target {self.split.target} does not exist any more")
             elif session.phase is Phase.STARTING and self.now - self._began(session) > self.split.switch_timeout:
                 seconds = self.split.switch_timeout.total_seconds()
                 yield _end(session, f"{self._missing(session)} after {seconds:g} s")
 
-    def _began(self, session: Session) -> datetime:
+    def _began(self, session: SplitSession) -> datetime:
         return max(session.since, self.split.since)
 
-    def _missing(self, session: Session) -> str:
+    def _missing(self, session: SplitSession) -> str:
         if not self._are_usable((*self._deployed(), *session.queues.values())):
             return "its temporary queues were not there"
         return f"target {self.split.target} did not read from its temporary queues"
@@ -104,14 +111,14 @@ class _Step:
         yield from self._create_deployed()
         if self._are_usable(self._deployed()):
             yield from self._switch()
-            if self.world.target is TargetState.TEMPORARY:
+            if self.observed.target is TargetState.TEMPORARY:
                 yield MoveSplit(Stage.SPLIT)
 
     def _split(self) -> Iterator[Action]:
         yield from self._sessions()
         if self.split.live:
             yield from self._create_deployed()
-            yield from self._switch()  # again, when somebody deployed the target anew and so put it back
+            yield from self._switch()  # again, if a deployment reset the target
         for queue in self.split.queues:
             yield from self._forward(queue)
         if not self.split.sessions and all(map(self._is_still, self.split.queues)):
@@ -126,19 +133,19 @@ class _Step:
             yield MoveSplit(Stage.RESTORING)
 
     def _has_drained(self) -> bool:
-        if self.world.target in (TargetState.ORIGINAL, TargetState.GONE):
-            return True  # nobody reads there any more, so what is left is returned
+        if self.observed.target in (TargetState.ORIGINAL, TargetState.GONE):
+            return True  # nothing reads the temporary queues any more, so the rest is returned
         timeout = self.split.drain_timeout
         if timeout is not None and self.now - self.split.since >= timeout:
             return True
-        since = self.split.since + self.patience.settle
+        since = self.split.since + self.timings.settle
         return all(self._is_empty(name, since) for name in self._deployed())
 
     def _restoring(self) -> Iterator[Action]:
         yield from self._remove_forwarding()
-        if self.world.target in (TargetState.TEMPORARY, TargetState.MIXED):
+        if self.observed.target in (TargetState.TEMPORARY, TargetState.MIXED):
             yield SwitchTargetBack()
-        elif self.world.target is not TargetState.CHANGING and self._is_removed():
+        elif self.observed.target is not TargetState.CHANGING and self._is_removed():
             yield MoveSplit(Stage.CLEANING)
 
     def _cleaning(self) -> Iterator[Action]:
@@ -157,42 +164,44 @@ class _Step:
             yield from self._create(CreateQueue(name, original, session.session_id) for original, name in pairs)
             yield from self._proceed(session)
 
-    def _proceed(self, session: Session) -> Iterator[Action]:
+    def _proceed(self, session: SplitSession) -> Iterator[Action]:
         is_split = self.split.stage is Stage.SPLIT
         if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
-            settle = self.patience.settle if any(queue.is_fifo for queue in self.split.queues) else timedelta(0)
+            settle = self.timings.settle if any(queue.is_fifo for queue in self.split.queues) else timedelta(0)
             yield MoveSession(session.session_id, Phase.MATCHING, effective_at=self.now + settle)
         is_effective = session.effective_at is not None and session.effective_at <= self.now
         if session.phase is Phase.MATCHING and is_effective and all(map(self._is_on, self.split.queues)):
             yield MoveSession(session.session_id, Phase.READY)
 
-    def _finish(self, session: Session) -> Iterator[Action]:
+    def _finish(self, session: SplitSession) -> Iterator[Action]:
         for queue in self.split.queues:
             name, since = session.queues[queue.original], self._left_alone_since(session, queue)
             if since is not None:
                 yield from self._clear(name, queue, since=since, is_used=session.may_own(queue.original))
         is_last = not self.split.live
         if is_last and session.has_matched and not all(map(self._is_clean, self.split.queues)):
-            return  # the last account of what must not change before forwarding has stopped for good
+            return  # the record must not change before forwarding has stopped for good
         if not self._is_any_there(session.queues.values()):
             yield ForgetSession(session.session_id)
 
-    def _left_alone_since(self, session: Session, queue: SplitQueue) -> datetime | None:
-        """Return from when on nothing is put into an ending session's queue; None when something still may be."""
+    def _left_alone_since(self, session: SplitSession, queue: SplitQueue) -> datetime | None:
+        """Return from when on an ending session's queue receives nothing; None while it still may."""
         if not session.has_matched:
             return session.since
         if not (queue.is_fifo and session.may_own(queue.original)):
-            settled = session.since + self.patience.settle
+            settled = session.since + self.timings.settle
             return settled if settled <= self.now else None
         others = [one for one in self.split.closers(queue.original) if self.split.ends_before(one, session)]
         if not self._is_clean(queue) or self._is_any_there(one.queues[queue.original] for one in others):
             return None
-        return max(session.since, (self.world.forwarder(queue.original).since or session.since) + self.patience.settle)
+        return max(
+            session.since, (self.observed.forwarder(queue.original).since or session.since) + self.timings.settle
+        )
 
     def _clear(
         self, name: QueueName, queue: SplitQueue, *, since: datetime, is_used: bool, to_original: bool = False
     ) -> Iterator[Action]:
-        found = self.world.queues.get(name)
+        found = self.observed.queues.get(name)
         if found is None:
             return
         if not is_used or self._is_empty(name, since):
@@ -201,7 +210,7 @@ class _Step:
             yield ReturnMessages(name, queue.original, to_original=to_original)
 
     def _forward(self, queue: SplitQueue) -> Iterator[Action]:
-        forwarder = self.world.forwarder(queue.original)
+        forwarder = self.observed.forwarder(queue.original)
         if self._is_still(queue):
             if self._must_run(queue, forwarder):
                 yield StartForwarding(queue.original)
@@ -210,7 +219,7 @@ class _Step:
 
     def _must_run(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
         if self.split.is_closing(queue.original):
-            return self._has_settled(forwarder) and forwarder.unfinished > 0  # what was begun is to be finished first
+            return self._has_settled(forwarder) and forwarder.unfinished > 0  # unfinished calls are completed first
         return any(session.has_matched for session in self.split.sessions)
 
     def _may_stop(self, queue: SplitQueue, forwarder: Forwarder) -> bool:
@@ -218,57 +227,59 @@ class _Step:
             return True
         if not self.split.is_closing(queue.original) or forwarder.since is None:
             return False
-        # By then whatever a function killed before this round left in flight has come back and been sent again.
+        # By then, messages that a killed function left in flight have been redelivered and sent again.
         began = max(forwarder.since, *(session.since for session in self.split.closers(queue.original)))
-        return self.now - began >= queue.visibility + 2 * self.patience.settle
+        return self.now - began >= queue.visibility + 2 * self.timings.settle
 
     def _is_clean(self, queue: SplitQueue) -> bool:
-        """Say whether nothing of a FIFO queue is forwarded, nor ever was without being written off there."""
-        forwarder = self.world.forwarder(queue.original)
+        """Return whether a FIFO queue's forwarding is off and all its calls have finished; true for standard queues."""
+        forwarder = self.observed.forwarder(queue.original)
         if not queue.is_fifo or forwarder.state is ForwardingState.ABSENT:
             return True
         return self._is_still(queue) and self._has_settled(forwarder) and forwarder.unfinished == 0
 
     def _switch(self) -> Iterator[Action]:
-        if self.world.target in (TargetState.ORIGINAL, TargetState.MIXED):
+        if self.observed.target in (TargetState.ORIGINAL, TargetState.MIXED):
             yield SwitchTarget()
 
     def _remove_forwarding(self) -> Iterator[Action]:
         for queue in self.split.queues:
-            forwarder = self.world.forwarder(queue.original)
+            forwarder = self.observed.forwarder(queue.original)
             if forwarder.state in (ForwardingState.ON, ForwardingState.STARTING):
                 yield StopForwarding(queue.original)
             elif forwarder.state is ForwardingState.OFF and self._has_settled(forwarder):
                 yield RemoveForwarding(queue.original)
 
     def _has_settled(self, forwarder: Forwarder) -> bool:
-        return forwarder.since is not None and self.now - forwarder.since >= self.patience.settle
+        return forwarder.since is not None and self.now - forwarder.since >= self.timings.settle
 
     def _create_deployed(self) -> Iterator[Action]:
         yield from self._create(CreateQueue(queue.deployed, queue.original) for queue in self.split.queues)
 
     def _create(self, wanted: Iterable[CreateQueue]) -> Iterator[Action]:
-        yield from (action for action in wanted if action.name not in self.world.queues)
+        yield from (action for action in wanted if action.name not in self.observed.queues)
 
     def _deployed(self) -> tuple[QueueName, ...]:
         return tuple(queue.deployed for queue in self.split.queues)
 
     def _is_any_there(self, names: Iterable[QueueName]) -> bool:
-        return any(name in self.world.queues for name in names)
+        return any(name in self.observed.queues for name in names)
 
     def _are_usable(self, names: Iterable[QueueName]) -> bool:
-        found = [self.world.queues.get(name) for name in names]
-        return all(one is not None and self.now - one.created_at >= self.patience.usable_after for one in found)
+        found = [self.observed.queues.get(name) for name in names]
+        return all(one is not None and self.now - one.created_at >= self.timings.usable_after for one in found)
 
     def _is_empty(self, name: QueueName, since: datetime) -> bool:
-        found = self.world.queues.get(name)
-        return found is None or is_empty(found, since=since, patience=self.patience)
+        found = self.observed.queues.get(name)
+        return found is None or is_empty(found, since=since, timings=self.timings)
 
     def _is_on(self, queue: SplitQueue) -> bool:
-        return self.world.forwarder(queue.original).state is ForwardingState.ON
+        return self.observed.forwarder(queue.original).state is ForwardingState.ON
 
     def _is_still(self, queue: SplitQueue) -> bool:
-        return self.world.forwarder(queue.original).state in (ForwardingState.OFF, ForwardingState.ABSENT)
+        return self.observed.forwarder(queue.original).state in (ForwardingState.OFF, ForwardingState.ABSENT)
 
     def _is_removed(self) -> bool:
-        return all(self.world.forwarder(queue.original).state is ForwardingState.ABSENT for queue in self.split.queues)
+        return all(
+            self.observed.forwarder(queue.original).state is ForwardingState.ABSENT for queue in self.split.queues
+        )

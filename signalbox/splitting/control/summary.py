@@ -1,17 +1,17 @@
-"""Splits at a glance, from their records alone: who shares which queues, and how far it is."""
+"""A summary of all splits from their records: stage, queues and sessions."""
 
 from collections.abc import Iterable
 
 from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
-from signalbox.splitting.model.split import Session, Split
+from signalbox.splitting.model.split import Split, SplitSession
 
 
-def glance(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:
-    """Return what is told of each split, in the order of the targets; one that cannot be read says why."""
-    return sorted(map(_told, splits), key=lambda told: str(told["target"]))
+def summary(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:
+    """Return a document for each split, ordered by target; an unreadable one contains the reason."""
+    return sorted(map(_document, splits), key=lambda document: str(document["target"]))
 
 
-def _told(one: StoredSplit | UnreadableSplit) -> dict[str, object]:
+def _document(one: StoredSplit | UnreadableSplit) -> dict[str, object]:
     if isinstance(one, UnreadableSplit):
         return {"target": one.target, "unreadable": one.reason}
     return _split(one.split)
@@ -27,7 +27,7 @@ def _split(split: Split) -> dict[str, object]:
     }
 
 
-def _session(session: Session) -> dict[str, object]:
+def _session(session: SplitSession) -> dict[str, object]:
     return {
         "session": session.session_id,
         "owner": session.owner,

@@ -1,1 +1,1 @@
-"""Decisions on messages: filters, matching, forwarding and return."""
+"""Routing decisions of splitting: filters, matching, forwarding and the return of messages."""

@@ -1,4 +1,4 @@
-"""Who would get a message, and why: sessions and messages as they stand in files."""
+"""Explanation of routing decisions, for sessions and messages that are read from files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class InvalidMessages(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class DescribedSession:
-    """A session as a file describes it."""
+    """A session that a file describes."""
 
     session_id: SessionId
     config: SessionConfig
@@ -32,22 +32,22 @@ class DescribedSession:
 def parse_sessions(document: object, compiler: Compiler) -> tuple[DescribedSession, ...]:
     """Return the sessions in `[{"session": …, "queues": {id: filter}}]`, in order of start.
 
-    Raises `InvalidSessionConfig` with all problems. A filter without `queue_type` is one for SQS.
+    Raises `InvalidSessionConfig` with all problems. The `queue_type` of a filter defaults to SQS.
     """
     problems = Problems()
     sessions = [_session(section, compiler) for section in _objects(document, problems)]
     names = [session.session_id for session in sessions]
     for number, name in enumerate(names):
         if name in names[:number]:
-            problems.add(f"sessions[{number}].session", f"{name!r} is there twice")
+            problems.add(f"sessions[{number}].session", f"{name!r} is listed twice")
         if name == DEPLOYED:
-            problems.add(f"sessions[{number}].session", f"{DEPLOYED!r} is what the deployed consumer is called")
+            problems.add(f"sessions[{number}].session", f"{DEPLOYED!r} is the name of the deployed consumer")
     problems.refuse(InvalidSessionConfig)
     return tuple(sessions)
 
 
 def parse_messages(document: object) -> tuple[Message, ...]:
-    """Return the messages in a list of SQS `Message` objects, or in what `aws sqs receive-message` prints.
+    """Return the messages in a list of SQS `Message` objects or in the output of `aws sqs receive-message`.
 
     Raises `InvalidMessages` with all problems.
     """
@@ -69,14 +69,14 @@ def parse_messages(document: object) -> tuple[Message, ...]:
 def explained(
     messages: Sequence[Message], sessions: Sequence[DescribedSession], queue_id: QueueId, *, sns: bool
 ) -> Iterator[Decision]:
-    """Yield who gets each message, with the verdict of every session."""
+    """Yield the decision on each message, with the verdict of every session."""
     claims: list[Claim] = [session.config.claim(session.session_id, queue_id) for session in sessions]
     for message in messages:
         yield decide(message, claims, sns=sns, ask_all=True)
 
 
 def as_document(number: int, decision: Decision) -> dict[str, object]:
-    """Return a decision as one line of the command's output for programs."""
+    """Return the JSON document of a decision; `number` is the message's position."""
     verdicts = [
         {
             "session": verdict.session,

@@ -1,11 +1,11 @@
-"""Filters of sessions, with mirrord's semantics: which messages a session claims, and why."""
+"""Session filters with mirrord's semantics: which messages a session claims, and the reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from signalbox.errors import RejectedError
-from signalbox.splitting.model.message import Subject
+from signalbox.splitting.forwarding.filter_input import FilterInput
 
 
 class InvalidExpression(RejectedError):
@@ -17,18 +17,18 @@ class ProgramFailed(RejectedError):
 
 
 class FilterTooSlow(RejectedError):
-    """Raised when a filter takes more time or memory than a filter may; its session is cancelled."""
+    """Raised when a filter exceeds its time or memory limit; its session is cancelled."""
 
 
 class Pattern(Protocol):
     """A compiled regular expression."""
 
     def matches(self, text: str) -> bool:
-        """Say whether the pattern is found anywhere in a text. Raises `FilterTooSlow`."""
+        """Return whether the pattern matches anywhere in a text. Raises `FilterTooSlow`."""
         ...
 
     def span(self, text: str) -> tuple[int, int] | None:
-        """Return where the group `value`, else the first group, stands in a text. Raises `FilterTooSlow`."""
+        """Return the span of the group `value`, else of the first group, in a text. Raises `FilterTooSlow`."""
         ...
 
 
@@ -36,12 +36,12 @@ class Program(Protocol):
     """A compiled jq program."""
 
     def outputs(self, document: object) -> Sequence[object]:
-        """Return what the program makes of a document. Raises `ProgramFailed` and `FilterTooSlow`."""
+        """Return the program's outputs for a document. Raises `ProgramFailed` and `FilterTooSlow`."""
         ...
 
 
 class Compiler(Protocol):
-    """Makes patterns and programs; both raise `InvalidExpression` with the reason."""
+    """Compiles patterns and programs. Both methods raise `InvalidExpression` with the reason."""
 
     def pattern(self, text: str, *, case_sensitive: bool) -> Pattern:
         """Return a compiled regular expression."""
@@ -54,25 +54,25 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a filter claims a message, and why; never with anything out of the message."""
+    """A filter's decision on a message with its reason, which contains nothing of the message."""
 
     matches: bool
     reason: str
 
 
 class Filter(Protocol):
-    """Something that claims messages or not."""
+    """A filter of messages."""
 
-    def verdict(self, subject: Subject) -> Verdict:
-        """Return whether the message is claimed, and why. Raises `FilterTooSlow`."""
+    def verdict(self, filter_input: FilterInput) -> Verdict:
+        """Return whether the message is claimed, and the reason. Raises `FilterTooSlow`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AttributePattern:
-    """One entry of a `message_filter`: an attribute's name, in any case, and a pattern for its value.
+    """One entry of a `message_filter`: the name of an attribute, in any case, and a pattern for its value.
 
-    Its verdicts are made once: it says one of them for every message.
+    Its three possible verdicts are built once and shared by all messages.
     """
 
     key: str
@@ -83,7 +83,7 @@ class AttributePattern:
 
     @classmethod
     def of(cls, name: str, text: str, pattern: Pattern) -> "AttributePattern":
-        """Return the filter for an attribute of that name; `text` is the pattern as it is written."""
+        """Return the filter for an attribute name; `text` is the source of the pattern."""
         path = f"message_filter.{name}"
         return cls(
             key=name.casefold(),
@@ -93,9 +93,9 @@ class AttributePattern:
             not_found=Verdict(matches=False, reason=f"{path}: does not match {text!r}"),
         )
 
-    def verdict(self, subject: Subject) -> Verdict:
-        """Return whether an attribute of that name has a value in which the pattern is found."""
-        values = subject.values.get(self.key)
+    def verdict(self, filter_input: FilterInput) -> Verdict:
+        """Return the verdict: a match if the pattern is found in a value of an attribute of that name."""
+        values = filter_input.values.get(self.key)
         if not values:
             return self.absent
         for value in values:
@@ -106,7 +106,7 @@ class AttributePattern:
 
 @dataclass(frozen=True, slots=True)
 class MetadataPattern:
-    """A `metadata` filter: a pattern that is found in a line `name: value`, as they are written."""
+    """A `metadata` filter: a pattern that is searched in lines of the form `name: value`; case matters."""
 
     pattern: Pattern
     found: Verdict
@@ -114,16 +114,16 @@ class MetadataPattern:
 
     @classmethod
     def of(cls, path: str, text: str, pattern: Pattern) -> "MetadataPattern":
-        """Return the filter that stands at `path` in a session's file; `text` is the pattern as it is written."""
+        """Return the filter; `path` is its position in the session's file and `text` the source of the pattern."""
         return cls(
             pattern=pattern,
             found=Verdict(matches=True, reason=f"{path}: an attribute matches {text!r}"),
             not_found=Verdict(matches=False, reason=f"{path}: no attribute matches {text!r}"),
         )
 
-    def verdict(self, subject: Subject) -> Verdict:
-        """Return whether the pattern is found in the line of any attribute."""
-        for name, value in subject.lines:
+    def verdict(self, filter_input: FilterInput) -> Verdict:
+        """Return the verdict: a match if the pattern is found in the line of any attribute."""
+        for name, value in filter_input.lines:
             if self.pattern.matches(f"{name}: {value}"):
                 return self.found
         return self.not_found
@@ -131,16 +131,16 @@ class MetadataPattern:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFilter:
-    """A `jq_filter`: claims a message if one of the program's outputs is `true` itself, and none is an error."""
+    """A `jq_filter`, which claims a message if an output of the program is `true` and none is an error."""
 
     program: Program
 
-    def verdict(self, subject: Subject) -> Verdict:
-        """Return whether the program says `true` of the SQS `Message` object."""
+    def verdict(self, filter_input: FilterInput) -> Verdict:
+        """Return the verdict of the program on the SQS `Message` object."""
         try:
-            outputs = self.program.outputs(subject.message.document)
+            outputs = self.program.outputs(filter_input.message.document)
         except ProgramFailed:
-            # Without the program's own words, which quote the message.
+            # The program's own error text is left out: it quotes the message.
             return Verdict(matches=False, reason="jq_filter: ends with an error, which is no match")
         if any(output is True for output in outputs):
             return Verdict(matches=True, reason="jq_filter: says true")
@@ -149,16 +149,16 @@ class ProgramFilter:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Claims what all of its parts claim; without parts, nothing."""
+    """A filter that claims messages which all of its parts claim; without parts it claims nothing."""
 
     parts: tuple[Filter, ...]
     without_parts: str
 
-    def verdict(self, subject: Subject) -> Verdict:
-        """Return the first refusal, or what all parts say."""
+    def verdict(self, filter_input: FilterInput) -> Verdict:
+        """Return the first refusal, or a match with the reasons of all parts."""
         verdicts = []
         for part in self.parts:
-            verdicts.append(part.verdict(subject))
+            verdicts.append(part.verdict(filter_input))
             if not verdicts[-1].matches:
                 return verdicts[-1]
         reasons = "; ".join(verdict.reason for verdict in verdicts)
@@ -167,15 +167,15 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Claims what any of its parts claims."""
+    """A filter that claims messages which any of its parts claims."""
 
     parts: tuple[Filter, ...]
 
-    def verdict(self, subject: Subject) -> Verdict:
-        """Return the first claim, or all refusals."""
+    def verdict(self, filter_input: FilterInput) -> Verdict:
+        """Return the first match, or a refusal with the reasons of all parts."""
         refusals = []
         for part in self.parts:
-            verdict = part.verdict(subject)
+            verdict = part.verdict(filter_input)
             if verdict.matches:
                 return verdict
             refusals.append(verdict.reason)

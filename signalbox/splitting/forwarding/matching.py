@@ -1,4 +1,4 @@
-"""Who gets a message: sessions are asked in the order in which they started."""
+"""Matching of messages to sessions, in the order in which the sessions started."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,24 +6,24 @@ from enum import StrEnum
 from typing import NewType
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.filters import Filter, FilterTooSlow
-from signalbox.splitting.model.message import Subject
 
 SessionId = NewType("SessionId", str)
 
 DEPLOYED = "deployed"
-"""What the deployed consumer is called where a session could stand; no session has this name."""
+"""The name of the deployed consumer where a session could be named; no session may have it."""
 
 
 class Mode(StrEnum):
-    """Whether a session takes the messages that it claims, or gets copies of them."""
+    """The ownership of claimed messages: the session takes them, or receives copies of them."""
 
     STEAL = "steal"
     MIRROR = "mirror"
 
 
 class Outcome(StrEnum):
-    """What a session's filter said."""
+    """The outcome of a session's filter."""
 
     MATCH = "match"
     NO_MATCH = "no match"
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a session claims of one queue."""
+    """A session's claim on one queue."""
 
     session: SessionId
     mode: Mode
@@ -41,7 +41,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SessionVerdict:
-    """What one session's filter said of a message, and why."""
+    """The outcome of one session's filter for a message, with the reason."""
 
     session: SessionId
     mode: Mode
@@ -51,7 +51,7 @@ class SessionVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who gets a message: `owner` is None for the deployed consumer; `copies` are the sessions that mirror it."""
+    """The routing of a message: its owner, None for the deployed consumer, and the sessions that receive copies."""
 
     owner: SessionId | None
     copies: tuple[SessionId, ...]
@@ -64,19 +64,20 @@ class Decision:
 
 
 def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_all: bool = False) -> Decision:
-    """Return who gets a message, given the claims in the order in which the sessions started.
+    """Return the routing of a message; `claims` are in the order in which the sessions started.
 
-    The first session that steals it owns it; each session that mirrors it gets a copy, whoever owns it. With `ask_all`
-    those are asked too that come too late to own it, and the verdicts have those who do not match.
+    The first session that steals the message owns it; every session that mirrors it receives a copy, whether it has an
+    owner or not. With `ask_all`, sessions that are too late to own it are evaluated too, and the verdicts include
+    refusals.
     """
-    subject = Subject.of(message, sns=sns)
+    filter_input = FilterInput.of(message, sns=sns)
     owner: SessionId | None = None
     copies: list[SessionId] = []
     verdicts: list[SessionVerdict] = []
     for claim in claims:
         if owner is not None and claim.mode is Mode.STEAL and not ask_all:
             continue
-        verdict = _verdict(claim, subject, with_refusal=ask_all)
+        verdict = _verdict(claim, filter_input, with_refusal=ask_all)
         if verdict is None:
             continue
         verdicts.append(verdict)
@@ -88,12 +89,12 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
     return Decision(owner, tuple(copies), tuple(verdicts))
 
 
-def _verdict(claim: Claim, subject: Subject, *, with_refusal: bool) -> SessionVerdict | None:
+def _verdict(claim: Claim, filter_input: FilterInput, *, with_refusal: bool) -> SessionVerdict | None:
     try:
-        verdict = claim.filter.verdict(subject)
+        verdict = claim.filter.verdict(filter_input)
     except FilterTooSlow as error:
         return SessionVerdict(claim.session, claim.mode, Outcome.TOO_SLOW, str(error))
     if verdict.matches:
         return SessionVerdict(claim.session, claim.mode, Outcome.MATCH, verdict.reason)
-    # To write down what most sessions say of most messages takes as long as to ask them.
+    # Building the refusals takes as long as evaluating the filters.
     return SessionVerdict(claim.session, claim.mode, Outcome.NO_MATCH, verdict.reason) if with_refusal else None

@@ -1,4 +1,4 @@
-"""Taking messages that nobody consumed out of a temporary queue, to where they belong now."""
+"""The return of unconsumed messages from temporary queues to the remaining sessions or the original."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.control.optimistic_update import changed
+from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
-from signalbox.splitting.model.control_ports import ControlPorts
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE
-from signalbox.splitting.model.split import Session, ended
+from signalbox.splitting.model.split import SplitSession, ended
 
-# Filters may be slow, and what was decided is to be sent while the record still is as it was read.
+# Filters may be slow, and decisions must be sent while the record is still as it was read.
 DECIDING_FOR = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
-    """Returns what was left in one temporary queue, ten messages at a time."""
+class MessageReturner:
+    """Returns the messages of one temporary queue, ten at a time."""
 
     ports: ControlPorts
     route: Route
     name: QueueName
 
     def step(self, *, to_original: bool) -> bool:
-        """Return some messages, in order; say whether all that were found are where they belong, and there may be more.
+        """Return some messages, in order; return whether all of them were returned and there may be more.
 
-        Messages of a session are matched again, against those that get what it leaves.
+        Messages of a session are matched again against the sessions that can receive them.
         """
         received = self.ports.queues.receive(self.name)
         messages = [message for message, _ in received]
@@ -54,26 +54,26 @@ class Returning:
         self.ports.record(tuple(self._returned(message, None, None) for message in done))
         return undone
 
-    def _forwarded(self, messages: Sequence[Message], left_by: Session) -> Sequence[MessageId]:
+    def _forwarded(self, messages: Sequence[Message], left_by: SplitSession) -> Sequence[MessageId]:
         decisions = self._decisions(messages, left_by)
         self._end_slow(tuple(decisions.values()))
         undecided = [one.message_id for one in messages if one.message_id not in decisions]
         messages = messages[: len(decisions)]
-        # Copies for sessions that mirror were made when the messages were forwarded first.
+        # Copies for mirroring sessions were sent when the messages were first forwarded.
         planned = [(one, self.route.deliveries(one, decisions[one.message_id])[0]) for one in messages]
         work = FifoBatch(planned, self.route.queue.is_fifo)
-        buried = set(self._send(work))
+        dead_lettered = set(self._send(work))
         undone = [*work.not_done(), *undecided]
-        done = [one for one in messages if one.message_id not in {*undone, *buried}]
+        done = [one for one in messages if one.message_id not in {*undone, *dead_lettered}]
         self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by) for one in done))
         return undone
 
     def _send(self, work: FifoBatch[Delivery]) -> Iterator[MessageId]:
-        """Send all that can be sent; yield what no queue takes, which is buried."""
+        """Send all batches; yield the ids of messages that were dead-lettered."""
         while ready := work.take_ready():
             for call in batches(ready):
                 for delivery, reason in self._failed(call):
-                    if reason is None or not self._is_buried(delivery.message, reason):
+                    if reason is None or not self._is_dead_lettered(delivery.message, reason):
                         work.fail(delivery.message.message_id)
                     else:
                         yield delivery.message.message_id
@@ -84,7 +84,7 @@ class Returning:
         except EffectFailed:
             return [(delivery, None) for delivery in call.deliveries]
 
-    def _is_buried(self, message: Message, reason: str) -> bool:
+    def _is_dead_lettered(self, message: Message, reason: str) -> bool:
         original = self.route.original
         try:
             self.ports.dead_letters.dead_letter(message, reason=reason, attributes={ORIGINAL_QUEUE: original})
@@ -94,8 +94,8 @@ class Returning:
         self.ports.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
         return True
 
-    def _decisions(self, messages: Sequence[Message], left_by: Session) -> dict[MessageId, Decision]:
-        """Return who gets the messages, as many from the first on as there is time for, and one at least."""
+    def _decisions(self, messages: Sequence[Message], left_by: SplitSession) -> dict[MessageId, Decision]:
+        """Return the decisions on the first messages for which there is time, at least one."""
         until = self.ports.now() + DECIDING_FOR
         decisions: dict[MessageId, Decision] = {}
         for message in messages:
@@ -104,7 +104,7 @@ class Returning:
             decisions[message.message_id] = self._decision(message, left_by)
         return decisions
 
-    def _decision(self, message: Message, left_by: Session) -> Decision:
+    def _decision(self, message: Message, left_by: SplitSession) -> Decision:
         received_at = message.first_received_at or self.ports.now()
         heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
         claims = [self.route.claims[one.session_id] for one in heirs if one.session_id in self.route.claims]
@@ -115,7 +115,7 @@ class Returning:
             cancel = partial(ended, session_id=verdict.session, reason=TOO_SLOW + verdict.reason, now=self.ports.now())
             changed(self.ports.store.splits, self.route.split.target, cancel)
 
-    def _returned(self, message: Message, decision: Decision | None, left_by: Session | None) -> HistoryEvent:
+    def _returned(self, message: Message, decision: Decision | None, left_by: SplitSession | None) -> HistoryEvent:
         return events.returned(
             message,
             decision,

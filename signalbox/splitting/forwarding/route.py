@@ -1,4 +1,4 @@
-"""What a split's record says of one of its queues, with the sessions' filters read and ready to be asked."""
+"""Routes: a split's record for one of its queues, with the compiled filters of its sessions."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -9,24 +9,25 @@ from signalbox.errors import RejectedError
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery
+from signalbox.splitting.forwarding.deliveries import deliveries
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.forwarding.forwarding import deliveries
 from signalbox.splitting.forwarding.matching import Claim, Decision, SessionId, decide
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import SessionConfig, parse_mirrord_file
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession
 
 TOO_SLOW = "filter too slow: "
-"""How the reason begins with which a session is ended whose filter takes too long; `Route` knows it by that."""
+"""The start of the reason with which a session with a slow filter ends; `Route` recognises it by this prefix."""
 
 Configs = Mapping[str, SessionConfig | RejectedError]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The record of a split, as it was read at a moment, and what its sessions claim of one of its queues.
+    """A split's record as read at `read_at`, with its sessions' claims on one queue.
 
-    `unreadable` says of sessions why their filters cannot be read, which were when they started: by other code.
+    `unreadable` has a reason for each session whose filters this version cannot read, although the version that started
+    the session could.
     """
 
     stored: StoredSplit
@@ -48,10 +49,10 @@ class Route:
         settle: timedelta,
         known: Configs,
     ) -> "Route":
-        """Return the route of a record; what is `known` of its sessions' filters is not compiled again."""
+        """Return the route of a record; configs in `known` are not compiled again."""
         sessions = stored.split.sessions
         texts = {session.config for session in sessions}
-        configs = {text: known[text] if text in known else config_of(text, compiler) for text in texts}
+        configs = {text: known[text] if text in known else stored_config(text, compiler) for text in texts}
         claims = {}
         unreadable = {}
         for session in sessions:
@@ -73,7 +74,7 @@ class Route:
         return self.queue.original
 
     def decision(self, message: Message, *, received_at: datetime, without: Collection[SessionId] = ()) -> Decision:
-        """Return who gets a message that was received then for the first time; some sessions are not asked."""
+        """Return the routing of a message first received at `received_at`; sessions in `without` are skipped."""
         routed = self.split.routed(self.original, received_at=received_at)
         if self.queue.is_fifo:
             routed = tuple(one for one in routed if not self._is_silent(one, received_at))
@@ -85,22 +86,22 @@ class Route:
         return decide(message, claims, sns=self.queue.sns)
 
     def deliveries(self, message: Message, decision: Decision) -> tuple[Delivery, ...]:
-        """Return where a message goes."""
+        """Return the deliveries of a message."""
         names = {session.session_id: session.queues[self.original] for session in self.split.sessions}
         return deliveries(message, decision, deployed=self.queue.deployed, sessions=names)
 
-    def _is_silent(self, session: Session, received_at: datetime) -> bool:
-        """Say whether a session of a FIFO queue, ended because its filter is too slow, is not asked any more.
+    def _is_silent(self, session: SplitSession, received_at: datetime) -> bool:
+        """Return whether a session whose slow filter ended it is skipped for a message of a FIFO queue.
 
-        What was first received before all functions knew is still asked about: another answer than at the first try
-        could give a message to two.
+        A message that was first received before all functions had the new record is still evaluated: a different answer
+        than at the first attempt could send it to two sessions.
         """
         is_slow = session.phase is Phase.ENDING and (session.reason or "").startswith(TOO_SLOW)
         return is_slow and received_at >= session.since + self.settle
 
 
-def config_of(text: str, compiler: Compiler) -> SessionConfig | RejectedError:
-    """Return what a session asked for, from the text in its record, or why that cannot be read."""
+def stored_config(text: str, compiler: Compiler) -> SessionConfig | RejectedError:
+    """Return the config in a session's record, or the error for which it cannot be read."""
     try:
         return parse_mirrord_file(json.loads(text), compiler)
     except ValueError:

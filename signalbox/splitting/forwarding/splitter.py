@@ -1,4 +1,4 @@
-"""Forwarding of received messages by the record of their split: what is sent, what comes again, who is cancelled."""
+"""The splitter: forwards received messages by the record of their split, and cancels failing sessions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,18 +20,18 @@ from signalbox.splitting.model.ports import ORIGINAL_QUEUE, Ledger, SplitQueues,
 from signalbox.splitting.model.split import ended
 
 RECORD_AGE = timedelta(seconds=2)
-"""How old a record may be by which messages are forwarded; it is part of `Patience.settle`."""
-SAVE_TRIES = 10  # others write the record too: heartbeats of each session every few seconds, and the control function
-REASON_CHARACTERS = 500  # of a reason that may quote a filter of any length; the record must stay small
+"""The maximum age of the record by which messages are forwarded; it is part of `Timings.settle`."""
+SAVE_TRIES = 10  # other writers: heartbeats of each session every few seconds, and the control function
+REASON_CHARACTERS = 500  # of a reason, which may quote a filter of any length; the record must stay small
 
 
 class SplitUnknown(UnavailableError):
-    """Raised when messages come of a queue that no split has: they are left where they are."""
+    """Raised for messages of a queue that belongs to no split; they stay in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
-    """What became of a batch: the messages that must come again, what happened, and the sessions that were ended."""
+class ForwardResult:
+    """The result of a batch: the messages to redeliver, the history events and the cancelled sessions."""
 
     not_done: tuple[MessageId, ...]
     events: tuple[HistoryEvent, ...]
@@ -40,7 +40,7 @@ class Forwarded:
 
 @dataclass(slots=True)
 class _Work:
-    """One batch on its way. `is_certain` says that it is known of each message whether it was sent."""
+    """One batch in progress. `is_certain` is false if it is unknown whether a message was sent."""
 
     route: Route
     decisions: Mapping[MessageId, Decision]
@@ -53,10 +53,10 @@ class _Work:
 
 @dataclass(slots=True)
 class Splitter:
-    """Forwards batches of messages; keeps the record and its filters between calls. Use it from one thread only.
+    """Forwards batches of messages; caches the record and its compiled filters.
 
-    `settle` is `Patience.settle`. After `budget` no further message of a batch is decided on, so that a batch of slow
-    filters ends before the function's time does: the rest comes again.
+    Use it from one thread only. `settle` is `Timings.settle`. After `budget` no further message of a batch is decided,
+    so that a batch with slow filters ends within the function's timeout: the rest is redelivered.
     """
 
     splits: Splits
@@ -70,18 +70,18 @@ class Splitter:
     budget: timedelta
     _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
 
-    def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> Forwarded:
-        """Send messages of an original where they belong. Raises `SplitUnknown`; then nothing was sent."""
+    def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> ForwardResult:
+        """Send the messages of an original to their recipients. Raises `SplitUnknown` before anything is sent."""
         route = self._route(original)
         decisions = self._decisions(messages, route)
         cancelled = self._cancelled(decisions, route)
         work = self._work([one for one in messages if one.message_id in decisions], decisions, route)
         if route.split.is_closing(original):
-            self._send_with_account(work, call_id)
+            self._send_with_ledger(work, call_id)
         else:
             self._send_all(work)
         undecided = tuple(one.message_id for one in messages if one.message_id not in decisions)
-        return Forwarded((*work.batch.not_done(), *undecided), tuple(self._events(work)), cancelled)
+        return ForwardResult((*work.batch.not_done(), *undecided), tuple(self._events(work)), cancelled)
 
     def _route(self, original: QueueName) -> Route:
         now = self.now()
@@ -100,14 +100,14 @@ class Splitter:
         return self._routes[original]
 
     def _decisions(self, messages: Sequence[Message], route: Route) -> dict[MessageId, Decision]:
-        """Return who gets the messages, as many from the first on as there is time for, and one at least."""
+        """Return the decisions on the first messages for which there is time, at least one."""
         started = self.now()
         decisions: dict[MessageId, Decision] = {}
         slow: set[SessionId] = set()
         for message in messages:
             if decisions and self.now() - started > self.budget:
                 break
-            # In a FIFO queue each message is asked about: what was sent at an earlier try must be sent there again.
+            # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
             without = () if route.queue.is_fifo else slow
             received_at = message.first_received_at or started
             decisions[message.message_id] = route.decision(message, received_at=received_at, without=without)
@@ -115,7 +115,7 @@ class Splitter:
         return decisions
 
     def _cancelled(self, decisions: Mapping[MessageId, Decision], route: Route) -> tuple[SessionId, ...]:
-        """End the sessions whose filters are too slow or cannot be read, each with its reason; return them."""
+        """End the sessions whose filters are too slow or unreadable, each with its reason; return their ids."""
         slow = (verdict for decision in decisions.values() for verdict in decision.too_slow)
         reasons = {**{verdict.session: TOO_SLOW + verdict.reason for verdict in slow}, **route.unreadable}
         return tuple(
@@ -125,27 +125,28 @@ class Splitter:
         )
 
     def _end(self, session_id: SessionId, route: Route, *, reason: str) -> bool:
-        self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # to be read anew
+        self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # so that it is read again
         for _ in range(SAVE_TRIES):
             stored = self.splits.find(route.split.target)
             if stored is None:
                 return False
             changed = ended(stored.split, session_id, reason=reason[:REASON_CHARACTERS], now=self.now())
             if changed is stored.split:
-                return False  # it ends already
+                return False  # already ending
             if self.splits.save(changed, replacing=stored):
                 return True
-        return False  # the next call finds the same filter, and tries again
+        return False  # the next call finds the same filter and retries
 
     def _work(self, messages: Sequence[Message], decisions: Mapping[MessageId, Decision], route: Route) -> _Work:
         planned = [(message, route.deliveries(message, decisions[message.message_id])) for message in messages]
         return _Work(route, decisions, messages, FifoBatch(planned, route.queue.is_fifo))
 
-    def _send_with_account(self, work: _Work, call_id: str) -> None:
-        """Send while the forwarding is about to pause: it goes on until each call has said that it is finished.
+    def _send_with_ledger(self, work: _Work, call_id: str) -> None:
+        """Send while forwarding is about to pause, which waits until each call has finished.
 
-        A call says so when nothing that it sent can come again, and it is known of the rest that it was not sent. So
-        the messages are deleted here: Lambda does that only after the call, when nobody says any more that it was done.
+        A call has finished when no message that it sent can be redelivered, and all others were certainly not sent. The
+        messages are therefore deleted here: Lambda deletes them only after the call, when no record of its outcome can
+        be written.
         """
         original = work.route.original
         self.ledger.begin(original, call_id, now=self.now())
@@ -159,7 +160,7 @@ class Splitter:
         try:
             self.queues.remove(work.route.original, [str(message.document["ReceiptHandle"]) for message in done])
         except EffectFailed:
-            return False  # Lambda tries too
+            return False  # Lambda deletes them as well
         return True
 
     def _send_all(self, work: _Work) -> None:
@@ -177,7 +178,7 @@ class Splitter:
         for delivery, reason in failed:
             if reason is None:
                 work.batch.fail(delivery.message.message_id)
-            elif delivery.is_copy:  # its owner gets the message, so it must not lie among the dead as well
+            elif delivery.is_copy:  # its owner gets the message, so it is not dead-lettered
                 work.lost_copies.add((delivery.message.message_id, delivery.destination))
             else:
                 self._dead_letter(delivery, reason, work)
@@ -206,7 +207,7 @@ class Splitter:
 
 
 def _taken(message: Message, work: _Work) -> Decision:
-    """Return who got a message: its decision without the copies that were refused."""
+    """Return the decision on a message without its refused copies."""
     decision = work.decisions[message.message_id]
     lost = {destination for message_id, destination in work.lost_copies if message_id == message.message_id}
     queues = {session.session_id: session.queues[work.route.original] for session in work.route.split.sessions}

@@ -1,1 +1,1 @@
-"""Values of splitting: splits, sessions, targets, their records, and the ports to the outside."""
+"""Values of splitting: splits, sessions, targets, their records, and the storage and AWS ports."""

@@ -1,4 +1,4 @@
-"""What can be done to a split and its world; each may be done twice, and by a killed function half."""
+"""Reconcile actions: effects on AWS and changes of a split's record; all of them are idempotent."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +10,7 @@ from signalbox.splitting.model.split import STAGES, Phase, Split, Stage, ended, 
 
 @dataclass(frozen=True, slots=True)
 class CreateQueue:
-    """Make a temporary queue like `original`; for the deployed consumer when there is no session."""
+    """Create a temporary queue like `original`; without a session it is the deployed consumer's."""
 
     name: QueueName
     original: QueueName
@@ -19,41 +19,41 @@ class CreateQueue:
 
 @dataclass(frozen=True, slots=True)
 class SwitchTarget:
-    """Let the target read its temporary queues, all of them."""
+    """Switch the target to all of its temporary queues."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchTargetBack:
-    """Let the target read the originals, as before the split."""
+    """Switch the target back to the original queues."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartForwarding:
-    """Let messages of a queue be forwarded."""
+    """Start forwarding the messages of a queue."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
 class StopForwarding:
-    """Let messages of a queue stay where they are."""
+    """Stop forwarding the messages of a queue; they stay in the original."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveForwarding:
-    """Take away what forwards messages of a queue; it has stopped before."""
+    """Remove the forwarder of a queue; it has been stopped before."""
 
     original: QueueName
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnMessages:
-    """Take the messages out of a temporary queue, in order.
+    """Return the messages of a temporary queue, in order.
 
-    A session's are matched again, against the sessions that are left, and go straight where they belong. With
-    `to_original` they go back into the original.
+    Messages of a session are matched again against the remaining sessions and are sent straight to their new owners.
+    With `to_original` they are sent to the original queue.
     """
 
     name: QueueName
@@ -63,14 +63,14 @@ class ReturnMessages:
 
 @dataclass(frozen=True, slots=True)
 class DeleteQueue:
-    """Delete a temporary queue that is empty, or holds only copies."""
+    """Delete a temporary queue that is empty or holds only copies."""
 
     name: QueueName
 
 
 @dataclass(frozen=True, slots=True)
 class MoveSession:
-    """Write down that a session is in another phase; with `MATCHING`, from when on its filters count everywhere."""
+    """Record a session's next phase; for `MATCHING`, `effective_at` is when its filters apply in every function."""
 
     session_id: SessionId
     phase: Phase
@@ -80,21 +80,21 @@ class MoveSession:
 
 @dataclass(frozen=True, slots=True)
 class ForgetSession:
-    """Write down that a session has ended."""
+    """Remove an ended session from the record."""
 
     session_id: SessionId
 
 
 @dataclass(frozen=True, slots=True)
 class MoveSplit:
-    """Write down that the split is in another stage."""
+    """Record the split's next stage."""
 
     stage: Stage
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetSplit:
-    """Write down that the split has ended, and the world is as before."""
+    """Delete the record of a split that has been undone."""
 
 
 Record = MoveSession | ForgetSession | MoveSplit | ForgetSplit
@@ -111,8 +111,11 @@ Effect = (
 Action = Record | Effect
 
 
-def recorded(split: Split, action: Record, *, now: datetime) -> Split | None:
-    """Return the record after a change to it; None when the split has ended."""
+def apply_change(split: Split, action: Record, *, now: datetime) -> Split | None:
+    """Return the record after a change, or None after `ForgetSplit`.
+
+    Raises `ValueError` for a transition that `STAGES` or `PHASES` does not allow.
+    """
     if isinstance(action, ForgetSplit):
         _check(split, None)
         return None

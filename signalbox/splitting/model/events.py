@@ -1,4 +1,4 @@
-"""The history events of splitting: what went where and why, and never anything of a message's body or attributes."""
+"""History events of splitting: routing and return of messages and sessions, without bodies or attributes."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -7,7 +7,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Outcome, SessionId
-from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
 CAPABILITY = "splitting"
@@ -16,9 +16,9 @@ CAPABILITY = "splitting"
 def routed(
     message: Message, decision: Decision, *, split: Split, queue: SplitQueue, at: datetime
 ) -> tuple[HistoryEvent, ...]:
-    """Return the events of a message that was sent to its owner, and to each session that gets a copy.
+    """Return the events of a forwarded message: one for its owner and one for each copy.
 
-    The same message sent again to the same queue is the same fact.
+    Sending the same message to the same queue again yields the same event.
     """
     return tuple(_routed(message, decision, split, queue, at))
 
@@ -43,10 +43,10 @@ def returned(
     queue: SplitQueue,
     at: datetime,
 ) -> HistoryEvent:
-    """Return the event of a message that nobody consumed, and where it went; without a decision, to the original.
+    """Return the event of an unconsumed message that was returned; without a decision, to the original.
 
-    `left_by` is the session that left it, or None for the deployed consumer; the label `heir` is the session that got
-    it. The message's id is the one that it has in the temporary queue.
+    `left_by` is the session whose queue held the message, or None for the deployed consumer; the label `heir` is the
+    session that received it. The message id is the one in the temporary queue.
     """
     labels = _labels(split, left_by)
     if decision is None:
@@ -62,11 +62,11 @@ def returned(
 
 
 def dead_letter(message: Message, *, target: Target, original: QueueName, reason: str, at: datetime) -> HistoryEvent:
-    """Return the event of a message that no queue takes; `reason` is SQS's, and holds nothing of the message."""
+    """Return the event of a message that no queue accepts; `reason` is SQS's and holds nothing of the message."""
     return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
 
 
-def session(found: Session, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
+def session(found: SplitSession, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
     """Return the event of a session that `started`, is `ready` or has `ended`; the latency counts from its start."""
     started = round(found.started_at.timestamp() * 1000)
     return HistoryEvent(
@@ -122,7 +122,10 @@ def _labels(split: Split, session_id: SessionId | None) -> dict[str, str]:
 
 
 def _verdict(decision: Decision, session_id: SessionId | None) -> dict[str, str]:
-    """Return why a session gets a message. A filter's reason quotes the filter, never the message."""
+    """Return the reason for which a session receives a message.
+
+    A filter's reason quotes the filter, never the message.
+    """
     matches = [one for one in decision.verdicts if one.session == session_id and one.outcome is Outcome.MATCH]
     return {"verdict": matches[0].reason} if matches else {}
 

@@ -1,4 +1,4 @@
-"""What splitting asks of the world, as Protocols named for their roles."""
+"""Ports of splitting: the stored records, the temporary queues, the forwarders and the targets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,15 @@ from typing import Protocol
 
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.model.split import Session, Split, SplitQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
+from signalbox.splitting.model.observed_state import Forwarder, Sample, TargetState, TemporaryQueue
+from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Forwarder, Sample, TargetState, TemporaryQueue
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSplit:
-    """A split's record as it stands in the table: with the number of its version, and its registry's documents."""
+    """A stored split with its version number and the documents of its registry."""
 
     split: Split
     version: int
@@ -25,7 +24,7 @@ class StoredSplit:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableSplit:
-    """A split whose record this version of Signalbox cannot read: that it is there is all that is known of it."""
+    """A split whose record this version of Signalbox cannot read; only its existence is known."""
 
     target: str
     reason: str
@@ -33,7 +32,7 @@ class UnreadableSplit:
 
 @dataclass(frozen=True, slots=True)
 class StoredRegistry:
-    """A registry as it was applied: the documents of its file, which are read anew whenever they are needed."""
+    """An applied registry: the documents of its file, which are parsed again at each use."""
 
     target: Target
     documents: Sequence[object]
@@ -45,7 +44,7 @@ ORIGINAL_QUEUE = "OriginalQueue"
 
 
 class Splits(Protocol):
-    """The records of all splits; a write counts only if the record is still as it was read."""
+    """The records of all splits, written under optimistic locking."""
 
     def find(self, target: Target) -> StoredSplit | None:
         """Return the split of a target, or None."""
@@ -56,36 +55,36 @@ class Splits(Protocol):
         ...
 
     def every(self) -> list[StoredSplit | UnreadableSplit]:
-        """Return all splits; one whose record cannot be read does not hide the others."""
+        """Return all splits; an unreadable record does not hide the others."""
         ...
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
-        """Store a new record; None if the target has one, or one of the queues belongs to another split."""
+        """Store a new record; return None if the target has one or a queue belongs to another split."""
         ...
 
     def save(self, split: Split, *, replacing: StoredSplit) -> StoredSplit | None:
-        """Store a changed record; None if the stored one is not as `replacing` any more."""
+        """Store a changed record; return None if the stored record is not `replacing` any more."""
         ...
 
     def forget(self, stored: StoredSplit) -> bool:
-        """Delete a record with all that is kept beside it; say whether it was still as it was read."""
+        """Delete a record with its samples and annotations; return whether the stored version was `stored`."""
         ...
 
 
 class Locks(Protocol):
-    """Who works on a target: one at a time, and nobody for longer than a function lives."""
+    """Locks by target, each with an expiry time."""
 
-    def take(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
-        """Take the lock of a target, or keep it; say whether it is ours."""
+    def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
+        """Acquire or extend the lock of a target; return whether `holder` has it."""
         ...
 
-    def leave(self, target: Target, *, holder: str) -> None:
-        """Give the lock back."""
+    def release(self, target: Target, *, holder: str) -> None:
+        """Release the lock if `holder` has it."""
         ...
 
 
 class Registries(Protocol):
-    """What is known of targets."""
+    """The registries of targets."""
 
     def find(self, target: Target) -> StoredRegistry | None:
         """Return a target's registry, or None."""
@@ -96,15 +95,15 @@ class Registries(Protocol):
         ...
 
     def put(self, registry: StoredRegistry) -> None:
-        """Store a registry in the place of an older one; a running split keeps what it began with."""
+        """Store a registry, replacing an older one; a running split keeps the registry that it began with."""
         ...
 
 
 class Samples(Protocol):
-    """The newest samples of temporary queues' counters."""
+    """The newest samples of the temporary queues' counters."""
 
-    def note(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
-        """Add a sample for each queue; the oldest are forgotten, but never one that emptiness is judged by."""
+    def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
+        """Add a sample for each queue; older samples are dropped unless the check for emptiness needs them."""
         ...
 
     def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
@@ -112,60 +111,62 @@ class Samples(Protocol):
         ...
 
 
-class Notes(Protocol):
-    """What an adapter must remember of a target from its first switch until the split ends, such as an old value."""
+class Annotations(Protocol):
+    """Texts by name that adapters keep for a target while it is split, such as a value before the switch."""
 
     def of(self, target: Target) -> Mapping[str, str]:
-        """Return all that was noted."""
+        """Return all annotations of a target by name."""
         ...
 
     def put(self, target: Target, name: str, text: str) -> None:
-        """Note a text, unless there is one of that name already."""
+        """Store an annotation unless one of that name exists."""
         ...
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
-        """Forget one note or more; those that are gone already are fine."""
+        """Delete annotations; names that do not exist are ignored."""
         ...
 
 
 class Ledger(Protocol):
-    """The calls that began to forward messages of a closing queue, and did not say that they finished."""
+    """The calls that began to forward messages of a closing queue and have not finished."""
 
     def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
-        """Write down that a call begins."""
+        """Record the start of a call."""
         ...
 
     def finish(self, original: QueueName, call_id: str) -> None:
-        """Strike out a call."""
+        """Delete the record of a call."""
         ...
 
     def unfinished(self, original: QueueName, *, since: datetime) -> int:
-        """Return how many calls began since then and did not finish."""
+        """Return the number of calls that began at or after `since` and have not finished."""
         ...
 
 
 class SplitQueues(Protocol):
     """The temporary queues."""
 
-    def create(self, name: QueueName, queue: SplitQueue, *, target: Target, session: Session | None) -> Sequence[str]:
-        """Make a queue like the original; return notes on what it could not take over. Its tags say whose it is.
+    def create(
+        self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
+    ) -> Sequence[str]:
+        """Create a queue like the original and tag it; return notes on settings that could not be copied.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
         ...
 
     def delete(self, name: QueueName) -> None:
-        """Delete a queue; one that is gone already is fine."""
+        """Delete a queue; a queue that does not exist is ignored."""
         ...
 
     def observe(
         self, names: Iterable[QueueName], *, now: datetime
     ) -> Mapping[QueueName, tuple[TemporaryQueue, Sample]]:
-        """Return those of the queues that are there, each with one new sample of its counters."""
+        """Return the existing queues by name, each with one new sample of its counters."""
         ...
 
     def receive(self, name: QueueName) -> Sequence[tuple[Message, str]]:
-        """Take up to ten messages out of a queue, with their receipt handles; FIFO groups in order."""
+        """Receive up to ten messages with their receipt handles; FIFO groups in order."""
         ...
 
     def remove(self, name: QueueName, receipt_handles: Sequence[str]) -> None:
@@ -173,49 +174,49 @@ class SplitQueues(Protocol):
         ...
 
     def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
-        """Send messages to their original queue, in order (`returned`); return those that were not taken."""
+        """Send messages to their original queue, in order; return the ones that were not accepted."""
         ...
 
 
 class Forwarders(Protocol):
-    """What forwards messages of an original: an event source mapping to the function `split`."""
+    """The forwarders of originals: event source mappings to the function `split`."""
 
     def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
-        """Return the state of each, without `unfinished`."""
+        """Return the state of each forwarder, without `unfinished`."""
         ...
 
     def start(self, original: QueueName) -> None:
-        """Make or enable what forwards. Raises `EffectRefused` and `EffectFailed`."""
+        """Create or enable a forwarder. Raises `EffectRefused` and `EffectFailed`."""
         ...
 
     def stop(self, original: QueueName) -> None:
-        """Disable it."""
+        """Disable a forwarder."""
         ...
 
     def remove(self, original: QueueName) -> None:
-        """Take it away."""
+        """Delete a forwarder."""
         ...
 
 
 class Targets(Protocol):
-    """The deployed consumers of one kind; `registry` is the one that the split began with."""
+    """The deployed consumers of one kind; `registry` is the registry that the split began with."""
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
-        """Return the queues that a target consumes. Raises `RejectedError` with the place that has no queue."""
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
+        """Return the queues that a target consumes. Raises `RejectedError` with the reference that names no queue."""
         ...
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
-        """Return the variables for a local command, each as the original value was, with other queues' names."""
+        """Return the variables for a local command: the original values with the queue names replaced by `names`."""
         ...
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
-        """Return from where the target reads now."""
+        """Return which queues the target reads now."""
         ...
 
     def switch(self, split: Split, registry: Registry) -> None:
-        """Let it read `SplitQueue.deployed`. Raises `EffectRefused` and `EffectFailed`."""
+        """Switch the target to the queues `SplitQueue.deployed`. Raises `EffectRefused` and `EffectFailed`."""
         ...
 
     def switch_back(self, split: Split, registry: Registry) -> None:
-        """Let it read the originals again, all as before. Raises `EffectRefused` and `EffectFailed`."""
+        """Switch the target back to the originals. Raises `EffectRefused` and `EffectFailed`."""
         ...

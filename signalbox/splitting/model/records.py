@@ -1,4 +1,4 @@
-"""The record of a split as JSON, and back; and the samples that are kept beside it."""
+"""The JSON form of a split's record and of the samples stored with it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,22 +8,22 @@ from typing import Any
 from signalbox.errors import UnavailableError
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Sample, Timings
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import InvalidTarget, Target
-from signalbox.splitting.model.world import Patience, Sample
 
 VERSION = 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-# A queue that was not looked at for so long is gone: a round looks at all that are there.
+# Samples of a queue without a new one for this time are dropped: each reconcile pass samples all existing queues.
 KEPT_FOR = timedelta(hours=1)
 
-Document = Mapping[str, Any]  # what `json.loads` makes of an object
+Document = Mapping[str, Any]  # a JSON object
 
 
 class UnreadableRecord(UnavailableError):
-    """Raised when a record is not as this version of Signalbox writes it: nothing is done by it until one that can."""
+    """Raised when a record has a form that this version of Signalbox does not write; nothing is done with the split."""
 
 
 def record_text(split: Split) -> str:
@@ -47,14 +47,14 @@ def read_record(text: str) -> Split:
     try:
         document = json.loads(text)
         if document["record_version"] != VERSION:
-            raise UnreadableRecord(f"record of a split of version {document['record_version']!r}; known is {VERSION}")
+            raise UnreadableRecord(f"record of a split of version {document['record_version']!r}; expected {VERSION}")
         return _split(document)
     except (AttributeError, KeyError, TypeError, ValueError, InvalidTarget) as error:
         raise UnreadableRecord(f"record of a split cannot be read: {error!r}") from error
 
 
 def samples_text(samples: Mapping[QueueName, Sequence[Sample]]) -> str:
-    """Return the samples of queues' counters as JSON: the moment in microseconds, and the two counters."""
+    """Return samples as JSON: for each, the time in microseconds since 1970 and the two counters."""
     document = {
         name: [((one.at - EPOCH) // MICROSECOND, one.waiting, one.in_flight) for one in of_queue]
         for name, of_queue in samples.items()
@@ -63,7 +63,7 @@ def samples_text(samples: Mapping[QueueName, Sequence[Sample]]) -> str:
 
 
 def read_samples(text: str) -> dict[QueueName, tuple[Sample, ...]]:
-    """Return the samples of queues' counters."""
+    """Return the samples by queue name."""
     return {
         QueueName(name): tuple(Sample(EPOCH + at * MICROSECOND, waiting, in_flight) for at, waiting, in_flight in found)
         for name, found in json.loads(text).items()
@@ -71,24 +71,24 @@ def read_samples(text: str) -> dict[QueueName, tuple[Sample, ...]]:
 
 
 def with_samples(
-    known: Mapping[QueueName, Sequence[Sample]], new: Mapping[QueueName, Sample], *, patience: Patience
+    known: Mapping[QueueName, Sequence[Sample]], new: Mapping[QueueName, Sample], *, timings: Timings
 ) -> dict[QueueName, tuple[Sample, ...]]:
-    """Return the samples with new ones added, without those that `is_empty` does not ask for, and queues long gone."""
+    """Return the samples with `new` added, without samples that `is_empty` does not need and deleted queues."""
     added = {name: (*known.get(name, ()), *([new[name]] if name in new else [])) for name in {**known, **new}}
     newest = max((found[-1].at for found in added.values() if found), default=EPOCH)
     return {
-        name: _still_asked_for(found, patience)
+        name: _still_asked_for(found, timings)
         for name, found in added.items()
         if found and newest - found[-1].at <= KEPT_FOR
     }
 
 
-def _still_asked_for(samples: Sequence[Sample], patience: Patience) -> tuple[Sample, ...]:
-    """Return the newest samples: the zeros in a row, as far back as emptiness is judged, else only the newest."""
+def _still_asked_for(samples: Sequence[Sample], timings: Timings) -> tuple[Sample, ...]:
+    """Return the newest consecutive zero samples that `is_empty` needs, or only the newest sample."""
     newest = samples[-1]
     kept: list[Sample] = []
     for sample in reversed(samples):
-        covers = len(kept) >= patience.empty_samples and newest.at - kept[-1].at >= patience.empty_for
+        covers = len(kept) >= timings.empty_samples and newest.at - kept[-1].at >= timings.empty_for
         if covers or (kept and not (sample.is_zero and newest.is_zero)):
             break
         kept.append(sample)
@@ -106,7 +106,7 @@ def _queue_document(queue: SplitQueue) -> Document:
     }
 
 
-def _session_document(session: Session) -> Document:
+def _session_document(session: SplitSession) -> Document:
     return {
         "session_id": session.session_id,
         "owner": session.owner,
@@ -146,8 +146,8 @@ def _queue(document: Document) -> SplitQueue:
     )
 
 
-def _session(document: Document) -> Session:
-    return Session(
+def _session(document: Document) -> SplitSession:
+    return SplitSession(
         session_id=SessionId(document["session_id"]),
         owner=document["owner"],
         config=document["config"],

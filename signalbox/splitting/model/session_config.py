@@ -1,4 +1,4 @@
-"""What a person asks for in mirrord's `feature.split_queues`: which messages of which queues."""
+"""mirrord's `feature.split_queues`: the messages that a session claims of each queue."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ FILTER_FORMS = ("metadata", "any_of", "all_of")
 
 
 class InvalidSessionConfig(RejectedError):
-    """Raised when the queues of a session are not described as mirrord describes them."""
+    """Raised when the queues of a session are not described in mirrord's format."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """What a session claims of the queues with one id."""
+    """The claim of a session on the queues with one id."""
 
     queue_id: QueueId
     mode: Mode
@@ -55,7 +55,7 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """What a session claims; `other_brokers` are entries for queues that are not on SQS, which stay as they are."""
+    """The claims of a session; `other_brokers` names entries for queues outside SQS, which are not split."""
 
     entries: tuple[QueueEntry, ...]
     other_brokers: tuple[str, ...] = ()
@@ -66,13 +66,13 @@ class SessionConfig:
         return tuple(entry.queue_id for entry in self.entries if entry.queue_id != EVERY_QUEUE)
 
     def steals(self, queue_id: QueueId) -> bool:
-        """Say whether messages of a queue can become the session's own."""
+        """Return whether the session can own messages of a queue."""
         claim = self.claim(SessionId(""), queue_id)
         claims_nothing = isinstance(claim.filter, AllOf) and not claim.filter.parts
         return claim.mode is Mode.STEAL and not claims_nothing
 
     def claim(self, session: SessionId, queue_id: QueueId) -> Claim:
-        """Return what the session claims of a queue: what it says of the id, else of `*`, else nothing."""
+        """Return the session's claim on a queue: the entry for its id, else for `*`, else one without matches."""
         by_id = {entry.queue_id: entry for entry in self.entries}
         entry = by_id.get(queue_id) or by_id.get(EVERY_QUEUE)
         if entry is None:
@@ -82,7 +82,7 @@ class SessionConfig:
 
 
 def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
-    """Return what a mirrord.json asks for. Raises `InvalidSessionConfig` with all problems."""
+    """Return the session config of a mirrord.json. Raises `InvalidSessionConfig` with all problems."""
     problems = Problems()
     feature = Section.of(document, "", problems).section("feature") if isinstance(document, Mapping) else None
     queues = feature.fields.get("split_queues") if feature else None
@@ -97,7 +97,7 @@ def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
 def read_split_queues(
     value: object, compiler: Compiler, *, path: str, problems: Problems, default_type: str | None = None
 ) -> SessionConfig:
-    """Return what `split_queues` asks for, as a map by queue id or as a list; problems are noted."""
+    """Return the config in a `split_queues` value, which is a map by queue id or a list; add errors to `problems`."""
     reader = _Reader(compiler, default_type)
     entries = []
     others = []
@@ -120,19 +120,19 @@ def _sections(value: object, path: str, problems: Problems) -> Iterator[tuple[st
     for queue_id in section.fields:
         entry = section.section(queue_id)
         if "queue_id" in entry.fields:
-            entry.problem("queue_id", "the key is the queue id here; give a list to have it inside")
+            entry.problem("queue_id", "the key is already the queue id; use a list to give it as a field")
         yield queue_id, entry
 
 
 def _merged(entries: list[QueueEntry], path: str, problems: Problems) -> Iterator[QueueEntry]:
-    """Yield one entry for each queue id: a queue id that is listed twice claims what either entry claims."""
+    """Yield one entry for each queue id; an id listed twice claims the messages of either entry."""
     by_id: dict[QueueId, list[QueueEntry]] = {}
     for entry in entries:
         by_id.setdefault(entry.queue_id, []).append(entry)
     for queue_id, same in by_id.items():
         modes = {entry.mode for entry in same}
         if len(modes) > 1:
-            # A session has one queue for each queue that it splits; in it, all messages are its own or all are copies.
+            # A session has one temporary queue for each original: its messages are either all owned or all copies.
             problems.add(path, f"queue {queue_id!r} is listed with both queue_mode steal and mirror")
         parts = tuple(entry.filter for entry in same)
         yield QueueEntry(queue_id, same[0].mode, parts[0] if len(parts) == 1 else AnyOf(parts))
@@ -140,7 +140,7 @@ def _merged(entries: list[QueueEntry], path: str, problems: Problems) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads entries with the languages of a compiler."""
+    """Parses entries and compiles their filters."""
 
     compiler: Compiler
     default_type: str | None

@@ -1,4 +1,4 @@
-"""The record of a split: its target, its queues, its sessions, and the table of what may follow what."""
+"""The record of a split: its target, queues and sessions, and the tables of allowed transitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,31 +12,31 @@ from signalbox.splitting.model.target import Target
 
 
 class Stage(StrEnum):
-    """The stages of a split; `STAGES` says which may follow which."""
+    """The stages of a split; `STAGES` lists the allowed transitions."""
 
     STARTING = "starting"
-    """Queues are made and the target is switched to its own."""
+    """The queues are created and the target is switched to its temporary queues."""
     SPLIT = "split"
     """Messages are forwarded."""
     DRAINING = "draining"
-    """No session is left; the target reads what was forwarded to it."""
+    """No session remains; the target consumes the rest of its temporary queues."""
     RESTORING = "restoring"
     """The target is switched back."""
     CLEANING = "cleaning"
-    """The target is back; what is left over is returned, and the queues are deleted."""
+    """The target reads the originals again; remaining messages are returned and the queues deleted."""
 
 
 class Phase(StrEnum):
-    """The phases of a session; `PHASES` says which may follow which."""
+    """The phases of a session; `PHASES` lists the allowed transitions."""
 
     STARTING = "starting"
-    """Its queues are made."""
+    """Its queues are created."""
     MATCHING = "matching"
-    """Its filters count, but not every queue is forwarded yet."""
+    """Its filters apply, but not every queue is forwarded yet."""
     READY = "ready"
-    """It gets its messages."""
+    """It receives its messages."""
     ENDING = "ending"
-    """What it did not consume is returned, and its queues are deleted."""
+    """Its unconsumed messages are returned, and its queues are deleted."""
 
 
 STAGES: dict[Stage | None, frozenset[Stage | None]] = {
@@ -60,7 +60,7 @@ MATCHING = frozenset({Phase.MATCHING, Phase.READY})
 
 @dataclass(frozen=True, slots=True)
 class SplitQueue:
-    """A queue that is split; the target reads `deployed` in its stead. `visibility` is the original's."""
+    """A split queue; the target reads `deployed` instead of `original`, whose visibility timeout is `visibility`."""
 
     queue_id: QueueId
     original: QueueName
@@ -71,16 +71,17 @@ class SplitQueue:
 
     @property
     def is_fifo(self) -> bool:
-        """Say whether the order of its messages counts."""
+        """Return whether the queue is a FIFO queue."""
         return is_fifo(self.original)
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """One person's share; `queues` has its temporary queue for each original, also where it claims nothing.
+class SplitSession:
+    """A user's session on a split; `queues` maps each original to the session's temporary queue.
 
-    `since` is when its phase began. `config` is what it asked for, as text. Only messages of the originals in `stolen`
-    can be its own: its other queues hold copies, or nothing. `effective_at` is when its filters count everywhere.
+    Every original has one, even if the session claims nothing of it. `since` is when the phase began. `config` is the
+    requested configuration as JSON. The session can own messages only of the originals in `stolen`; its other queues
+    hold copies or nothing. `effective_at` is when its filters apply in every function.
     """
 
     session_id: SessionId
@@ -97,30 +98,31 @@ class Session:
 
     @property
     def has_matched(self) -> bool:
-        """Say whether its filters have ever counted anywhere, so that its queues may hold messages."""
+        """Return whether the filters have ever applied, so that the session's queues may hold messages."""
         return self.effective_at is not None
 
     def counts_for(self, original: QueueName, received_at: datetime) -> bool:
-        """Say whether a message of a FIFO queue, first received then, is matched against this session."""
+        """Return whether a FIFO message first received at `received_at` is matched against this session."""
         if self.effective_at is None or received_at < self.effective_at:
             return False
         return self.phase in MATCHING or self.may_own(original)
 
     def may_own(self, original: QueueName) -> bool:
-        """Say whether messages of a queue may have become this session's own."""
+        """Return whether the session may own messages of a queue."""
         return self.has_matched and original in self.stolen
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """All that is kept of a split; what the registry said when it began stays true until it ends.
+    """The record of a split; the settings of its registry stay fixed until the split ends.
 
-    `since` is when its stage began; `sessions` are in order of start; `was_split` says that messages were forwarded.
+    `since` is when the stage began. `sessions` are in order of start. `was_split` is true once messages may have been
+    forwarded.
     """
 
     target: Target
     queues: tuple[SplitQueue, ...]
-    sessions: tuple[Session, ...]
+    sessions: tuple[SplitSession, ...]
     stage: Stage
     since: datetime
     switch_timeout: timedelta
@@ -128,68 +130,69 @@ class Split:
     was_split: bool = False
 
     @property
-    def live(self) -> tuple[Session, ...]:
+    def live(self) -> tuple[SplitSession, ...]:
         """Return the sessions that are not ending."""
         return tuple(session for session in self.sessions if session.phase is not Phase.ENDING)
 
-    def session(self, session_id: SessionId) -> Session | None:
+    def session(self, session_id: SessionId) -> SplitSession | None:
         """Return a session, or None."""
         return next((session for session in self.sessions if session.session_id == session_id), None)
 
-    def routed(self, original: QueueName, *, received_at: datetime) -> tuple[Session, ...]:
+    def routed(self, original: QueueName, *, received_at: datetime) -> tuple[SplitSession, ...]:
         """Return the sessions that a message of a queue is matched against, in order of start.
 
-        `received_at` is when the message was received for the first time. In a FIFO queue the answer stays the same
-        however often a message comes back, or it could be given to two: a session counts for what was first received
-        once its filters counted everywhere, and an ending one for all that is forwarded before forwarding pauses.
+        `received_at` is when the message was first received. For a FIFO queue the result is the same at every
+        redelivery, because a message could otherwise be sent to two sessions: a session counts for messages first
+        received after its filters applied everywhere, and an ending session for everything that is forwarded before
+        forwarding pauses.
         """
         if not is_fifo(original):
             return tuple(one for one in self.sessions if one.phase in MATCHING)
         return tuple(one for one in self.sessions if one.counts_for(original, received_at))
 
-    def heirs(self, session: Session, original: QueueName, *, received_at: datetime) -> tuple[Session, ...]:
-        """Return the sessions that get what an ending one leaves, if they match it.
+    def heirs(self, session: SplitSession, original: QueueName, *, received_at: datetime) -> tuple[SplitSession, ...]:
+        """Return the sessions that can receive the unconsumed messages of an ending session, in order of start.
 
-        Those that end later than it count in FIFO queues, as in `routed`; so returned messages never go in a circle.
+        In FIFO queues, sessions that end later count as well (see `routed`), so returned messages never go in a circle.
         """
         routed = self.routed(original, received_at=received_at)
         return tuple(one for one in routed if one.phase is not Phase.ENDING or self.ends_before(session, one))
 
-    def ends_before(self, session: Session, other: Session) -> bool:
-        """Say of two sessions that end whether the first began to end before the other."""
+    def ends_before(self, session: SplitSession, other: SplitSession) -> bool:
+        """Return whether the ending session `session` began to end before `other`."""
         keys = [(one.since, self.sessions.index(one)) for one in (session, other)]
         return keys[0] < keys[1]
 
     def is_closing(self, original: QueueName) -> bool:
-        """Say whether the forwarding of a FIFO queue is about to pause.
+        """Return whether the forwarding of a FIFO queue is about to pause.
 
-        From then on whoever forwards keeps account of what was begun and not finished, since a killed function leaves
-        messages that may have been sent: they must be sent again to the same queue before anything else changes.
+        From then on forwarding calls record their start and end. A killed call leaves messages that may have been sent;
+        they must be sent again to the same queue before anything else changes.
         """
         return is_fifo(original) and bool(self.closers(original))
 
-    def closers(self, original: QueueName) -> tuple[Session, ...]:
+    def closers(self, original: QueueName) -> tuple[SplitSession, ...]:
         """Return the ending sessions for which the forwarding of a FIFO queue pauses."""
         used = [one for one in self.sessions if one.phase is Phase.ENDING and one.has_matched]
         return tuple(one for one in used if one.may_own(original) or not self.live)
 
 
 def ended(split: Split, session_id: SessionId, *, reason: str, now: datetime) -> Split:
-    """Return the record with a session that is to end; one that ends already, or is not there, changes nothing."""
+    """Return the record with a session in phase `ENDING`; unchanged if it is absent or already ending."""
     session = split.session(session_id)
     if session is None or session.phase is Phase.ENDING:
         return split
     return moved(split, replace(session, phase=Phase.ENDING, reason=reason), now=now)
 
 
-def alive(split: Split, session_id: SessionId, *, now: datetime) -> Split:
-    """Return the record after a session gave a sign of life."""
+def with_heartbeat(split: Split, session_id: SessionId, *, now: datetime) -> Split:
+    """Return the record with a new heartbeat of a session."""
     sessions = (replace(one, heartbeat_at=now) if one.session_id == session_id else one for one in split.sessions)
     return replace(split, sessions=tuple(sessions))
 
 
-def moved(split: Split, session: Session, *, now: datetime) -> Split:
-    """Return the record with a session in another phase, from now on."""
+def moved(split: Split, session: SplitSession, *, now: datetime) -> Split:
+    """Return the record with a session in its next phase, beginning `now`. Raises `ValueError`."""
     before = split.session(session.session_id)
     if before is None or session.phase not in PHASES[before.phase]:
         raise ValueError(f"session {session.session_id!r} cannot become {session.phase}")

@@ -1,4 +1,4 @@
-"""What consumes the queues that are split: the deployed consumers that Signalbox can switch."""
+"""Targets: the deployed consumers that Signalbox can switch to temporary queues."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,11 +7,11 @@ from signalbox.errors import RejectedError
 
 
 class InvalidTarget(RejectedError):
-    """Raised when a target is not one that Signalbox can switch to another queue."""
+    """Raised when a target is not of a kind that Signalbox can switch to another queue."""
 
 
 class TargetKind(StrEnum):
-    """The workloads that can be switched, as a registry names them."""
+    """The workload kinds that can be switched, as registries name them."""
 
     LAMBDA = "Lambda"
     ECS_SERVICE = "EcsService"
@@ -27,14 +27,14 @@ KUBERNETES_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workload by kind and name; an ECS service's name is `cluster/service`, a parameter's its whole path."""
+    """A workload by kind and name. An ECS service's name is `cluster/service`, a parameter's is its full path."""
 
     kind: TargetKind
     name: str
 
     @classmethod
     def parse(cls, text: str) -> "Target":
-        """Return the target that a command names, such as `lambda/meme-app`. Raises `InvalidTarget`."""
+        """Return the target in a text such as `lambda/meme-app`. Raises `InvalidTarget`."""
         kind, _, name = text.partition("/")
         if not name:
             raise InvalidTarget(f"target {text!r} has no name; expected KIND/NAME, such as lambda/meme-app")
@@ -42,7 +42,7 @@ class Target:
 
     @classmethod
     def of(cls, kind: str, name: str) -> "Target":
-        """Return the target of a kind, in any case or short. Raises `InvalidTarget`."""
+        """Return a target; `kind` is a workload kind or its short form, in any case. Raises `InvalidTarget`."""
         found = SHORT_NAMES.get(kind.lower()) or {one.lower(): one for one in TargetKind}.get(kind.lower())
         if found is None:
             where = "runs on Kubernetes, which is not" if kind.lower() in KUBERNETES_KINDS else "is not"

@@ -1,1 +1,1 @@
-"""Temporary queues: their attributes, permissions and removal."""
+"""Temporary queues: their names, attributes, IAM policy and removal."""

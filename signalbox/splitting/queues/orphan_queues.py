@@ -1,4 +1,4 @@
-"""Deleting queues that a crash left behind: temporary ones that no split knows, and reply queues of clients."""
+"""The orphan-queue sweeper of splitting: deletes unknown temporary queues and old reply queues."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from signalbox.clock import Clock
 from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.queues import QueueName
-from signalbox.splitting.model.control_ports import temporary_names
+from signalbox.splitting.control.ports import temporary_names
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.ports import SplitQueues, Splits, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 
 
 @dataclass(frozen=True, slots=True)
-class SplitSweep:
-    """Deletes stray queues; one that does not carry this stage's tags is never touched."""
+class OrphanQueueSweeper:
+    """Deletes orphan queues that have this stage's tags."""
 
     splits: Splits
     temporary_queues: FoundQueues
@@ -22,13 +22,13 @@ class SplitSweep:
     clock: Clock
     stage: str
 
-    def delete_strays(self, *, prefix: str) -> Iterator[QueueName]:
-        """Delete temporary queues that no split knows, and yield their names; one that holds messages is kept.
+    def delete_orphans(self, *, prefix: str) -> Iterator[QueueName]:
+        """Delete empty temporary queues that no split knows, and yield their names.
 
-        Raises `UnreadableRecord`: whose queues are not known may have any.
+        Raises `UnreadableRecord`, because the queues of an unreadable split are unknown.
         """
         old = list(self._found.old(prefix=prefix, now=self.clock.now()))
-        # Read after the queues were listed: a record names its queues before they are made.
+        # Splits are read after the queues were listed: a record names its queues before they are created.
         known = self._known()
         strays = [queue for queue in old if queue.queue_name not in known]
         counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
@@ -36,7 +36,7 @@ class SplitSweep:
         yield from self._found.delete(queue for queue in strays if queue.queue_name in empty)
 
     def delete_reply_queues(self, *, prefix: str) -> Iterator[QueueName]:
-        """Delete reply queues whose time is over, and yield their names."""
+        """Delete reply queues whose lifetime is over, and yield their names."""
         yield from self._found.delete_reply_queues(prefix=prefix, now=self.clock.now())
 
     @property
@@ -48,7 +48,7 @@ class SplitSweep:
         for found in self.splits.every():
             if isinstance(found, UnreadableSplit):
                 raise UnreadableRecord(
-                    f"no strays are deleted, for the split of {found.target} is not known: {found.reason}"
+                    f"no orphan queues are deleted, because the split of {found.target} cannot be read: {found.reason}"
                 )
             known.update(temporary_names(found.split))
         return known

@@ -1,13 +1,13 @@
-"""The smallest IAM policy with which queues can be split, and nothing else be done."""
+"""The minimal IAM policy for splitting queues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.model.naming import DEFAULT_PREFIX
+from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
-# mirrord's documentation asks for these. It loses what a session leaves behind; returning that needs the others.
+# mirrord's documentation lists these. It loses the messages that a session leaves; returning them needs the others.
 READ_ORIGINALS = (
     "sqs:GetQueueUrl",
     "sqs:GetQueueAttributes",
@@ -29,19 +29,19 @@ USE_KEYS = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 
 
 class InvalidPolicy(RejectedError):
-    """Raised when a policy is asked for that would allow nothing, or has names that no queue can have."""
+    """Raised when a policy would allow nothing, or names impossible queues or tags."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueTag:
-    """A tag that all queues have which may be split."""
+    """A tag that marks queues that may be split."""
 
     key: str
     value: str
 
     @classmethod
     def parse(cls, text: str) -> "QueueTag":
-        """Return the tag that `key=value` names. Raises `InvalidPolicy`."""
+        """Return the tag in `key=value`. Raises `InvalidPolicy`."""
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise InvalidPolicy(f"tag {text!r} has no value; expected KEY=VALUE")
@@ -50,10 +50,11 @@ class QueueTag:
 
 @dataclass(frozen=True, slots=True)
 class Splittable:
-    """The queues that may be split, by name or by a tag, with what belongs to them.
+    """The queues that may be split, by name or by tag, and their related resources.
 
-    `arn_prefix` is the ARN of a queue up to its name. The dead-letter queues are those of the originals: without
-    leave to ask whose dead letters they take, temporary queues have none. `key_arns` are the keys of encrypted queues.
+    `arn_prefix` is a queue's ARN up to its name. `dead_letter_queues` are those of the originals; a temporary queue has
+    none if the `RedriveAllowPolicy` of the dead-letter queue cannot be read. `key_arns` are the keys of encrypted
+    queues.
     """
 
     arn_prefix: str
@@ -65,9 +66,9 @@ class Splittable:
 
 
 def policy_document(splittable: Splittable) -> dict[str, object]:
-    """Return the policy that the forwarding and the making of temporary queues need together.
+    """Return the policy document for forwarding messages and managing temporary queues.
 
-    Raises `InvalidPolicy` with all that is wrong.
+    Raises `InvalidPolicy` with all problems.
     """
     _check(splittable)
     temporary = [f"{splittable.arn_prefix}{splittable.prefix}*"]

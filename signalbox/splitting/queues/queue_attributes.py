@@ -1,4 +1,4 @@
-"""What a temporary queue takes over from the original: settings, resource policy, dead letters, tags."""
+"""The attributes and tags that a temporary queue copies from the original, with adapted policies."""
 
 import json
 from collections.abc import Mapping
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from signalbox.queues import QueueName
 
-# All that CreateQueue takes, but for the three that are worked out below. `RedriveAllowPolicy` says whose dead letters
-# a queue takes, and nobody's dead letters go to a temporary queue.
+# The attributes of CreateQueue that are copied; the two policies are adapted below. `RedriveAllowPolicy` is not copied:
+# no queue uses a temporary queue as its dead-letter queue.
 COPIED = (
     "VisibilityTimeout",
     "MessageRetentionPeriod",
@@ -36,7 +36,7 @@ class DeadLetterQueue:
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """The settings and tags of a temporary queue; `notes` say what it could not take over, and why."""
+    """The attributes and tags of a temporary queue; `notes` explain what could not be copied."""
 
     attributes: Mapping[str, str]
     tags: Mapping[str, str]
@@ -53,13 +53,13 @@ def cloned(
     configured_tags: Mapping[str, str],
     own_tags: Mapping[str, str],
 ) -> Clone:
-    """Return what a temporary queue is made with, from the attributes and tags of the original.
+    """Return the settings of a temporary queue, from the attributes and tags of the original.
 
-    Among tags of the same name ours win over configured ones, and those over the original's.
+    For tags of the same name, Signalbox's override configured ones, which override the original's.
     """
     kept = {key: attributes[key] for key in COPIED if key in attributes}
     if "KmsMasterKeyId" in kept:
-        kept.pop("SqsManagedSseEnabled", None)  # a queue has one kind of encryption; the answer names both
+        kept.pop("SqsManagedSseEnabled", None)  # a queue has one of the two, but GetQueueAttributes returns both
     if attributes.get("Policy"):
         kept["Policy"] = cloned_policy(attributes["Policy"], original=original, name=name)
     refusal = redrive_refusal(attributes, name=name, dead_letter_queue=dead_letter_queue)
@@ -70,9 +70,9 @@ def cloned(
 
 
 def cloned_policy(policy: str, *, original: QueueName, name: QueueName) -> str:
-    """Return a resource policy in which the resources that are the original are the temporary queue.
+    """Return a resource policy that names the temporary queue wherever it named the original.
 
-    Nothing else is touched: the original's name may as well be part of a topic's or a role's name.
+    Nothing else is changed, because the original's name may be part of a topic's or a role's name.
     """
     document = json.loads(policy)
     statements = document.get("Statement", [])
@@ -96,21 +96,25 @@ def _renamed(resource: object, original: QueueName, name: QueueName) -> object:
 def redrive_refusal(
     attributes: Mapping[str, str], *, name: QueueName, dead_letter_queue: DeadLetterQueue
 ) -> str | None:
-    """Return why a temporary queue cannot have the original's dead-letter queue, or None when it can or has none.
+    """Return why a temporary queue cannot use the original's dead-letter queue; None if it can or there is none.
 
-    CreateQueue fails when the dead-letter queue does not take this source (`RedriveAllowPolicy`).
+    CreateQueue fails when the `RedriveAllowPolicy` of the dead-letter queue excludes the source.
     """
     if not attributes.get("RedrivePolicy"):
         return None
     arn = str(json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"])
     if dead_letter_queue.unreadable:
-        return f"no dead-letter queue: whom {arn} takes messages from cannot be read ({dead_letter_queue.unreadable})"
+        return (
+            f"no dead-letter queue: the redrive allow policy of {arn} cannot be read ({dead_letter_queue.unreadable})"
+        )
     allowed = json.loads(dead_letter_queue.redrive_allow_policy or "{}")
     permission = allowed.get("redrivePermission", "allowAll")
     source = attributes.get("QueueArn", "").rpartition(":")[0] + f":{name}"
     if permission == "allowAll" or source in allowed.get("sourceQueueArns", []):
         return None
-    return f"no dead-letter queue: {arn} does not take messages from temporary queues (redrivePermission {permission})"
+    return (
+        f"no dead-letter queue: {arn} does not accept messages from temporary queues (redrivePermission {permission})"
+    )
 
 
 def _tags(original: Mapping[str, str], winning: Mapping[str, str]) -> tuple[dict[str, str], str | None]:

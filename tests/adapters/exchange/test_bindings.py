@@ -178,7 +178,7 @@ class Refusing:
 
 
 def test_a_transaction_conflict_is_retryable(aws) -> None:
-    with pytest.raises(ItemBusy, match="somebody else writes to the same records of Exchanges"):
+    with pytest.raises(ItemBusy, match="a concurrent transaction writes to the same records of Exchanges"):
         DynamoBindings(Refusing("Exchanges", "None", "TransactionConflict")).bind(TO_QUEUE)
 
 

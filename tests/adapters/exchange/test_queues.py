@@ -106,7 +106,7 @@ def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, w
 def test_a_foreign_queue_is_not_changed(queues: SqsExchangeQueues, sqs, name: str, tags: dict) -> None:
     sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"}, tags=tags)
 
-    with pytest.raises(ForeignQueue, match=f"queue '{name}' is there already"):
+    with pytest.raises(ForeignQueue, match=f"queue '{name}' exists and is not managed"):
         queues.make(WANTED)
 
     assert attributes_of(sqs, name)["VisibilityTimeout"] == "7"

@@ -1,4 +1,4 @@
-"""mirrord's documented filters in the languages that ship; the wire page cites where each stands."""
+"""mirrord's documented filters with the real languages; the wire page cites each source."""
 
 import json
 from collections.abc import Iterator
@@ -143,13 +143,13 @@ def test_sns_notifications(languages):
 
 
 @pytest.mark.parametrize("entry", [{"jq_filter": ""}, {"jq_filter": "snow"}, {"message_filter": {"a": "("}}])
-def test_what_mirrord_refuses_at_the_client_is_refused(languages, entry):
+def test_programs_that_mirrords_client_refuses_are_refused(languages, entry):
     """split_queues.rs, jq_verification_fails_on_invalid_programs."""
     with pytest.raises(InvalidSessionConfig, match=r"feature\.split_queues\.q\."):
         matches(languages, entry, {})
 
 
-def test_a_filter_without_end_is_given_up_and_the_others_go_on():
+def test_an_endless_filter_is_aborted_and_the_others_continue():
     """Operator 3.185.1: a slow jq filter cancels its session."""
     languages = Languages(ProgramRunner(timedelta(seconds=0.3)))
     document = {"feature": {"split_queues": {"q": {"queue_type": "SQS", "jq_filter": "def f: f; f"}}}}

@@ -1,11 +1,11 @@
-"""Regular expressions of users: what RE2 does, what the engine on a clock does, and what is refused."""
+"""Regular expressions of users: in RE2, in the engine with a time limit, and refused ones."""
 
 import time
 from datetime import timedelta
 
 import pytest
 
-from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_pattern, compile_start
+from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_anchored, compile_pattern
 from signalbox.splitting.forwarding.filters import FilterTooSlow, InvalidExpression
 
 
@@ -14,7 +14,7 @@ def pattern(text: str, *, case_sensitive: bool = True, seconds: float = 5) -> Li
 
 
 @pytest.mark.parametrize("text", ["^me$", "a|b", r"\d+", "(?i)x", "(?P<value>é)", "(?<value>é)", ""])
-def test_what_re2_takes_runs_in_re2(text):
+def test_supported_patterns_run_in_re2(text):
     assert isinstance(pattern(text), LinearPattern)
 
 
@@ -30,7 +30,7 @@ def test_what_re2_takes_runs_in_re2(text):
         pytest.param("^a++b", "aab", "aa", id="possessive"),
     ],
 )
-def test_what_re2_refuses_runs_on_a_clock(text, matching, other):
+def test_other_patterns_run_with_a_time_limit(text, matching, other):
     compiled = pattern(text)
 
     assert isinstance(compiled, BoundedPattern)
@@ -39,14 +39,14 @@ def test_what_re2_refuses_runs_on_a_clock(text, matching, other):
 
 
 @pytest.mark.parametrize("text", ["alice", "(?=alice)"])
-def test_a_pattern_is_searched_for_and_minds_case_only_if_asked_to(text):
+def test_a_pattern_is_searched_with_optional_case(text):
     assert pattern(text).matches("session=alice;x")
     assert not pattern(text).matches("session=ALICE;x")
     assert pattern(text, case_sensitive=False).matches("session=ALICE;x")
 
 
 @pytest.mark.parametrize("text", ["(blue", "[", "*", "a**", r"\p{Foo}", "(?=(", r"\1"])
-def test_what_neither_engine_takes_is_refused_with_the_pattern(text):
+def test_an_invalid_pattern_is_refused_and_quoted(text):
     with pytest.raises(InvalidExpression) as refusal:
         pattern(text)
 
@@ -54,31 +54,31 @@ def test_what_neither_engine_takes_is_refused_with_the_pattern(text):
 
 
 @pytest.mark.parametrize("text", [".*b", "a", "x|a", "(?=a)ab", "(?i)AB", "ab$", ""])
-def test_a_pattern_may_have_to_match_from_the_start_on(text):
-    assert compile_start(text).matches("ab")
+def test_an_anchored_pattern_matches_at_the_start(text):
+    assert compile_anchored(text).matches("ab")
 
 
 @pytest.mark.parametrize("text", ["b", "^b", "x|b", "(?<=a)b", "AB", "ab.+", "a$"])
-def test_what_matches_further_on_does_not_match_from_the_start_on(text):
-    assert not compile_start(text).matches("ab")
+def test_an_anchored_pattern_does_not_match_later(text):
+    assert not compile_anchored(text).matches("ab")
 
 
-def test_brackets_that_would_balance_inside_of_others_are_refused():
+def test_an_anchored_pattern_with_unbalanced_brackets_is_refused():
     with pytest.raises(InvalidExpression, match=r"'a\)\|\(b': unbalanced parenthesis at position 1"):
-        compile_start("a)|(b")
+        compile_anchored("a)|(b")
 
 
 @pytest.mark.parametrize("text", ["(a{1000}){1000}", "a{100000}", "x" * 10_001], ids=["nested", "large", "long"])
-def test_what_would_cost_too_much_memory_is_refused(text):
+def test_a_pattern_that_needs_too_much_memory_is_refused(text):
     with pytest.raises(InvalidExpression):
         pattern(text)
 
 
-def test_catastrophic_backtracking_is_no_matter_in_re2():
+def test_catastrophic_backtracking_does_not_occur_in_re2():
     assert not pattern("^(a+)+$").matches("a" * 10_000 + "!")
 
 
-def test_a_pattern_that_backtracks_for_too_long_is_given_up():
+def test_a_pattern_that_backtracks_for_too_long_is_aborted():
     compiled = pattern(r"^(?=.*)(a|aa|b\1)+$", seconds=0.05)
     started = time.monotonic()
 
@@ -90,7 +90,7 @@ def test_a_pattern_that_backtracks_for_too_long_is_given_up():
     assert time.monotonic() - started < 5
 
 
-def test_half_a_surrogate_pair_is_a_character_like_any_other():
+def test_half_a_surrogate_pair_counts_as_one_character():
     assert pattern("a.b").matches("a\ud800b")
     assert pattern("(?=a)a.b").matches("a\ud800b")
 

@@ -1,4 +1,4 @@
-"""jq programs of users: jq's own semantics, and the walls around them."""
+"""jq programs of users: jq's own semantics, and the sandbox."""
 
 import os
 import sys
@@ -43,14 +43,14 @@ def hasty() -> Iterator[ProgramRunner]:
         pytest.param(".a | length", {"a": "x" * 1_000_000}, [1_000_000], id="as large as a message"),
     ],
 )
-def test_programs_say_what_jq_says(runner, program, document, outputs):
+def test_programs_have_jqs_outputs(runner, program, document, outputs):
     assert runner.compile(program).outputs(document) == outputs
 
 
 @pytest.mark.parametrize(
     "program", [".Body | fromjson", 'true, error("no")', ".a.b.c", "input"], ids=["parse", "late", "index", "input"]
 )
-def test_a_run_time_error_is_told_as_such(runner, program):
+def test_a_run_time_error_raises(runner, program):
     with pytest.raises(ProgramFailed):
         runner.compile(program).outputs({"Body": "not json", "a": "text"})
 
@@ -66,7 +66,7 @@ def test_a_run_time_error_is_told_as_such(runner, program):
     ],
     ids=["empty", "unknown", "both", "syntax", "long"],
 )
-def test_what_does_not_compile_is_told_in_jqs_words_in_one_line(runner, program, reason):
+def test_a_compile_error_has_jqs_message_in_one_line(runner, program, reason):
     with pytest.raises(InvalidExpression) as refusal:
         runner.compile(program)
 
@@ -81,7 +81,7 @@ def test_a_program_has_no_environment(runner, program, monkeypatch):
     assert runner.compile(program).outputs({}) == [{}]
 
 
-def test_a_process_started_with_secrets_around_it_does_not_inherit_them(monkeypatch):
+def test_the_process_does_not_inherit_secrets(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/lib")
     runner = ProgramRunner()
@@ -107,7 +107,7 @@ def test_a_program_reads_no_files(runner, tmp_path):
 
 
 @pytest.mark.parametrize("program", ['"x" | halt_error', "halt", '"x" | debug | empty', '"x" | stderr | empty'])
-def test_a_program_can_neither_end_the_process_nor_speak_for_it(runner, program):
+def test_a_program_can_neither_end_the_process_nor_forge_a_response(runner, program):
     assert runner.compile(program).outputs({}) == []
     assert runner.compile(".a").outputs({"a": 1}) == [1]
 
@@ -117,7 +117,7 @@ def test_a_program_can_neither_end_the_process_nor_speak_for_it(runner, program)
     ["[limit(1e9; repeat(1))] | length < 0", "def f: f; f", "last(range(1e12))"],
     ids=["memory", "recursion", "time"],
 )
-def test_a_program_that_takes_too_much_is_given_up_and_the_next_one_runs(hasty, program):
+def test_a_program_over_its_limits_is_aborted_and_the_next_one_runs(hasty, program):
     compiled = hasty.compile(program)
     started = time.monotonic()
 
@@ -129,12 +129,12 @@ def test_a_program_that_takes_too_much_is_given_up_and_the_next_one_runs(hasty, 
     assert hasty.compile(".a").outputs({"a": 1}) == [1]
 
 
-def test_an_answer_without_end_is_not_read(runner):
+def test_an_endless_response_is_not_read(runner):
     with pytest.raises(FilterTooSlow):
         runner.compile(". as $all | [range(17) | $all]").outputs("x" * (MAXIMUM_ANSWER_BYTES // 16))
 
 
-def test_a_process_that_died_is_noticed_and_replaced(runner):
+def test_a_dead_process_is_replaced(runner):
     program = runner.compile(".a")
     runner._process.kill()
     runner._process.wait()
@@ -153,14 +153,14 @@ def test_a_program_that_takes_too_long_to_compile_is_refused(hasty):
         hasty.compile("false")
 
 
-def test_without_the_package_the_reason_is_named(monkeypatch):
+def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("signalbox.filters.programs.find_spec", lambda _name: None)
 
     with pytest.raises(ProgramsUnavailable, match="`jq` is not installed"):
         ProgramRunner().compile("true")
 
 
-def test_a_process_that_does_not_start_is_an_outage(monkeypatch):
+def test_a_process_that_does_not_start_is_unavailable(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
     with pytest.raises(ProgramsUnavailable, match="did not start"):

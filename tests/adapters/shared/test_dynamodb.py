@@ -43,9 +43,9 @@ def test_a_deletion_gives_the_item_as_it_was_or_none(exchange_table):  # noqa: F
 def test_a_write_that_meets_a_transaction_may_be_tried_again():
     busy = refusing("TransactionConflictException")
 
-    with pytest.raises(ItemBusy, match="a transaction of somebody else"):
+    with pytest.raises(ItemBusy, match="a concurrent transaction"):
         succeeds(busy)
-    with pytest.raises(ItemBusy, match="a transaction of somebody else"):
+    with pytest.raises(ItemBusy, match="a concurrent transaction"):
         updated(busy, NEW)
 
 

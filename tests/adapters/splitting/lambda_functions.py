@@ -1,4 +1,4 @@
-"""Lambda functions on moto: one that consumes a queue, and mappings that take their time as AWS's do."""
+"""Lambda functions on moto: a consumer of a queue, and mappings that change their state with a delay."""
 
 import io
 import json
@@ -32,7 +32,7 @@ def role(*, policy: dict[str, object] | None = None) -> str:
 
 
 def function(name: str = NAME, *, policy: dict[str, object] | None = None, **variables: str) -> str:
-    """Make a function and return its ARN."""
+    """Create a function and return its ARN."""
     made = boto3.client("lambda").create_function(
         FunctionName=name,
         Role=role(policy=policy),
@@ -64,14 +64,14 @@ def mapping(source: str = "memes", *, to: str = NAME, **settings: object) -> str
 
 
 def mappings(source: str) -> list[dict[str, object]]:
-    """Return what there is, without what no two mappings have in common."""
+    """Return the mappings on a queue without the fields that are unique to each."""
     found = boto3.client("lambda").list_event_source_mappings(EventSourceArn=ACCOUNT_PREFIX + source)
     own = ("UUID", "EventSourceMappingArn", "LastModified", "EventSourceArn", "ResponseMetadata")
     return [{k: v for k, v in one.items() if k not in own} for one in found["EventSourceMappings"]]
 
 
 def tags(source: str) -> dict[str, str]:
-    """Return the tags of the one mapping from a queue."""
+    """Return the tags of the one mapping on a queue."""
     client = boto3.client("lambda")
     found = client.list_event_source_mappings(EventSourceArn=ACCOUNT_PREFIX + source)["EventSourceMappings"]
     return dict(client.list_tags(Resource=found[0]["EventSourceMappingArn"])["Tags"])
@@ -79,7 +79,7 @@ def tags(source: str) -> dict[str, str]:
 
 @dataclass
 class SlowMappings:
-    """A Lambda client whose mappings get to their new states only when they are told to; it notes every change."""
+    """A Lambda client whose mappings reach their new states only at `settle`; it records every change."""
 
     client: object
     states: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Registries written from what AWS knows of functions and services."""
+"""Discovery of registries from functions and services on AWS."""
 
 import json
 
@@ -17,7 +17,7 @@ FUNCTION, SERVICE = Target.parse(f"lambda/{NAME}"), Target.parse("ecs/main/memes
 
 
 class ClosedRoles:
-    """An IAM client that tells nothing of roles."""
+    """An IAM client that denies access to roles."""
 
     def __init__(self, code: str) -> None:
         self.exceptions = boto3.client("iam").exceptions
@@ -48,7 +48,7 @@ def sources(documents: object) -> list[object]:
     return [queue["nameSource"] for one in documents for queue in one["spec"]["queues"].values()]
 
 
-def test_mappings_and_variables_of_a_function_are_written_down(discovery: AwsDiscovery) -> None:
+def test_mappings_and_variables_of_a_function_are_registered(discovery: AwsDiscovery) -> None:
     queue("memes")
     function(policy=receiving("memes", "orders"), ORDERS="orders", COLOUR="red")
     mapping()
@@ -83,7 +83,7 @@ def test_mappings_of_an_alias_are_found(discovery: AwsDiscovery, target: str) ->
     assert sources(discovery.discover(Target.parse(target))) == [{"eventSource": "memes"}]
 
 
-def test_a_function_that_is_split_is_not_written_down(discovery: AwsDiscovery) -> None:
+def test_a_split_function_is_refused(discovery: AwsDiscovery) -> None:
     queue("mirrord-tmp-1-fallback-memes")
     function()
     mapping("mirrord-tmp-1-fallback-memes")
@@ -92,13 +92,13 @@ def test_a_function_that_is_split_is_not_written_down(discovery: AwsDiscovery) -
         discovery.discover(FUNCTION)
 
 
-def test_roles_that_are_closed_to_us_do_not_stand_in_the_way(discovery: AwsDiscovery) -> None:
+def test_discovery_works_without_access_to_roles(discovery: AwsDiscovery) -> None:
     function(ORDERS=URL + "orders")
 
     assert sources(made(ClosedRoles("AccessDenied")).discover(FUNCTION)) == [{"envVar": "ORDERS"}]
 
 
-def test_roles_that_cannot_be_read_now_are_asked_for_again(discovery: AwsDiscovery) -> None:
+def test_throttled_reads_of_roles_are_unavailable(discovery: AwsDiscovery) -> None:
     function(ORDERS=URL + "orders")
 
     with pytest.raises(EffectFailed, match="Throttling"):
@@ -114,7 +114,7 @@ def test_attached_policies_count(discovery: AwsDiscovery) -> None:
     assert sources(discovery.discover(FUNCTION)) == [{"envVar": "ORDERS"}]
 
 
-def test_a_function_that_is_not_there_is_refused(discovery: AwsDiscovery) -> None:
+def test_an_unknown_function_is_refused(discovery: AwsDiscovery) -> None:
     with pytest.raises(EffectRefused, match=r"ResourceNotFoundException.*meme-app"):
         discovery.discover(FUNCTION)
 
@@ -125,7 +125,7 @@ def test_a_parameter_cannot_be_discovered(discovery: AwsDiscovery) -> None:
 
 
 @pytest.mark.parametrize("has_role", [True, False])
-def test_variables_of_a_services_containers_are_written_down(discovery: AwsDiscovery, *, has_role: bool) -> None:
+def test_variables_of_a_services_containers_are_registered(discovery: AwsDiscovery, *, has_role: bool) -> None:
     ecs = boto3.client("ecs")
     ecs.create_cluster(clusterName="main")
     environment = [{"name": "QUEUE", "value": URL + "memes"}]
@@ -146,7 +146,7 @@ def test_variables_of_a_services_containers_are_written_down(discovery: AwsDisco
     assert documents[0]["spec"]["consumer"] == {"name": "main/memes", "workloadType": "EcsService", "container": "app"}
 
 
-def test_a_service_that_is_not_there_is_refused(discovery: AwsDiscovery) -> None:
+def test_an_unknown_service_is_refused(discovery: AwsDiscovery) -> None:
     boto3.client("ecs").create_cluster(clusterName="main")
 
     with pytest.raises(NotDiscoverable, match="there is no ecs/main/memes"):

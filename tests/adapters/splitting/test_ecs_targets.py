@@ -1,4 +1,4 @@
-"""ECS services switched to temporary queues and back, on moto: it runs no tasks, so deployments are told by hand."""
+"""ECS services switched to temporary queues and back, on moto, which runs no tasks: tests set the deployments."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,16 +8,16 @@ import pytest
 from moto.ecs.models import ecs_backends
 
 from signalbox.aws.splitting.targets.ecs import EcsTargets, UnsuitableService
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.fakes.aws import REGION
 from tests.fakes.rendezvous import START
 from tests.unit.splitting.forwarding.languages import PlainLanguages
@@ -26,7 +26,7 @@ ACCOUNT = "123456789012"
 TARGET = Target.parse("ecs/main/worker")
 ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
 URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
-VARIABLE = NameSource(Place.VARIABLE, "QUEUE")
+VARIABLE = NameSource(SourceKind.VARIABLE, "QUEUE")
 PLAIN = {"QUEUE": URL + ORDERS, "LEVEL": "info"}
 
 
@@ -40,7 +40,7 @@ def split(stage: Stage = Stage.STARTING) -> Split:
 
 
 class Service:
-    """A service of one or more containers; `rolled_out` is what ECS would do after it was given a revision."""
+    """A service with one or more containers; `rolled_out` sets the state of its deployments."""
 
     def __init__(self, ecs) -> None:
         self.ecs = ecs
@@ -72,7 +72,7 @@ class Service:
         self.ecs.update_service(cluster="main", service="worker", taskDefinition=arn)
 
     def tell(self, deployments: list[tuple[str, int, str]]) -> None:
-        """Let the service say of its deployments, newest first, which revision, how many tasks, and how it goes."""
+        """Set the service's deployments, newest first: revision, number of tasks and rollout state."""
         stored = ecs_backends[ACCOUNT][REGION].services["main:worker"]
         first = stored.deployments[0]
         stored.deployments = [
@@ -118,7 +118,7 @@ def service(ecs) -> Service:
 @pytest.fixture
 def targets(ecs, sqs) -> EcsTargets:
     sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
-    return EcsTargets(ecs, Originals(sqs), Resolver(PlainLanguages()))
+    return EcsTargets(ecs, OriginalQueues(sqs), Resolver(PlainLanguages()))
 
 
 def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service: Service) -> None:
@@ -137,7 +137,7 @@ def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service:
 def test_variables_are_found_by_a_pattern_for_their_names(targets: EcsTargets, service: Service) -> None:
     service.deploy()
 
-    (found,) = targets.find(registry(NameSource(Place.VARIABLES_LIKE, "^QUE")))
+    (found,) = targets.find(registry(NameSource(SourceKind.VARIABLES_LIKE, "^QUE")))
 
     assert found.original == ORDERS
 
@@ -176,7 +176,7 @@ def test_containers_with_different_values_of_a_variable_are_refused(targets: Ecs
     ],
     ids=["no variable", "no container", "a secret", "a file", "no queue"],
 )
-def test_what_names_no_queue_is_refused_with_the_place(
+def test_a_variable_without_a_queue_name_is_named_in_the_error(
     targets: EcsTargets, service: Service, containers, source: NameSource, says: str
 ) -> None:
     service.deploy(*containers)
@@ -185,18 +185,20 @@ def test_what_names_no_queue_is_refused_with_the_place(
         targets.find(registry(source))
 
 
-def test_what_cannot_be_a_queues_name_is_not_quoted(targets: EcsTargets, service: Service) -> None:
+def test_an_invalid_queue_name_is_not_quoted(targets: EcsTargets, service: Service) -> None:
     service.deploy(container("app", {"QUEUE": "pass:word"}))
 
     with pytest.raises(UnresolvedQueue) as refusal:
         targets.find(registry())
 
-    assert "no queue's name" in str(refusal.value)
+    assert "not a queue name" in str(refusal.value)
     assert "pass:word" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("controller", ["CODE_DEPLOY", "EXTERNAL"])
-def test_a_service_that_others_deploy_is_refused(targets: EcsTargets, service: Service, controller: str) -> None:
+def test_a_service_with_another_deployment_controller_is_refused(
+    targets: EcsTargets, service: Service, controller: str
+) -> None:
     service.deploy()
     ecs_backends[ACCOUNT][REGION].services["main:worker"].deployment_controller = {"type": controller}
 
@@ -206,7 +208,7 @@ def test_a_service_that_others_deploy_is_refused(targets: EcsTargets, service: S
         targets.switch(split(), registry())
 
 
-def test_a_service_that_is_not_there_is_refused(targets: EcsTargets, service: Service, ecs) -> None:
+def test_an_unknown_service_is_refused(targets: EcsTargets, service: Service, ecs) -> None:
     with pytest.raises(UnsuitableService, match="no such ECS service"):
         targets.find(registry())
     ecs.create_cluster(clusterName="main")
@@ -214,7 +216,7 @@ def test_a_service_that_is_not_there_is_refused(targets: EcsTargets, service: Se
         targets.find(registry())
 
 
-def test_a_service_or_cluster_that_is_not_there_is_gone(targets: EcsTargets, service: Service, ecs) -> None:
+def test_an_unknown_service_or_cluster_is_gone(targets: EcsTargets, service: Service, ecs) -> None:
     assert targets.observe(split(), registry()) is TargetState.GONE
     service.deploy()
     ecs.delete_service(cluster="main", service="worker", force=True)
@@ -245,7 +247,7 @@ def test_a_variable_that_is_missing_is_added_with_the_fallback(targets: EcsTarge
 
 def test_two_sources_in_one_variable_are_both_replaced(targets: EcsTargets, service: Service) -> None:
     service.deploy(container("app", {"QUEUES": '{"queue": "orders", "queues": ["bills"]}'}))
-    first, second = (NameSource(Place.VARIABLE, "QUEUES", selector=text) for text in (".queue", ".queues[]"))
+    first, second = (NameSource(SourceKind.VARIABLE, "QUEUES", selector=text) for text in (".queue", ".queues[]"))
     both = Registry(TARGET, tuple(RegisteredQueue(QueueId(name), (s,)) for name, s in (("a", first), ("b", second))))
 
     variables = targets.environment(both, {ORDERS: QueueName("one"), QueueName("bills"): QueueName("two")})
@@ -289,7 +291,7 @@ def test_a_service_scaled_to_zero_is_ready_at_once(targets: EcsTargets, service:
     assert targets.observe(split(), registry()) is TargetState.TEMPORARY
 
 
-def test_a_deployment_that_never_completes_can_be_taken_back(targets: EcsTargets, service: Service) -> None:
+def test_a_deployment_that_never_completes_can_be_undone(targets: EcsTargets, service: Service) -> None:
     before = service.deploy()
     targets.switch(split(), registry())
     service.tell([(service.revision, 0, "FAILED"), (before, 1, "COMPLETED")])
@@ -301,7 +303,7 @@ def test_a_deployment_that_never_completes_can_be_taken_back(targets: EcsTargets
     assert service.revision == before
 
 
-def test_a_deployment_that_ecs_rolled_back_is_to_be_switched_again(targets: EcsTargets, service: Service) -> None:
+def test_a_deployment_that_ecs_rolled_back_is_switched_again(targets: EcsTargets, service: Service) -> None:
     before = service.deploy()
     targets.switch(split(), registry())
     ours = service.revision
@@ -313,7 +315,9 @@ def test_a_deployment_that_ecs_rolled_back_is_to_be_switched_again(targets: EcsT
     assert service.revision == ours
 
 
-def test_the_way_back_gives_the_revision_of_before_and_takes_ours_away(targets: EcsTargets, service: Service) -> None:
+def test_the_switch_back_restores_the_old_revision_and_deregisters_the_new_one(
+    targets: EcsTargets, service: Service
+) -> None:
     before = service.deploy()
     targets.switch(split(), registry())
     ours = service.revision
@@ -325,7 +329,9 @@ def test_the_way_back_gives_the_revision_of_before_and_takes_ours_away(targets: 
     assert service.described(ours)["status"] == "INACTIVE"
 
 
-def test_the_way_back_counts_when_no_task_reads_a_temporary_queue(targets: EcsTargets, service: Service) -> None:
+def test_the_switch_back_is_complete_when_no_task_reads_a_temporary_queue(
+    targets: EcsTargets, service: Service
+) -> None:
     before = service.deploy()
     targets.switch(split(), registry())
     ours = service.revision
@@ -339,7 +345,7 @@ def test_the_way_back_counts_when_no_task_reads_a_temporary_queue(targets: EcsTa
     assert (early, late) == (TargetState.CHANGING, TargetState.ORIGINAL)
 
 
-def test_a_revision_that_an_earlier_split_left_behind_is_taken_away(targets: EcsTargets, service: Service) -> None:
+def test_a_revision_of_an_earlier_split_is_deregistered(targets: EcsTargets, service: Service) -> None:
     before = service.deploy()
     targets.switch(split(), registry())
     left = service.revision
@@ -352,7 +358,7 @@ def test_a_revision_that_an_earlier_split_left_behind_is_taken_away(targets: Ecs
     assert service.variables(service.revision)["QUEUE"] == URL + "mirrord-tmp-z"
 
 
-def test_a_service_deployed_anew_is_switched_again_and_gets_its_new_revision_back(
+def test_a_redeployed_service_is_switched_again_and_restored_to_its_new_revision(
     targets: EcsTargets, service: Service
 ) -> None:
     service.deploy()
@@ -369,8 +375,8 @@ def test_a_service_deployed_anew_is_switched_again_and_gets_its_new_revision_bac
     assert service.revision == anew
 
 
-def test_a_revision_made_from_ours_is_switched_back_by_its_names(targets: EcsTargets, service: Service) -> None:
-    """What a script does that takes the newest revision of a family and puts another image into it."""
+def test_a_copy_of_a_switched_revision_is_switched_back_by_its_names(targets: EcsTargets, service: Service) -> None:
+    """For example a script that takes a family's newest revision and replaces the image."""
     service.deploy()
     targets.switch(split(), registry())
     service.redeploy(service.register(container("app", {"QUEUE": URL + DEPLOYED})))
@@ -383,7 +389,7 @@ def test_a_revision_made_from_ours_is_switched_back_by_its_names(targets: EcsTar
     assert service.variables(service.revision) == {"QUEUE": URL + ORDERS}
 
 
-def test_a_revision_of_before_that_is_inactive_is_made_again(targets: EcsTargets, service: Service, ecs) -> None:
+def test_an_inactive_old_revision_is_registered_again(targets: EcsTargets, service: Service, ecs) -> None:
     before = service.deploy()
     targets.switch(split(), registry())
     ecs.deregister_task_definition(taskDefinition=before)
@@ -395,7 +401,7 @@ def test_a_revision_of_before_that_is_inactive_is_made_again(targets: EcsTargets
     assert service.described(service.revision)["tags"] == {"team": "a"}
 
 
-def test_a_revision_without_tags_is_made_again_without_any(targets: EcsTargets, service: Service, ecs) -> None:
+def test_a_revision_without_tags_is_copied_without_tags(targets: EcsTargets, service: Service, ecs) -> None:
     before = service.deploy()
     ecs.untag_resource(resourceArn=before, tagKeys=["team"])
     targets.switch(split(), registry())
@@ -407,11 +413,11 @@ def test_a_revision_without_tags_is_made_again_without_any(targets: EcsTargets, 
     assert service.described(service.revision)["tags"] == {}
 
 
-def test_a_service_that_does_not_read_the_queue_any_more_is_not_switched(targets: EcsTargets, service: Service) -> None:
+def test_a_service_that_no_longer_reads_the_queue_is_not_switched(targets: EcsTargets, service: Service) -> None:
     service.deploy()
     service.redeploy(service.register(container("app", {"QUEUE": "bills"})))
 
-    with pytest.raises(EffectRefused, match="does not read the queues any more"):
+    with pytest.raises(EffectRefused, match="no longer reads the queues"):
         targets.switch(split(), registry())
 
 
@@ -424,9 +430,7 @@ def test_a_service_without_the_variable_reads_no_temporary_queue(targets: EcsTar
         targets.switch(split(Stage.SPLIT), registry())
 
 
-def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
-    targets: EcsTargets, service: Service
-) -> None:
+def test_a_local_command_receives_the_old_value_with_the_sessions_queue(targets: EcsTargets, service: Service) -> None:
     service.deploy()
     targets.switch(split(), registry())
 
@@ -434,7 +438,7 @@ def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
 
 
 class WithoutActiveRevision:
-    """An ECS client to whom a family's name says nothing, as when all of its revisions are inactive."""
+    """An ECS client that finds no family, as when all of its revisions are inactive."""
 
     def __init__(self, ecs) -> None:
         self.ecs = ecs
@@ -457,7 +461,7 @@ def test_a_service_whose_revisions_are_all_inactive_is_switched(targets: EcsTarg
 
 
 class Refusing:
-    """An ECS client that one call is refused by."""
+    """An ECS client that refuses one call."""
 
     def __init__(self, ecs, operation: str, code: str, status: int) -> None:
         self.ecs, self.operation = ecs, operation
@@ -481,7 +485,7 @@ class Refusing:
         ("ServerException", 500, EffectFailed),
     ],
 )
-def test_a_refusal_has_awss_code_and_the_services_name(
+def test_a_refusal_has_the_aws_code_and_the_services_name(
     targets: EcsTargets, service: Service, code: str, status: int, error: type[Exception]
 ) -> None:
     service.deploy()
@@ -491,7 +495,7 @@ def test_a_refusal_has_awss_code_and_the_services_name(
         refused.switch(split(), registry())
 
 
-def test_a_look_that_is_refused_says_nothing_of_the_service(targets: EcsTargets) -> None:
+def test_a_refused_observation_is_a_temporary_failure(targets: EcsTargets) -> None:
     refused = replace(targets, ecs=Refusing(targets.ecs, "describe_services", "AccessDeniedException", 400))
 
     with pytest.raises(EffectFailed, match="AccessDeniedException"):

@@ -1,4 +1,4 @@
-"""Event source mappings to the function `split`: made once, stopped, taken away, and the states that AWS has."""
+"""Event source mappings to the function `split`: created once, disabled and deleted, with AWS's states."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.model.world import Forwarder, ForwardingState
+from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
 from tests.fakes.rendezvous import START
 
 ARNS = "arn:aws:sqs:us-east-1:123456789012:"
@@ -47,7 +47,7 @@ def state(forwarders: LambdaForwarders) -> ForwardingState:
 
 
 class Listing:
-    """A Lambda client that lists what it is told; it counts the changes, and fails them if told to."""
+    """A Lambda client with a fixed list of mappings; it counts changes, and can fail them."""
 
     def __init__(self, *listed: dict[str, object], error: Exception | None = None) -> None:
         self.listed, self.error = listed, error
@@ -74,15 +74,15 @@ def mapping(name: str, *, uuid: str = "u1", at: datetime = START) -> dict[str, o
 
 
 def error(code: str, *, status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "TheCall")
+    response = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "TheCall")
 
 
-def test_a_queue_that_nothing_forwards_is_seen_as_such(forwarders: LambdaForwarders) -> None:
+def test_a_queue_without_a_mapping_has_no_forwarder(forwarders: LambdaForwarders) -> None:
     assert forwarders.observe([ORIGINAL]) == {ORIGINAL: Forwarder()}
 
 
-def test_forwarding_is_a_mapping_that_may_fail_in_part(forwarders: LambdaForwarders) -> None:
+def test_a_forwarder_is_a_mapping_with_partial_batch_responses(forwarders: LambdaForwarders) -> None:
     forwarders.start(ORIGINAL)
 
     (made,) = mappings(forwarders)
@@ -94,7 +94,7 @@ def test_forwarding_is_a_mapping_that_may_fail_in_part(forwarders: LambdaForward
     assert state(forwarders) is ForwardingState.ON
 
 
-def test_a_mapping_says_whose_it_is(aws: None) -> None:
+def test_a_mapping_is_tagged(aws: None) -> None:
     listing = Listing()
 
     LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20).start(ORIGINAL)
@@ -118,7 +118,7 @@ def test_forwarding_is_started_once_stopped_and_started_again(forwarders: Lambda
     assert [one["UUID"] for one in mappings(forwarders)] == [made["UUID"]]
 
 
-def test_forwarding_is_taken_away(forwarders: LambdaForwarders) -> None:
+def test_a_forwarder_is_deleted(forwarders: LambdaForwarders) -> None:
     forwarders.start(ORIGINAL)
     forwarders.stop(ORIGINAL)
 
@@ -128,7 +128,7 @@ def test_forwarding_is_taken_away(forwarders: LambdaForwarders) -> None:
     assert state(forwarders) in (ForwardingState.ABSENT, ForwardingState.STOPPING)
 
 
-def test_the_mapping_of_the_deployed_consumer_is_left_alone(forwarders: LambdaForwarders) -> None:
+def test_the_mapping_of_the_deployed_consumer_is_not_changed(forwarders: LambdaForwarders) -> None:
     consumer = _function(forwarders.lambda_, "meme-app")
     forwarders.lambda_.create_event_source_mapping(EventSourceArn=ARNS + ORIGINAL, FunctionName=consumer)
 
@@ -152,13 +152,13 @@ def test_the_mapping_of_the_deployed_consumer_is_left_alone(forwarders: LambdaFo
         pytest.param(["Disabled", "Enabled"], ForwardingState.ON, id="two-and-one-is-on"),
     ],
 )
-def test_each_state_of_a_mapping_has_its_meaning(aws: None, names: list[str], expected: ForwardingState) -> None:
+def test_each_state_of_a_mapping_is_translated(aws: None, names: list[str], expected: ForwardingState) -> None:
     forwarders = LambdaForwarders(Listing(*map(mapping, names)), "split", ARNS, stage="signalbox", concurrency=20)
 
     assert state(forwarders) is expected
 
 
-def test_a_state_is_never_taken_for_older_than_it_is(aws: None) -> None:
+def test_a_state_never_seems_older_than_it_is(aws: None) -> None:
     """The emulator cuts off the fraction of the second."""
     late = START + timedelta(seconds=5)
     listing = Listing(mapping("Disabled"), mapping("Disabled", uuid="u2", at=late))
@@ -169,7 +169,7 @@ def test_a_state_is_never_taken_for_older_than_it_is(aws: None) -> None:
     assert found.since.tzinfo is UTC
 
 
-def test_two_mappings_that_should_be_one_are_stopped_and_removed_both(aws: None) -> None:
+def test_duplicate_mappings_are_both_disabled_and_deleted(aws: None) -> None:
     """The emulator takes a second one; AWS does not."""
     listing = Listing(mapping("Enabled"), mapping("Enabled", uuid="u2"), mapping("Deleting", uuid="u3"))
     forwarders = LambdaForwarders(listing, "split", ARNS, stage="signalbox", concurrency=20)
@@ -185,7 +185,7 @@ def test_two_mappings_that_should_be_one_are_stopped_and_removed_both(aws: None)
     ]
 
 
-def test_a_mapping_that_is_gone_when_it_is_to_be_removed_is_fine(forwarders: LambdaForwarders) -> None:
+def test_deleting_an_absent_mapping_is_ignored(forwarders: LambdaForwarders) -> None:
     gone = forwarders.lambda_.exceptions.ResourceNotFoundException({"Error": {"Code": "x"}}, "TheCall")
     listing = Listing(mapping("Disabled"), error=gone)
 
@@ -194,7 +194,7 @@ def test_a_mapping_that_is_gone_when_it_is_to_be_removed_is_fine(forwarders: Lam
     assert len(listing.changes) == 1
 
 
-def test_a_queue_that_is_gone_is_a_refusal(forwarders: LambdaForwarders) -> None:
+def test_a_deleted_queue_is_a_refusal(forwarders: LambdaForwarders) -> None:
     with pytest.raises(EffectRefused, match=r"ResourceNotFoundException at CreateEventSourceMapping.*'gone'"):
         forwarders.start(QueueName("gone"))
 
@@ -208,7 +208,7 @@ def test_a_queue_that_is_gone_is_a_refusal(forwarders: LambdaForwarders) -> None
         pytest.param(error("ServiceException", status=500), EffectFailed, id="broken"),
     ],
 )
-def test_what_may_work_later_is_told_from_what_never_will(
+def test_temporary_failures_differ_from_refusals(
     forwarders: LambdaForwarders, answer: Exception, expected: type[Exception]
 ) -> None:
     failing = replace(forwarders, lambda_=Listing(error=answer))

@@ -1,4 +1,4 @@
-"""Lambda functions that read names of queues from variables, and aliases of their versions."""
+"""Lambda targets with queue names in variables, including aliases of their versions."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,41 +7,41 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, code, function, mapping, mappings, queue
 from tests.adapters.splitting.test_lambda_targets import DEPLOYED, MEMES, SPLIT, TAGS, TARGET
-from tests.fakes.splitting import MemoryNotes
+from tests.fakes.splitting import MemoryAnnotations
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 ALIAS = Target.parse(f"lambda/{NAME}:live")
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 BEFORE = {"QUEUE": URL + MEMES, "COLOUR": "red"}
 SWITCHED = {"QUEUE": URL + DEPLOYED, "COLOUR": "red"}
-REGISTRY = Registry(TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(Place.VARIABLE, "QUEUE"),)),))
+REGISTRY = Registry(TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.VARIABLE, "QUEUE"),)),))
 ALIAS_REGISTRY, ALIAS_SPLIT = replace(REGISTRY, target=ALIAS), replace(SPLIT, target=ALIAS)
 
 
 @dataclass
 class Lambda:
-    """A Lambda client that says more of a function than moto does: `told` is put over every configuration."""
+    """A Lambda client that overrides fields of moto's configurations with `overrides`."""
 
     client: object
-    told: dict[str, object] = field(default_factory=dict)
+    overrides: dict[str, object] = field(default_factory=dict)
     revisions: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.client, name)
 
     def get_function_configuration(self, **arguments: object) -> dict[str, object]:
-        return self.client.get_function_configuration(**arguments) | {"RevisionId": "r1"} | self.told
+        return self.client.get_function_configuration(**arguments) | {"RevisionId": "r1"} | self.overrides
 
     def update_function_configuration(self, *, RevisionId: str, **arguments: object) -> object:  # noqa: N803
         self.revisions.append(RevisionId)
@@ -58,8 +58,8 @@ def functions(aws: None) -> Lambda:
 
 @pytest.fixture
 def targets(functions: Lambda) -> LambdaTargets:
-    originals = Originals(boto3.client("sqs"))
-    return LambdaTargets(functions, originals, MemoryNotes(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
+    originals = OriginalQueues(boto3.client("sqs"))
+    return LambdaTargets(functions, originals, MemoryAnnotations(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_switch_changes_one_variable_of_the_whole_map(targets: LambdaTargets, 
     assert targets.observe(SPLIT, REGISTRY) is TargetState.TEMPORARY
 
 
-def test_the_way_back_leaves_the_variables_as_before(targets: LambdaTargets) -> None:
+def test_the_switch_back_restores_the_variables(targets: LambdaTargets) -> None:
     targets.switch(SPLIT, REGISTRY)
 
     targets.switch_back(SPLIT, REGISTRY)
@@ -115,16 +115,16 @@ def test_a_second_switch_changes_nothing(targets: LambdaTargets, functions: Lamb
     assert len(functions.revisions) == 1
 
 
-def test_a_function_is_on_its_way_until_lambda_has_updated_it(targets: LambdaTargets, functions: Lambda) -> None:
+def test_a_function_is_changing_until_lambda_has_updated_it(targets: LambdaTargets, functions: Lambda) -> None:
     targets.switch(SPLIT, REGISTRY)
-    functions.told = {"LastUpdateStatus": "InProgress"}
+    functions.overrides = {"LastUpdateStatus": "InProgress"}
 
     assert targets.observe(SPLIT, REGISTRY) is TargetState.CHANGING
 
 
-def test_an_update_that_failed_is_made_again(targets: LambdaTargets, functions: Lambda) -> None:
+def test_a_failed_update_is_repeated(targets: LambdaTargets, functions: Lambda) -> None:
     targets.switch(SPLIT, REGISTRY)
-    functions.told = {"LastUpdateStatus": "Failed", "LastUpdateStatusReason": "no network interface"}
+    functions.overrides = {"LastUpdateStatus": "Failed", "LastUpdateStatusReason": "no network interface"}
 
     state = targets.observe(SPLIT, REGISTRY)
     targets.switch(SPLIT, REGISTRY)
@@ -133,7 +133,7 @@ def test_an_update_that_failed_is_made_again(targets: LambdaTargets, functions: 
 
 
 def test_variables_that_cannot_be_read_are_not_overwritten(targets: LambdaTargets, functions: Lambda) -> None:
-    functions.told = {"Environment": {"Error": {"ErrorCode": "KMSAccessDeniedException", "Message": "no"}}}
+    functions.overrides = {"Environment": {"Error": {"ErrorCode": "KMSAccessDeniedException", "Message": "no"}}}
 
     with pytest.raises(EffectRefused, match="cannot be read: KMSAccessDeniedException: no"):
         targets.switch(SPLIT, REGISTRY)
@@ -141,9 +141,7 @@ def test_variables_that_cannot_be_read_are_not_overwritten(targets: LambdaTarget
         targets.observe(SPLIT, REGISTRY)
 
 
-def test_a_function_that_may_not_be_looked_at_is_not_taken_for_one_that_is_gone(
-    targets: LambdaTargets, functions: Lambda
-) -> None:
+def test_a_function_that_cannot_be_read_does_not_count_as_gone(targets: LambdaTargets, functions: Lambda) -> None:
     answer = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 403}}
 
     def refuse(**_named: object) -> None:
@@ -155,14 +153,14 @@ def test_a_function_that_may_not_be_looked_at_is_not_taken_for_one_that_is_gone(
         targets.observe(SPLIT, REGISTRY)
 
 
-def test_a_function_that_reads_another_queue_since_is_not_switched(targets: LambdaTargets, functions: Lambda) -> None:
+def test_a_function_that_reads_another_queue_now_is_not_switched(targets: LambdaTargets, functions: Lambda) -> None:
     functions.client.update_function_configuration(FunctionName=NAME, Environment={"Variables": {"QUEUE": "other"}})
 
-    with pytest.raises(EffectRefused, match="name other queues than when the split began"):
+    with pytest.raises(EffectRefused, match="name other queues than at the start of the split"):
         targets.switch(SPLIT, REGISTRY)
 
 
-def test_a_local_command_gets_the_original_form_also_while_the_function_is_switched(targets: LambdaTargets) -> None:
+def test_a_local_command_receives_the_original_form_while_the_function_is_switched(targets: LambdaTargets) -> None:
     targets.switch(SPLIT, REGISTRY)
 
     assert targets.environment(REGISTRY, {MEMES: QueueName("mine")}) == {"QUEUE": URL + "mine"}
@@ -170,7 +168,7 @@ def test_a_local_command_gets_the_original_form_also_while_the_function_is_switc
 
 def test_a_mapping_and_a_variable_of_one_queue_are_switched_together(targets: LambdaTargets) -> None:
     mapping()
-    sources = (NameSource(Place.EVENT_SOURCE, "memes"), NameSource(Place.VARIABLE, "QUEUE"))
+    sources = (NameSource(SourceKind.EVENT_SOURCE, "memes"), NameSource(SourceKind.VARIABLE, "QUEUE"))
     both = replace(REGISTRY, queues=(RegisteredQueue(QueueId("memes"), sources),))
 
     targets.switch(SPLIT, both)
@@ -196,7 +194,7 @@ def test_an_alias_points_at_its_old_version_again(targets: LambdaTargets, alias:
     assert (variables("live"), variables(), version()) == (BEFORE, BEFORE, "1")
 
 
-def test_a_switch_of_an_alias_that_was_broken_off_goes_on_and_goes_back(targets: LambdaTargets, alias: None) -> None:
+def test_an_interrupted_switch_of_an_alias_continues_or_is_undone(targets: LambdaTargets, alias: None) -> None:
     targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)  # so far only the function has changed
 
     state = targets.observe(ALIAS_SPLIT, ALIAS_REGISTRY)
@@ -214,7 +212,7 @@ def test_a_second_switch_of_an_alias_changes_nothing(targets: LambdaTargets, fun
     assert (variables("live"), version(), len(functions.revisions)) == (SWITCHED, "2", calls)
 
 
-def test_an_alias_that_was_given_a_version_while_it_was_switched_gets_one_with_the_names_of_before(
+def test_an_alias_released_during_a_split_is_published_with_the_original_names(
     targets: LambdaTargets, functions: Lambda
 ) -> None:
     functions.create_alias(FunctionName=NAME, Name="live", FunctionVersion="$LATEST")
@@ -227,16 +225,14 @@ def test_an_alias_that_was_given_a_version_while_it_was_switched_gets_one_with_t
     assert (variables("live"), variables(), version()) == (BEFORE, BEFORE, "2")
 
 
-def test_code_that_is_not_released_is_not_released_by_a_switch(
-    targets: LambdaTargets, functions: Lambda, alias: None
-) -> None:
+def test_a_switch_does_not_release_unpublished_code(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
     functions.update_function_code(FunctionName=NAME, ZipFile=code("new"))
 
-    with pytest.raises(EffectRefused, match="runs version 1, which is not the function as it stands"):
+    with pytest.raises(EffectRefused, match="runs version 1, which differs from the latest function"):
         targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
 
 
-def test_code_that_was_released_meanwhile_stays(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
+def test_code_released_during_a_split_is_kept(targets: LambdaTargets, functions: Lambda, alias: None) -> None:
     arrive(targets, TargetState.TEMPORARY)
     functions.update_function_code(FunctionName=NAME, ZipFile=code("new"))
     functions.publish_version(FunctionName=NAME)
@@ -249,7 +245,7 @@ def test_code_that_was_released_meanwhile_stays(targets: LambdaTargets, function
     assert (variables("live"), version()) == (BEFORE, "4")
 
 
-def test_code_that_was_released_meanwhile_is_not_replaced_by_newer(
+def test_code_released_during_a_split_is_not_replaced_by_unpublished_code(
     targets: LambdaTargets, functions: Lambda, alias: None
 ) -> None:
     arrive(targets, TargetState.TEMPORARY)
@@ -258,7 +254,7 @@ def test_code_that_was_released_meanwhile_is_not_replaced_by_newer(
     functions.update_alias(FunctionName=NAME, Name="live", FunctionVersion="3")
     functions.update_function_code(FunctionName=NAME, ZipFile=code("newer"))
 
-    with pytest.raises(EffectRefused, match="and its function differ; publish what is to run"):
+    with pytest.raises(EffectRefused, match="and its function differ; publish the intended version"):
         arrive(targets, TargetState.ORIGINAL)
 
 
@@ -267,7 +263,7 @@ def test_an_alias_of_two_versions_is_refused(targets: LambdaTargets, functions: 
     whole = functions.client.get_alias
     functions.get_alias = lambda **named: whole(**named) | {"RoutingConfig": weights}
 
-    with pytest.raises(EffectRefused, match="shares its calls among versions"):
+    with pytest.raises(EffectRefused, match="routes its calls to several versions"):
         targets.switch(ALIAS_SPLIT, ALIAS_REGISTRY)
 
 
@@ -296,7 +292,7 @@ def test_a_function_whose_update_failed_is_not_published(
     functions.publish_version(FunctionName=NAME)
     functions.update_alias(FunctionName=NAME, Name="live", FunctionVersion="3")
     targets.switch_back(ALIAS_SPLIT, ALIAS_REGISTRY)
-    functions.told = {"LastUpdateStatus": "Failed", "StateReason": "out of addresses"}
+    functions.overrides = {"LastUpdateStatus": "Failed", "StateReason": "out of addresses"}
 
     with pytest.raises(EffectFailed, match="could not be changed: out of addresses"):
         targets.switch_back(ALIAS_SPLIT, ALIAS_REGISTRY)

@@ -1,4 +1,4 @@
-"""Lambda functions that read by event source mappings: switched, and brought back as they were."""
+"""Lambda targets with event source mappings: switched and restored."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,16 +8,15 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.splitting.targets.lambdas import LambdaTargets
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.adapters.splitting.lambda_functions import (
     ACCOUNT_PREFIX,
     NAME,
@@ -29,15 +28,15 @@ from tests.adapters.splitting.lambda_functions import (
     queue,
     tags,
 )
-from tests.fakes.splitting import MemoryNotes
-from tests.unit.splitting.control.worlds import LONG_AGO
+from tests.fakes.splitting import MemoryAnnotations
+from tests.unit.splitting.control.observed_states import LONG_AGO
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 TARGET = Target.parse(f"lambda/{NAME}")
 MEMES, DEPLOYED = QueueName("memes"), QueueName("mirrord-tmp-1-fallback-memes")
 TAGS = {"signalbox:stage": "signalbox"}
 REGISTRY = Registry(
-    TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(Place.EVENT_SOURCE, "memes", variable="QUEUE"),)),)
+    TARGET, (RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.EVENT_SOURCE, "memes", variable="QUEUE"),)),)
 )
 SPLIT = Split(
     TARGET,
@@ -60,8 +59,8 @@ def targets(aws: None) -> LambdaTargets:
 
 
 def made(client: object) -> LambdaTargets:
-    originals = Originals(boto3.client("sqs"))
-    return LambdaTargets(client, originals, MemoryNotes(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
+    originals = OriginalQueues(boto3.client("sqs"))
+    return LambdaTargets(client, originals, MemoryAnnotations(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_the_queue_of_a_mapping_is_found(targets: LambdaTargets, consumer: None)
 
     found = targets.find(REGISTRY)
 
-    assert list(found) == [FoundQueue(QueueId("memes"), MEMES, timedelta(seconds=45))]
+    assert list(found) == [ConsumedQueue(QueueId("memes"), MEMES, timedelta(seconds=45))]
 
 
 def test_a_queue_without_a_mapping_to_the_function_is_not_found(targets: LambdaTargets, consumer: None) -> None:
@@ -84,7 +83,7 @@ def test_a_queue_without_a_mapping_to_the_function_is_not_found(targets: LambdaT
         targets.find(REGISTRY)
 
 
-def test_a_function_that_is_not_there_is_not_found(targets: LambdaTargets) -> None:
+def test_an_unknown_function_is_not_found(targets: LambdaTargets) -> None:
     with pytest.raises(RejectedError, match="there is no lambda/meme-app"):
         targets.find(REGISTRY)
 
@@ -107,7 +106,7 @@ def test_a_switch_copies_every_setting_and_tag(targets: LambdaTargets, consumer:
     assert targets.observe(SPLIT, REGISTRY) is TargetState.TEMPORARY
 
 
-def test_a_switch_there_and_back_leaves_all_as_before(targets: LambdaTargets, consumer: None) -> None:
+def test_a_switch_and_back_restores_everything(targets: LambdaTargets, consumer: None) -> None:
     mapping(**SETTINGS)
     before = mappings("memes")
 
@@ -139,7 +138,9 @@ def test_the_old_mapping_is_disabled_only_when_the_new_one_is_on(slow: SlowMappi
     ]
 
 
-def test_the_way_back_enables_the_old_mapping_before_the_new_one_goes(slow: SlowMappings, consumer: None) -> None:
+def test_the_switch_back_enables_the_old_mapping_before_it_deletes_the_new_one(
+    slow: SlowMappings, consumer: None
+) -> None:
     mapping()
     targets = made(slow)
     _until(TargetState.TEMPORARY, targets.switch, targets, slow)
@@ -181,7 +182,7 @@ def test_a_mapping_that_a_deployment_enabled_again_is_disabled_again(targets: La
     assert (state, targets.observe(SPLIT, REGISTRY)) == (TargetState.MIXED, TargetState.TEMPORARY)
 
 
-def test_a_mapping_that_somebody_deleted_meanwhile_is_made_again(targets: LambdaTargets, consumer: None) -> None:
+def test_a_mapping_deleted_during_a_split_is_created_again(targets: LambdaTargets, consumer: None) -> None:
     uuid = mapping(Tags={"team": "memes"}, **SETTINGS)
     before = mappings("memes")
     targets.switch(SPLIT, REGISTRY)
@@ -194,14 +195,14 @@ def test_a_mapping_that_somebody_deleted_meanwhile_is_made_again(targets: Lambda
     assert (mappings("memes"), mappings(DEPLOYED), tags("memes")) == (before, [], {"team": "memes"})
 
 
-def test_a_function_that_is_gone_is_gone(targets: LambdaTargets, consumer: None) -> None:
+def test_a_deleted_function_is_gone(targets: LambdaTargets, consumer: None) -> None:
     mapping()
     boto3.client("lambda").delete_function(FunctionName=NAME)
 
     assert targets.observe(SPLIT, REGISTRY) is TargetState.GONE
 
 
-def test_what_is_left_of_a_function_that_is_gone_is_taken_away(targets: LambdaTargets, consumer: None) -> None:
+def test_the_mappings_of_a_deleted_function_are_deleted(targets: LambdaTargets, consumer: None) -> None:
     mapping()
     targets.switch(SPLIT, REGISTRY)
     boto3.client("lambda").delete_function(FunctionName=NAME)
@@ -214,7 +215,7 @@ def test_what_is_left_of_a_function_that_is_gone_is_taken_away(targets: LambdaTa
     assert targets.observe(restoring, REGISTRY) is TargetState.GONE
 
 
-def test_a_refusal_tells_the_code_the_queue_and_the_function(slow: SlowMappings, consumer: None) -> None:
+def test_a_refusal_has_the_code_the_queue_and_the_function(slow: SlowMappings, consumer: None) -> None:
     mapping()
     slow.refusal = _error("InvalidParameterValueException", "the role may not call ReceiveMessage on SQS", 400)
 
@@ -227,7 +228,7 @@ def test_a_refusal_tells_the_code_the_queue_and_the_function(slow: SlowMappings,
     assert mappings("memes")[0]["State"] == "Enabled"
 
 
-def test_a_mapping_in_use_is_asked_for_again(slow: SlowMappings, consumer: None) -> None:
+def test_a_mapping_in_use_is_a_temporary_failure(slow: SlowMappings, consumer: None) -> None:
     mapping()
     slow.refusal = _error("ResourceConflictException", "there is one already", 409)
 
@@ -241,17 +242,17 @@ def _error(code: str, text: str, status: int) -> ClientError:
 
 
 def test_a_switch_without_any_mapping_left_is_refused(targets: LambdaTargets, consumer: None) -> None:
-    with pytest.raises(EffectRefused, match="no event source mapping from queue 'memes' any more"):
+    with pytest.raises(EffectRefused, match="no longer has an event source mapping from queue 'memes'"):
         targets.switch(SPLIT, REGISTRY)
 
 
-def test_filters_that_cannot_be_read_are_not_lost(slow: SlowMappings, consumer: None) -> None:
+def test_a_mapping_with_unreadable_filters_is_refused(slow: SlowMappings, consumer: None) -> None:
     mapping()
     whole = slow.client.get_event_source_mapping
     problem = {"ErrorCode": "KMSAccessDeniedException", "Message": "no"}
     slow.get_event_source_mapping = lambda **found: whole(**found) | {"FilterCriteriaError": problem}
 
-    with pytest.raises(EffectRefused, match="cannot be kept: KMSAccessDeniedException"):
+    with pytest.raises(EffectRefused, match="cannot be copied: KMSAccessDeniedException"):
         made(slow).switch(SPLIT, REGISTRY)
 
 
@@ -265,7 +266,7 @@ def test_filters_that_cannot_be_read_are_not_lost(slow: SlowMappings, consumer: 
         pytest.param("https://sqs.us-east-1.amazonaws.com/1/other", "mine", id="another queue"),
     ],
 )
-def test_a_local_command_reads_the_name_as_the_function_has_it(
+def test_a_local_command_receives_the_functions_form_of_reference(
     targets: LambdaTargets, value: str | None, expected: str
 ) -> None:
     queue("memes")
@@ -276,7 +277,7 @@ def test_a_local_command_reads_the_name_as_the_function_has_it(
     assert environment == {"QUEUE": expected}
 
 
-def test_a_local_command_reads_nothing_of_a_mapping_without_a_variable(targets: LambdaTargets, consumer: None) -> None:
-    without = RegisteredQueue(QueueId("memes"), (NameSource(Place.EVENT_SOURCE, "memes"),))
+def test_a_mapping_without_a_variable_gives_a_local_command_none(targets: LambdaTargets, consumer: None) -> None:
+    without = RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.EVENT_SOURCE, "memes"),))
 
     assert targets.environment(replace(REGISTRY, queues=(without,)), {MEMES: QueueName("mine")}) == {}

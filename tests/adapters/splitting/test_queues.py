@@ -1,4 +1,4 @@
-"""Temporary queues on SQS: made like their originals, counted, emptied in order, and what AWS refuses."""
+"""Temporary queues on SQS: creation, counters, return in order, and AWS's errors."""
 
 import json
 from dataclasses import replace
@@ -12,10 +12,10 @@ from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Sample
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, SplitQueue
+from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Sample
 from tests.fakes.rendezvous import START
 
 URLS = "https://sqs.us-east-1.amazonaws.com/123456789012/"
@@ -25,7 +25,7 @@ FIFO, TEMPORARY_FIFO = QueueName("memes.fifo"), QueueName("mirrord-tmp-x-memes.f
 TARGET = Target.parse("lambda/meme-app")
 SPLIT_QUEUE = SplitQueue(QueueId("memes"), ORIGINAL, TEMPORARY, timedelta(seconds=30), tags=(("team", "cats"),))
 SPLIT_FIFO = replace(SPLIT_QUEUE, original=FIFO, deployed=TEMPORARY_FIFO)
-SESSION = Session(
+SESSION = SplitSession(
     session_id=SessionId("me-1"),
     owner="me@laptop",
     config="{}",
@@ -38,7 +38,7 @@ SESSION = Session(
 
 
 class Answering:
-    """An SQS client of which one call fails with an error, or answers something else."""
+    """An SQS client with one call that fails or returns something else."""
 
     def __init__(self, sqs, call: str, answer: object) -> None:
         self.sqs, self.call, self.answer = sqs, call, answer
@@ -55,8 +55,8 @@ class Answering:
 
 
 def error(code: str, *, status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "TheCall")
+    response = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "TheCall")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_fifo_queues_temporary_queue_is_a_fifo_queue(queues: SqsSplitQueues, s
     assert {name: made[name] for name in settings} == settings
 
 
-def test_the_tags_say_whose_a_queue_is(queues: SqsSplitQueues, sqs) -> None:
+def test_a_queue_is_tagged_with_its_session_and_owner(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL, tags={"team": "dogs", "cost": "1"})
 
     queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
@@ -119,7 +119,7 @@ def test_the_tags_say_whose_a_queue_is(queues: SqsSplitQueues, sqs) -> None:
     }
 
 
-def test_a_tag_has_only_characters_that_sqs_takes() -> None:
+def test_a_tag_has_only_allowed_characters() -> None:
     odd = replace(SESSION, owner="mé (äh)\n" + "x" * 300)
 
     tags = own_tags(stage="signalbox", target=TARGET, session=odd)
@@ -141,7 +141,7 @@ def original_with_redrive(sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL, Attributes={"RedrivePolicy": redrive})
 
 
-def test_dead_letters_go_where_those_of_the_original_go(queues: SqsSplitQueues, original_with_redrive: None) -> None:
+def test_the_dead_letter_queue_of_the_original_is_copied(queues: SqsSplitQueues, original_with_redrive: None) -> None:
     notes = queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
     redrive = json.loads(attributes_of(queues.sqs, TEMPORARY)["RedrivePolicy"])
@@ -150,7 +150,7 @@ def test_dead_letters_go_where_those_of_the_original_go(queues: SqsSplitQueues, 
 
 
 class DeadLettersAnswer(Answering):
-    """An SQS client that describes all queues but the dead-letter queue."""
+    """An SQS client that may not read the dead-letter queue."""
 
     def respond(self, **arguments: object) -> object:
         if str(arguments["QueueUrl"]).endswith("/dead"):
@@ -158,7 +158,7 @@ class DeadLettersAnswer(Answering):
         return self.sqs.get_queue_attributes(**arguments)
 
 
-def test_a_dead_letter_queue_that_takes_only_from_others_is_left_out_and_noted(
+def test_a_dead_letter_queue_that_excludes_the_queue_is_left_out_with_a_note(
     queues: SqsSplitQueues, original_with_redrive: None
 ) -> None:
     allowed = json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [ARNS + ORIGINAL]})
@@ -168,17 +168,17 @@ def test_a_dead_letter_queue_that_takes_only_from_others_is_left_out_and_noted(
     (note,) = strict.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
     assert "RedrivePolicy" not in attributes_of(queues.sqs, TEMPORARY)
-    assert "does not take messages from temporary queues (redrivePermission byQueue)" in note
+    assert "does not accept messages from temporary queues (redrivePermission byQueue)" in note
 
 
-def test_a_dead_letter_queue_that_may_not_be_read_is_left_out_and_noted(
+def test_an_unreadable_dead_letter_queue_is_left_out_with_a_note(
     queues: SqsSplitQueues, original_with_redrive: None
 ) -> None:
     closed = replace(queues, sqs=DeadLettersAnswer(queues.sqs, "get_queue_attributes", error("AccessDenied")))
 
     (note,) = closed.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
-    assert f"whom {ARNS}dead takes messages from cannot be read (AccessDenied)" in note
+    assert f"the redrive allow policy of {ARNS}dead cannot be read (AccessDenied)" in note
 
 
 def test_a_dead_letter_queue_is_not_left_out_because_sqs_is_busy(
@@ -190,7 +190,7 @@ def test_a_dead_letter_queue_is_not_left_out_because_sqs_is_busy(
         busy.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
 
-def test_a_queue_is_made_once_however_often_it_is_asked_for(queues: SqsSplitQueues, sqs) -> None:
+def test_creating_a_queue_again_changes_nothing(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL)
 
     for _ in range(2):
@@ -199,7 +199,7 @@ def test_a_queue_is_made_once_however_often_it_is_asked_for(queues: SqsSplitQueu
     assert sqs.list_queues(QueueNamePrefix="mirrord-")["QueueUrls"] == [URLS + TEMPORARY]
 
 
-def test_a_queue_made_before_its_original_was_changed_is_the_one(queues: SqsSplitQueues, sqs) -> None:
+def test_a_queue_created_before_a_change_of_its_original_is_used(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL)
     queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=SESSION)
     sqs.set_queue_attributes(QueueUrl=URLS + ORIGINAL, Attributes={"VisibilityTimeout": "99"})
@@ -209,7 +209,7 @@ def test_a_queue_made_before_its_original_was_changed_is_the_one(queues: SqsSpli
     assert attributes_of(sqs, TEMPORARY)["VisibilityTimeout"] == "30"
 
 
-def test_somebody_elses_queue_of_that_name_is_not_used(queues: SqsSplitQueues, sqs) -> None:
+def test_a_foreign_queue_of_that_name_is_refused(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=ORIGINAL)
     sqs.create_queue(QueueName=TEMPORARY, Attributes={"VisibilityTimeout": "99"})
 
@@ -217,7 +217,7 @@ def test_somebody_elses_queue_of_that_name_is_not_used(queues: SqsSplitQueues, s
         queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
 
-def test_an_original_that_is_gone_is_a_refusal(queues: SqsSplitQueues) -> None:
+def test_a_deleted_original_is_a_refusal(queues: SqsSplitQueues) -> None:
     with pytest.raises(EffectRefused, match="NonExistentQueue at GetQueueAttributes of queue 'memes'"):
         queues.create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
@@ -233,7 +233,7 @@ def test_an_original_that_is_gone_is_a_refusal(queues: SqsSplitQueues) -> None:
         pytest.param(EndpointConnectionError(endpoint_url="https://sqs"), EffectFailed, id="no-answer"),
     ],
 )
-def test_what_may_work_later_is_told_from_what_never_will(
+def test_temporary_failures_differ_from_refusals(
     queues: SqsSplitQueues, sqs, answer: Exception, expected: type[Exception]
 ) -> None:
     sqs.create_queue(QueueName=ORIGINAL)
@@ -242,7 +242,7 @@ def test_what_may_work_later_is_told_from_what_never_will(
         failing(queues, "create_queue", answer).create(TEMPORARY, SPLIT_QUEUE, target=TARGET, session=None)
 
 
-def test_deleting_a_queue_that_is_gone_is_fine(queues: SqsSplitQueues, sqs) -> None:
+def test_deleting_an_absent_queue_is_ignored(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=TEMPORARY)
 
     queues.delete(TEMPORARY)
@@ -251,8 +251,8 @@ def test_deleting_a_queue_that_is_gone_is_fine(queues: SqsSplitQueues, sqs) -> N
     assert queues.observe([TEMPORARY], now=START) == {}
 
 
-def test_a_queue_is_seen_with_its_age_and_counters(queues: SqsSplitQueues, sqs) -> None:
-    """SQS tells the second of creation, and a queue must not be taken for older than it is."""
+def test_a_queue_is_observed_with_its_age_and_counters(queues: SqsSplitQueues, sqs) -> None:
+    """SQS returns the second of creation, and a queue must not seem older than it is."""
     before = datetime.now(UTC)
     sqs.create_queue(QueueName=TEMPORARY)
     for body in ("a", "b", "c"):
@@ -268,12 +268,12 @@ def test_a_queue_is_seen_with_its_age_and_counters(queues: SqsSplitQueues, sqs) 
     assert before <= queue.created_at <= datetime.now(UTC) + timedelta(seconds=1)
 
 
-def test_a_queue_that_cannot_be_looked_at_is_not_taken_for_gone(queues: SqsSplitQueues) -> None:
+def test_a_queue_that_cannot_be_read_does_not_count_as_deleted(queues: SqsSplitQueues) -> None:
     with pytest.raises(EffectFailed, match=f"AccessDenied at TheCall of queue '{TEMPORARY}': no"):
         failing(queues, "get_queue_attributes", error("AccessDenied")).observe([TEMPORARY], now=START)
 
 
-def test_messages_are_taken_out_whole(queues: SqsSplitQueues, sqs) -> None:
+def test_messages_are_received_with_all_attributes(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=TEMPORARY)
     attributes = {
         "n": {"DataType": "Number", "StringValue": "1"},
@@ -295,8 +295,8 @@ def test_messages_are_taken_out_whole(queues: SqsSplitQueues, sqs) -> None:
     assert handle
 
 
-def test_a_queue_is_emptied_by_times_of_its_own(queues: SqsSplitQueues) -> None:
-    """A copied visibility of zero would hand out a message twice; a copied wait of 20 s would fill the function's."""
+def test_receive_overrides_the_queues_times(queues: SqsSplitQueues) -> None:
+    """A copied visibility of zero would deliver a message twice; a copied wait of 20 s would use up the call."""
     answering = Answering(queues.sqs, "receive_message", {})
 
     assert replace(queues, sqs=answering).receive(TEMPORARY) == ()
@@ -305,11 +305,11 @@ def test_a_queue_is_emptied_by_times_of_its_own(queues: SqsSplitQueues) -> None:
     assert (call["VisibilityTimeout"], call["WaitTimeSeconds"], call["MaxNumberOfMessages"]) == (60, 1, 10)
 
 
-def test_a_queue_that_is_gone_has_nothing_to_take_out(queues: SqsSplitQueues) -> None:
+def test_a_deleted_queue_has_no_messages(queues: SqsSplitQueues) -> None:
     assert queues.receive(TEMPORARY) == ()
 
 
-def test_what_was_taken_out_is_removed_by_tens(queues: SqsSplitQueues, sqs) -> None:
+def test_received_messages_are_deleted_in_batches_of_ten(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=TEMPORARY)
     for number in range(12):
         sqs.send_message(QueueUrl=URLS + TEMPORARY, MessageBody=str(number))
@@ -321,8 +321,8 @@ def test_what_was_taken_out_is_removed_by_tens(queues: SqsSplitQueues, sqs) -> N
     assert queues.observe([TEMPORARY], now=START)[TEMPORARY][1].is_zero
 
 
-def test_what_cannot_be_removed_is_an_error_with_its_code(queues: SqsSplitQueues) -> None:
-    """The message comes again, and whoever took it out must not believe that it is done."""
+def test_a_failed_deletion_raises_with_its_code(queues: SqsSplitQueues) -> None:
+    """The message is redelivered, so its receiver must not treat it as done."""
     answer = {"Failed": [{"Id": "0", "Code": "ReceiptHandleIsInvalid", "SenderFault": True}]}
 
     with pytest.raises(EffectFailed, match=f"ReceiptHandleIsInvalid at DeleteMessageBatch of queue '{TEMPORARY}'"):
@@ -342,7 +342,7 @@ def test_messages_go_back_in_order(queues: SqsSplitQueues, sqs) -> None:
 
 
 def test_a_message_goes_back_with_its_trace_header(queues: SqsSplitQueues) -> None:
-    """The emulators lose it in batches, so this looks at what SQS is told."""
+    """The emulators lose it in batches, so the test inspects the request."""
     sending = Answering(queues.sqs, "send_message_batch", {})
 
     replace(queues, sqs=sending).send_back(ORIGINAL, [message("1", AWSTraceHeader="Root=1")])
@@ -351,8 +351,8 @@ def test_a_message_goes_back_with_its_trace_header(queues: SqsSplitQueues) -> No
     assert entry["MessageSystemAttributes"] == {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
 
 
-def test_a_fifo_queue_takes_back_what_it_has_seen_a_moment_ago(queues: SqsSplitQueues, sqs) -> None:
-    """SQS swallows a de-duplication id for five minutes, also when its message was deleted since."""
+def test_a_fifo_queue_accepts_a_returned_message(queues: SqsSplitQueues, sqs) -> None:
+    """SQS deduplicates for five minutes, including deleted messages."""
     sqs.create_queue(QueueName=FIFO, Attributes={"FifoQueue": "true"})
     sqs.send_message(QueueUrl=URLS + FIFO, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="d")
     ((taken, handle),) = queues.receive(FIFO)
@@ -364,7 +364,7 @@ def test_a_fifo_queue_takes_back_what_it_has_seen_a_moment_ago(queues: SqsSplitQ
     assert [one.body for one, _ in queues.receive(FIFO)] == ["1"]
 
 
-def test_attributes_go_back_as_they_were(queues: SqsSplitQueues, sqs) -> None:
+def test_attributes_are_returned_unchanged(queues: SqsSplitQueues, sqs) -> None:
     for name in (ORIGINAL, TEMPORARY):
         sqs.create_queue(QueueName=name)
     sqs.send_message(
@@ -398,7 +398,7 @@ class RefusingBodies:
         return {"Failed": [{"Id": one, "Code": "InternalError", "SenderFault": False} for one in failed]}
 
 
-def test_nothing_of_a_group_goes_back_before_what_is_ahead_of_it(queues: SqsSplitQueues) -> None:
+def test_a_group_is_returned_in_order(queues: SqsSplitQueues) -> None:
     back = [
         message(body, MessageGroupId=body[0], MessageDeduplicationId=body) for body in ("a1", "b1", "a2", "b2", "a3")
     ]
@@ -410,12 +410,12 @@ def test_nothing_of_a_group_goes_back_before_what_is_ahead_of_it(queues: SqsSpli
     assert refusing.sent == ["a1", "b1", "b2"]
 
 
-def test_an_original_that_takes_nothing_back_is_an_error_with_its_code(queues: SqsSplitQueues) -> None:
+def test_a_refused_return_raises_with_its_code(queues: SqsSplitQueues) -> None:
     with pytest.raises(EffectFailed, match="InternalError at SendMessageBatch of queue 'memes'"):
         replace(queues, sqs=RefusingBodies(queues.sqs, "1")).send_back(ORIGINAL, [message("1")])
 
 
-def test_a_call_that_fails_whole_is_an_error_with_its_code(queues: SqsSplitQueues) -> None:
+def test_a_failed_call_raises_with_its_code(queues: SqsSplitQueues) -> None:
     denied = failing(queues, "send_message_batch", error("KmsAccessDenied"))
 
     with pytest.raises(EffectFailed, match="KmsAccessDenied at TheCall of queue 'memes'"):

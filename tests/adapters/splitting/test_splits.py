@@ -1,4 +1,4 @@
-"""The contract of the split store, held by the table (on moto) and by the ports in memory."""
+"""The contract of the split stores, for the table (on moto) and the in-memory ports."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,22 +9,22 @@ from botocore.stub import Stubber
 
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.aws.splitting.splits import (
+    DynamoAnnotations,
     DynamoLedger,
     DynamoLocks,
-    DynamoNotes,
     DynamoRegistries,
     DynamoSamples,
     DynamoSplits,
     SplitTooLarge,
 )
 from signalbox.queues import QueueName
+from signalbox.splitting.model.observed_state import Sample
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.model.split import Phase, Split, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Sample
 from tests.fakes.splitting import START, MemoryStore
-from tests.unit.splitting.control.worlds import session, split
+from tests.unit.splitting.control.observed_states import session, split
 
 SECOND = timedelta(seconds=1)
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
@@ -35,12 +35,16 @@ STORED = StoredSplit(RECORD, 1, ())
 
 
 class DynamoStore:
-    """The adapters as `MemoryStore` has them."""
+    """The adapters, with the fields of `MemoryStore`."""
 
     def __init__(self, table) -> None:
         self.table = table
         self.splits, self.locks, self.registries = DynamoSplits(table), DynamoLocks(table), DynamoRegistries(table)
-        self.samples, self.notes, self.ledger = DynamoSamples(table), DynamoNotes(table), DynamoLedger(table)
+        self.samples, self.annotations, self.ledger = (
+            DynamoSamples(table),
+            DynamoAnnotations(table),
+            DynamoLedger(table),
+        )
 
 
 @pytest.fixture(params=["memory", "dynamodb"])
@@ -53,14 +57,14 @@ def of(target: Target, *originals: QueueName) -> Split:
 
 
 class TestSplits:
-    def test_a_record_comes_back_as_it_was_stored_by_its_target_and_by_each_of_its_queues(self, store):
+    def test_a_record_is_found_by_its_target_and_by_each_queue(self, store):
         stored = store.splits.create(RECORD, documents=DOCUMENTS)
 
         found = [store.splits.find(APP), store.splits.of_queue(MEMES), store.splits.of_queue(ORDERS)]
         assert found == [stored] * 3
         assert (stored.split, stored.version, list(stored.documents)) == (RECORD, 1, DOCUMENTS)
 
-    def test_nothing_is_found_where_nothing_is(self, store):
+    def test_an_unknown_split_is_not_found(self, store):
         assert store.splits.find(APP) is None
         assert store.splits.of_queue(MEMES) is None
         assert store.splits.every() == []
@@ -72,7 +76,7 @@ class TestSplits:
         assert store.splits.find(APP) == stored
         assert store.splits.of_queue(QueueName("others")) is None
 
-    def test_a_queue_belongs_to_one_split_and_nothing_of_a_second_one_is_stored(self, store):
+    def test_a_queue_belongs_to_one_split(self, store):
         stored = store.splits.create(RECORD, documents=DOCUMENTS)
 
         assert store.splits.create(of(OTHER, QueueName("free"), MEMES), documents=[]) is None
@@ -96,7 +100,7 @@ class TestSplits:
         assert (saved.split, saved.version, list(saved.documents)) == (changed, 2, DOCUMENTS)
         assert store.splits.find(APP) == saved
 
-    def test_of_two_who_read_the_same_record_the_first_is_heard(self, store):
+    def test_the_first_of_two_concurrent_writes_wins(self, store):
         read = store.splits.create(RECORD, documents=DOCUMENTS)
         first = store.splits.save(replace(RECORD, stage=Stage.SPLIT), replacing=read)
 
@@ -104,18 +108,18 @@ class TestSplits:
         assert not store.splits.forget(read)
         assert store.splits.find(APP) == first
 
-    def test_a_forgotten_record_is_gone_with_all_that_was_kept_beside_it_and_its_queues_are_free(self, store):
+    def test_a_deleted_record_frees_its_queues_and_loses_its_samples_and_annotations(self, store):
         stored = store.splits.create(RECORD, documents=DOCUMENTS)
-        store.notes.put(APP, "old", "value")
-        store.samples.note(APP, {MEMES: Sample(START, 0, 0)})
+        store.annotations.put(APP, "old", "value")
+        store.samples.add(APP, {MEMES: Sample(START, 0, 0)})
 
         assert store.splits.forget(stored)
 
         assert store.splits.find(APP) is None
-        assert (dict(store.notes.of(APP)), dict(store.samples.of(APP))) == ({}, {})
+        assert (dict(store.annotations.of(APP)), dict(store.samples.of(APP))) == ({}, {})
         assert store.splits.create(of(OTHER, MEMES), documents=[]) is not None
 
-    def test_a_record_is_neither_changed_nor_forgotten_twice_nor_comes_back_when_it_is_gone(self, store):
+    def test_a_deleted_record_can_be_neither_written_nor_deleted_again(self, store):
         stored = store.splits.create(RECORD, documents=DOCUMENTS)
         store.splits.forget(stored)
 
@@ -123,7 +127,7 @@ class TestSplits:
         assert store.splits.save(RECORD, replacing=stored) is None
         assert store.splits.find(APP) is None
 
-    def test_a_session_is_forgotten_with_the_split_and_not_the_registry(self, store):
+    def test_a_registry_outlives_its_split(self, store):
         store.registries.put(StoredRegistry(APP, DOCUMENTS, START))
         store.splits.forget(store.splits.create(RECORD, documents=DOCUMENTS))
 
@@ -132,35 +136,35 @@ class TestSplits:
 
 class TestLocks:
     def take(self, store, holder: str, *, at: int, until: int) -> bool:
-        return store.locks.take(APP, holder=holder, now=START + at * SECOND, until=START + until * SECOND)
+        return store.locks.acquire(APP, holder=holder, now=START + at * SECOND, until=START + until * SECOND)
 
-    def test_one_works_on_a_target_at_a_time(self, store):
+    def test_a_lock_has_one_holder(self, store):
         assert self.take(store, "a", at=0, until=30)
 
         assert not self.take(store, "b", at=29, until=60)
-        assert store.locks.take(OTHER, holder="b", now=START, until=START + SECOND)
+        assert store.locks.acquire(OTHER, holder="b", now=START, until=START + SECOND)
 
-    def test_who_has_the_lock_may_keep_it_for_longer(self, store):
+    def test_a_holder_can_extend_its_lock(self, store):
         self.take(store, "a", at=0, until=30)
 
         assert self.take(store, "a", at=20, until=50)
         assert not self.take(store, "b", at=30, until=60)
 
-    def test_the_lock_of_one_who_was_killed_is_free_when_its_time_is_over(self, store):
+    def test_an_expired_lock_is_free(self, store):
         self.take(store, "a", at=0, until=30)
 
         assert self.take(store, "b", at=30, until=60)
 
-    def test_only_who_has_the_lock_gives_it_back(self, store):
+    def test_only_the_holder_releases_a_lock(self, store):
         self.take(store, "a", at=0, until=30)
 
-        store.locks.leave(APP, holder="b")
+        store.locks.release(APP, holder="b")
         assert not self.take(store, "b", at=1, until=30)
-        store.locks.leave(APP, holder="a")
+        store.locks.release(APP, holder="a")
         assert self.take(store, "b", at=1, until=30)
 
-    def test_a_lock_that_nobody_has_can_be_given_back(self, store):
-        store.locks.leave(APP, holder="a")
+    def test_releasing_a_free_lock_is_ignored(self, store):
+        store.locks.release(APP, holder="a")
 
         assert self.take(store, "b", at=0, until=30)
 
@@ -186,36 +190,36 @@ class TestRegistries:
 
 
 class TestSamples:
-    def test_samples_come_back_oldest_first(self, store):
+    def test_samples_are_returned_oldest_first(self, store):
         first, second = Sample(START, 0, 0), Sample(START + 1.5 * SECOND, 0, 0)
-        store.samples.note(APP, {MEMES: first, ORDERS: first})
-        store.samples.note(APP, {MEMES: second})
+        store.samples.add(APP, {MEMES: first, ORDERS: first})
+        store.samples.add(APP, {MEMES: second})
 
         assert dict(store.samples.of(APP)) == {MEMES: (first, second), ORDERS: (first,)}
         assert dict(store.samples.of(OTHER)) == {}
 
 
 class TestNotes:
-    def test_the_first_text_of_a_name_stays(self, store):
-        store.notes.put(APP, "QUEUE", "memes")
-        store.notes.put(APP, "QUEUE", "mirrord-tmp-memes")
-        store.notes.put(APP, "a name with #, : and spaces", "")
+    def test_an_annotation_is_not_overwritten(self, store):
+        store.annotations.put(APP, "QUEUE", "memes")
+        store.annotations.put(APP, "QUEUE", "mirrord-tmp-memes")
+        store.annotations.put(APP, "a name with #, : and spaces", "")
 
-        assert dict(store.notes.of(APP)) == {"QUEUE": "memes", "a name with #, : and spaces": ""}
-        assert dict(store.notes.of(OTHER)) == {}
+        assert dict(store.annotations.of(APP)) == {"QUEUE": "memes", "a name with #, : and spaces": ""}
+        assert dict(store.annotations.of(OTHER)) == {}
 
-    def test_notes_are_forgotten_by_name_and_the_others_stay(self, store):
+    def test_annotations_are_deleted_by_name(self, store):
         for name in ("a", "b", "c: d"):
-            store.notes.put(APP, name, "text")
+            store.annotations.put(APP, name, "text")
 
-        store.notes.remove(APP, ["a", "c: d", "never there"])
-        store.notes.remove(OTHER, ["a"])
+        store.annotations.remove(APP, ["a", "c: d", "never there"])
+        store.annotations.remove(OTHER, ["a"])
 
-        assert (dict(store.notes.of(APP)), dict(store.notes.of(OTHER))) == ({"b": "text"}, {})
+        assert (dict(store.annotations.of(APP)), dict(store.annotations.of(OTHER))) == ({"b": "text"}, {})
 
 
 class TestLedger:
-    def test_calls_that_began_and_did_not_finish_are_counted_from_a_moment_on(self, store):
+    def test_unfinished_calls_are_counted_since_a_time(self, store):
         for seconds, call in enumerate(("a", "b", "c")):
             store.ledger.begin(ORDERS, call, now=START + seconds * SECOND)
         store.ledger.begin(MEMES, "d", now=START)
@@ -226,7 +230,7 @@ class TestLedger:
         assert store.ledger.unfinished(ORDERS, since=START + SECOND) == 1
         assert store.ledger.unfinished(QueueName("quiet.fifo"), since=START) == 0
 
-    def test_a_call_that_begins_twice_is_one_call(self, store):
+    def test_a_repeated_start_is_one_call(self, store):
         store.ledger.begin(ORDERS, "a", now=START)
         store.ledger.begin(ORDERS, "a", now=START)
 
@@ -234,9 +238,9 @@ class TestLedger:
 
 
 class TestDynamo:
-    """What only the table can get wrong."""
+    """Cases that only the table has."""
 
-    def test_a_record_of_another_version_is_told_and_not_guessed_at(self, split_table):
+    def test_a_record_of_another_version_is_unreadable(self, split_table):
         splits = DynamoSplits(split_table)
         splits.create(RECORD, documents=DOCUMENTS)
         key = {"pk": "split#lambda/meme-app", "sk": "split"}
@@ -251,7 +255,7 @@ class TestDynamo:
             splits.of_queue(MEMES)
 
         readable = splits.create(of(OTHER, QueueName("others")), documents=[])
-        unreadable = UnreadableSplit(str(APP), "record of a split of version 2; known is 1")
+        unreadable = UnreadableSplit(str(APP), "record of a split of version 2; expected 1")
         assert sorted(splits.every(), key=str) == sorted([readable, unreadable], key=str)
 
     def test_a_split_with_more_queues_than_a_transaction_holds_is_refused(self, split_table):
@@ -281,14 +285,14 @@ class TestDynamo:
     @pytest.mark.parametrize(
         ("code", "expected"), [("TransactionConflictException", ItemBusy), ("InternalServerError", ClientError)]
     )
-    def test_who_meets_another_write_or_an_outage_tries_again(self, split_table, operation, write, code, expected):
+    def test_conflicts_and_outages_are_retryable(self, split_table, operation, write, code, expected):
         with Stubber(split_table.meta.client) as stub:
             stub.add_client_error(operation, code)
 
             with pytest.raises(expected):
                 write(DynamoSplits(split_table))
 
-    def test_a_transaction_that_met_another_is_tried_again(self, split_table):
+    def test_a_conflicting_transaction_is_retried(self, split_table):
         reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
         with Stubber(split_table.meta.client) as stub:
             stub.add_client_error(

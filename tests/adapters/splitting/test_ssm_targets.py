@@ -6,25 +6,25 @@ from datetime import timedelta
 import boto3
 import pytest
 
-from signalbox.aws.splitting.targets.sources import Originals
+from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import NoSuchParameter, SsmTargets
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 from tests.fakes.rendezvous import START
-from tests.fakes.splitting import MemoryNotes
+from tests.fakes.splitting import MemoryAnnotations
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NAME = "/shop/orders-queue"
 TARGET = Target.parse(f"ssm/{NAME}")
 ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-VALUE = NameSource(Place.VALUE, variable="QUEUE")
+VALUE = NameSource(SourceKind.VALUE, variable="QUEUE")
 
 
 def registry(source: NameSource = VALUE) -> Registry:
@@ -37,7 +37,7 @@ def split(stage: Stage = Stage.STARTING) -> Split:
 
 
 class Parameter:
-    """The parameter as its owner and its readers see it, and the time that has gone by since it was written."""
+    """A parameter as its owner and its readers see it, and the time since it was written."""
 
     def __init__(self, ssm) -> None:
         self.ssm = ssm
@@ -56,10 +56,12 @@ class Parameter:
         return {name: value for name, value in newest.items() if name not in ("Value", "Version", "LastModifiedDate")}
 
     def overwritten(self) -> list[dict[str, object]]:
-        """Return a list that grows with what SSM is told."""
-        told: list[dict[str, object]] = []
-        self.ssm.meta.events.register("provide-client-params.ssm.PutParameter", lambda params, **_: told.append(params))
-        return told
+        """Return a list that collects the PutParameter requests."""
+        requests: list[dict[str, object]] = []
+        self.ssm.meta.events.register(
+            "provide-client-params.ssm.PutParameter", lambda params, **_: requests.append(params)
+        )
+        return requests
 
     def now(self):
         return self.ssm.get_parameter(Name=NAME)["Parameter"]["LastModifiedDate"] + self.later
@@ -73,7 +75,9 @@ def parameter(aws: None) -> Parameter:
 @pytest.fixture
 def targets(parameter: Parameter, sqs) -> SsmTargets:
     sqs.create_queue(QueueName=ORDERS)
-    return SsmTargets(parameter.ssm, Originals(sqs), Resolver(PlainLanguages()), MemoryNotes(), parameter.now)
+    return SsmTargets(
+        parameter.ssm, OriginalQueues(sqs), Resolver(PlainLanguages()), MemoryAnnotations(), parameter.now
+    )
 
 
 @pytest.mark.parametrize("value", ["orders", URL + "orders", "arn:aws:sqs:us-east-1:123456789012:orders"])
@@ -87,7 +91,7 @@ def test_a_parameter_holds_a_queues_name_url_or_arn(targets: SsmTargets, paramet
     assert parameter.value == value.replace("orders", DEPLOYED)
 
 
-def test_a_parameter_that_is_not_there_is_refused_and_gone(targets: SsmTargets) -> None:
+def test_an_unknown_parameter_is_refused_and_gone(targets: SsmTargets) -> None:
     with pytest.raises(NoSuchParameter, match=f"ssm/{NAME}: there is no such parameter"):
         targets.find(registry())
     with pytest.raises(EffectRefused, match="no such parameter"):
@@ -95,7 +99,7 @@ def test_a_parameter_that_is_not_there_is_refused_and_gone(targets: SsmTargets) 
     assert targets.observe(split(), registry()) is TargetState.GONE
 
 
-def test_a_value_that_is_no_queues_name_is_refused_and_not_quoted(targets: SsmTargets, parameter: Parameter) -> None:
+def test_a_value_without_a_queue_name_is_refused_and_not_quoted(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("pass:word", Type="SecureString")
 
     with pytest.raises(UnresolvedQueue) as refusal:
@@ -104,7 +108,7 @@ def test_a_value_that_is_no_queues_name_is_refused_and_not_quoted(targets: SsmTa
     assert "pass:word" not in str(refusal.value)
 
 
-def test_readers_are_given_time_on_both_ways(targets: SsmTargets, parameter: Parameter) -> None:
+def test_readers_have_the_propagation_time_in_both_directions(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put()
     states = [targets.observe(split(), registry())]
 
@@ -124,20 +128,20 @@ def test_readers_are_given_time_on_both_ways(targets: SsmTargets, parameter: Par
     ]
 
 
-def test_a_switch_can_be_taken_back_before_anybody_has_read_it(targets: SsmTargets, parameter: Parameter) -> None:
+def test_a_switch_can_be_undone_before_its_propagation(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put()
     targets.switch(split(), registry())
 
     assert targets.observe(split(Stage.RESTORING), registry()) is TargetState.TEMPORARY
 
 
-def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTargets, parameter: Parameter) -> None:
+def test_only_the_value_changes_and_it_is_restored_exactly(targets: SsmTargets, parameter: Parameter) -> None:
     value = '{ "queue" :  "orders" }'
     parameter.put(
         value, Type="SecureString", KeyId="alias/mine", Description="whose", AllowedPattern=".*", Tier="Advanced"
     )
-    before, source = parameter.settings, NameSource(Place.VALUE, selector=".queue")
-    told = parameter.overwritten()
+    before, source = parameter.settings, NameSource(SourceKind.VALUE, selector=".queue")
+    requests = parameter.overwritten()
 
     targets.switch(split(), registry(source))
     assert json.loads(parameter.value) == {"queue": DEPLOYED}
@@ -146,36 +150,36 @@ def test_only_the_value_changes_and_it_comes_back_to_the_letter(targets: SsmTarg
 
     assert parameter.value == value
     assert parameter.settings == before
-    # moto keeps what it is not told again; SSM would take its own key.
-    assert [before.items() <= {**request, "LastModifiedUser": "N/A", "Labels": []}.items() for request in told] == [
+    # moto keeps a key that is not given again; SSM would use its default key.
+    assert [before.items() <= {**request, "LastModifiedUser": "N/A", "Labels": []}.items() for request in requests] == [
         True,
         True,
     ]
 
 
 def test_policies_of_a_parameter_are_kept(targets: SsmTargets, parameter: Parameter) -> None:
-    """SSM tells each policy as text, as moto does only of what it was given as text; of an object it tells Python's."""
+    """SSM returns each policy as JSON text; moto returns text only if it was given text."""
     policy = {"Type": "Expiration", "Version": "1.0", "Attributes": {"Timestamp": "2030-01-01T00:00:00.000Z"}}
     parameter.put(Tier="Advanced", Policies=json.dumps([json.dumps(policy)]))
 
     targets.switch(split(), registry())
 
-    assert [told["PolicyText"] for told in parameter.settings["Policies"]] == [str(policy)]
+    assert [policy_document["PolicyText"] for policy_document in parameter.settings["Policies"]] == [str(policy)]
 
 
-def test_of_the_value_of_before_only_the_version_is_noted(targets: SsmTargets, parameter: Parameter) -> None:
+def test_only_the_version_of_the_old_value_is_stored(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("orders")
     parameter.put()
 
     targets.switch(split(), registry())
 
-    assert targets.notes.of(TARGET) == {"version": "2"}
+    assert targets.annotations.of(TARGET) == {"version": "2"}
 
 
-def test_a_parameter_changed_meanwhile_is_switched_again_and_keeps_the_change(
+def test_a_parameter_changed_during_a_split_is_switched_again_and_keeps_the_change(
     targets: SsmTargets, parameter: Parameter
 ) -> None:
-    source = NameSource(Place.VALUE, pattern="queue=(.*)")
+    source = NameSource(SourceKind.VALUE, pattern="queue=(.*)")
     parameter.put("level=info queue=orders")
     targets.switch(split(), registry(source))
     parameter.put("level=debug queue=orders")
@@ -187,9 +191,7 @@ def test_a_parameter_changed_meanwhile_is_switched_again_and_keeps_the_change(
     assert parameter.value == "level=debug queue=orders"
 
 
-def test_a_value_of_before_that_ssm_has_forgotten_is_made_from_the_names(
-    targets: SsmTargets, parameter: Parameter
-) -> None:
+def test_an_old_value_that_ssm_deleted_is_rebuilt_from_the_names(targets: SsmTargets, parameter: Parameter) -> None:
     """SSM keeps the newest hundred versions."""
     parameter.put()
     targets.switch(split(), registry())
@@ -204,12 +206,12 @@ def test_a_value_of_before_that_ssm_has_forgotten_is_made_from_the_names(
 def test_a_parameter_that_holds_another_queue_now_is_not_switched(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("bills")
 
-    with pytest.raises(EffectRefused, match="does not hold the queues any more"):
+    with pytest.raises(EffectRefused, match="no longer holds the queues"):
         targets.switch(split(), registry())
 
 
-def test_a_parameter_that_holds_no_queue_any_more_is_not_ours(targets: SsmTargets, parameter: Parameter) -> None:
-    source = NameSource(Place.VALUE, selector=".queue")
+def test_a_parameter_without_a_queue_name_counts_as_original(targets: SsmTargets, parameter: Parameter) -> None:
+    source = NameSource(SourceKind.VALUE, selector=".queue")
     parameter.put("none")
 
     assert targets.observe(split(Stage.SPLIT), registry(source)) is TargetState.ORIGINAL
@@ -217,7 +219,7 @@ def test_a_parameter_that_holds_no_queue_any_more_is_not_ours(targets: SsmTarget
         targets.switch(split(Stage.SPLIT), registry(source))
 
 
-def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
+def test_a_local_command_receives_the_old_value_with_the_sessions_queue(
     targets: SsmTargets, parameter: Parameter
 ) -> None:
     parameter.put()
@@ -230,12 +232,10 @@ def test_a_local_command_gets_the_value_of_before_with_the_sessions_queue(
 def test_a_parameter_without_a_variable_gives_a_local_command_none(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put()
 
-    assert targets.environment(registry(NameSource(Place.VALUE)), {ORDERS: SESSION}) == {}
+    assert targets.environment(registry(NameSource(SourceKind.VALUE)), {ORDERS: SESSION}) == {}
 
 
-def test_a_session_does_not_start_on_a_value_that_the_split_does_not_know(
-    targets: SsmTargets, parameter: Parameter
-) -> None:
+def test_a_session_does_not_start_with_an_unknown_queue_in_the_value(targets: SsmTargets, parameter: Parameter) -> None:
     parameter.put("bills")
 
     with pytest.raises(UnresolvedQueue, match="was changed and holds bills"):
@@ -246,16 +246,14 @@ def test_a_session_does_not_start_on_a_value_that_the_split_does_not_know(
 def test_a_value_that_would_be_too_long_is_refused_with_the_limit(
     targets: SsmTargets, parameter: Parameter, tier: str, limit: int
 ) -> None:
-    source = NameSource(Place.VALUE, pattern="queue=(.*)")
+    source = NameSource(SourceKind.VALUE, pattern="queue=(.*)")
     parameter.put("queue=orders".rjust(limit, "x"), Tier=tier)
 
     with pytest.raises(EffectRefused, match=rf"has at most {limit}$"):
         targets.switch(split(), registry(source))
 
 
-def test_a_parameter_that_somebody_writes_at_the_moment_is_tried_again(
-    targets: SsmTargets, parameter: Parameter, monkeypatch
-) -> None:
+def test_a_concurrent_write_is_a_temporary_failure(targets: SsmTargets, parameter: Parameter, monkeypatch) -> None:
     parameter.put()
 
     def refuse(**_request: object) -> None:

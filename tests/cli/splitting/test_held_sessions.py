@@ -1,4 +1,4 @@
-"""Signs of life, and what happens to a command whose session ends."""
+"""Heartbeats, and the command of a session that ends."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.cli.splitting.held_sessions import Command, Pulse
+from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionEnded, SessionRequest
 from signalbox.control.protocol import CommandUnavailable
 
@@ -19,7 +19,7 @@ READY = {"session": "ann-1", "phase": "ready"}
 
 @dataclass
 class Stage:
-    """Replies the same to each sign of life, and counts them."""
+    """Returns the same reply to each heartbeat, and counts them."""
 
     reply: Callable[[], object]
     beats: int = 0
@@ -29,9 +29,9 @@ class Stage:
         return self.reply()
 
 
-def pulse_of(stage: Stage, **options: object) -> Pulse:
+def heartbeat_thread(stage: Stage, **options: object) -> HeartbeatThread:
     request = SessionRequest("lambda/app", "ann-1", "ann", {})
-    return Pulse(SessionClient(stage, request), seconds=0.01, **options)
+    return HeartbeatThread(SessionClient(stage, request), seconds=0.01, **options)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -41,39 +41,39 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_signs_of_life_are_given_meanwhile_and_not_afterwards():
+def test_heartbeats_are_sent_during_the_block_only():
     stage = Stage(lambda: READY)
 
-    with pulse_of(stage).beating() as pulse:
+    with heartbeat_thread(stage).running() as heartbeat:
         wait_for(lambda: stage.beats > 3)
     given = stage.beats
-    pulse.check()
+    heartbeat.check()
 
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]
     assert stage.beats == given
 
 
-def test_a_sign_that_does_not_get_through_is_told_and_given_again(capsys):
+def test_a_failed_heartbeat_is_reported_and_repeated(capsys):
     def fail() -> object:
         raise CommandUnavailable("throttled")
 
     stage = Stage(fail)
 
-    with pulse_of(stage).beating() as pulse:
+    with heartbeat_thread(stage).running() as heartbeat:
         wait_for(lambda: stage.beats > 2)
-    pulse.check()
+    heartbeat.check()
 
-    assert "· no sign of life could be given: throttled\n" in capsys.readouterr().err
+    assert "· heartbeat failed: throttled\n" in capsys.readouterr().err
 
 
-def test_a_session_that_the_stage_ended_says_why_and_ends_its_command():
+def test_a_session_ended_by_the_stage_ends_its_command_with_the_reason():
     stage = Stage(lambda: ENDED)
-    command = Command([sys.executable, "-c", "import time; time.sleep(30)"], {})
+    command = ChildProcess([sys.executable, "-c", "import time; time.sleep(30)"], {})
 
-    with pulse_of(stage, on_end=command.end).beating() as pulse:
+    with heartbeat_thread(stage, on_end=command.end).running() as heartbeat:
         status = command.run()
 
     assert status == 128 + 15
     assert stage.beats == 1
     with pytest.raises(SessionEnded, match="'ann-1' has ended: its filter is too slow"):
-        pulse.check()
+        heartbeat.check()

@@ -1,4 +1,4 @@
-"""`signalbox split registry`, against a pretended stage."""
+"""`signalbox split registry`, against a fake stage."""
 
 import json
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def test_a_file_is_applied_document_by_document(stage, file):
     assert reply_queues() == []
 
 
-def test_programs_get_the_stages_own_result(stage, file):
+def test_json_output_is_the_stages_result(stage, file):
     stage.replies["apply"] = lambda _: {"targets": ["lambda/meme-app"]}
 
     result = split("registry", "apply", "-f", "-", "--json", input=file.read_text())
@@ -62,7 +62,7 @@ def test_programs_get_the_stages_own_result(stage, file):
     assert json.loads(result.stdout) == {"targets": ["lambda/meme-app"]}
 
 
-def test_what_is_wrong_with_a_file_is_told_before_anything_is_sent(stage, file):
+def test_an_invalid_file_is_refused_before_anything_is_sent(stage, file):
     file.write_text(REGISTRY.replace("workloadType: Lambda", "workloadType: Deployment"))
 
     with pytest.raises(RejectedError, match="runs on Kubernetes, which is not supported"):
@@ -71,15 +71,15 @@ def test_what_is_wrong_with_a_file_is_told_before_anything_is_sent(stage, file):
 
 
 @pytest.mark.parametrize("text", ["{", "? [a]\n: b", "&a [*a]"], ids=["no YAML", "key that is a list", "endless"])
-def test_what_could_not_be_json_is_refused(stage, file, text):
+def test_yaml_that_is_not_json_is_refused(stage, file, text):
     file.write_text(text)
 
-    with pytest.raises(RejectedError, match="is not YAML that could be JSON"):
+    with pytest.raises(RejectedError, match="is not YAML with JSON values"):
         split("registry", "apply", "-f", str(file))
 
 
 @pytest.mark.parametrize(("code", "error"), [("rejected", CommandRejected), ("unavailable", CommandUnavailable)])
-def test_the_stages_refusal_is_told_in_its_words(stage, file, code, error):
+def test_the_stages_refusal_is_printed(stage, file, code, error):
     def refuse(_: object) -> object:
         raise Refusal("the table is full", code)
 
@@ -90,7 +90,7 @@ def test_the_stages_refusal_is_told_in_its_words(stage, file, code, error):
     assert reply_queues() == []
 
 
-def test_what_is_discovered_is_a_registry_file(stage, tmp_path, file):
+def test_discover_prints_a_registry_file(stage, tmp_path, file):
     stage.replies["discover"] = lambda _: {"documents": [{"kind": "MirrordWorkloadQueueRegistry", "spec": {}}]}
     path = tmp_path / "found.yaml"
 
@@ -102,7 +102,7 @@ def test_what_is_discovered_is_a_registry_file(stage, tmp_path, file):
     assert json.loads(split("registry", "discover", "--target", "lambda/x", "--json").stdout)[0]["spec"] == {}
 
 
-def test_a_file_that_cannot_be_written_is_told(stage, tmp_path):
+def test_a_file_that_cannot_be_written_is_reported(stage, tmp_path):
     stage.replies["discover"] = lambda _: {"documents": []}
 
     with pytest.raises(RejectedError, match="cannot write"):

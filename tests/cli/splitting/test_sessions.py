@@ -1,4 +1,4 @@
-"""`signalbox split start`, `run`, `tail` and `stop`, against a pretended stage."""
+"""`signalbox split start`, `run`, `tail` and `stop`, against a fake stage."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def python(code: str) -> tuple[str, ...]:
     return ("--", sys.executable, "-c", code)
 
 
-def test_a_session_is_started_and_left_alone(stage, config):
+def test_a_session_is_started_without_holding_it(stage, config):
     result = split("start", *TARGET, "--config", config, "--session", "ann-1", "--owner", "ann", "--no-hold")
 
     assert result.stdout == "MEME_QUEUE=mirrord-1\nWORDS='two words'\n"
@@ -79,7 +79,7 @@ def test_a_session_is_started_and_left_alone(stage, config):
     assert reply_queues() == []
 
 
-def test_without_names_a_session_is_called_after_its_user(stage, config):
+def test_a_session_is_named_after_its_user_by_default(stage, config):
     split("start", *TARGET, "--config", config, "--no-hold", "--json")
     split("start", *TARGET, "--config", config, "--no-hold", "--json")
 
@@ -88,13 +88,13 @@ def test_without_names_a_session_is_called_after_its_user(stage, config):
     assert "@" in starts[0]["owner"]
 
 
-def test_programs_get_the_session_as_the_stage_tells_it(stage, config):
+def test_json_output_is_the_stages_session(stage, config):
     result = split("start", *TARGET, "--config", config, "--no-hold", "--json")
 
     assert json.loads(result.stdout) == session("ready")
 
 
-def test_a_wrong_file_is_told_before_anything_is_asked_for(stage, tmp_path):
+def test_an_invalid_config_is_refused_before_anything_is_sent(stage, tmp_path):
     path = tmp_path / "mirrord.json"
     path.write_text('{"feature": {"split_queues": {"memes": {"queue_type": "SQS", "message_filter": {"a": "("}}}}}')
 
@@ -118,7 +118,7 @@ def test_a_held_session_ends_when_it_is_interrupted(stage, config, number):
     assert reply_queues() == []
 
 
-def test_interrupted_on_its_way_a_session_is_ended_too(stage, config):
+def test_a_session_interrupted_during_its_start_is_ended(stage, config):
     def interrupt(_: object) -> object:
         os.kill(os.getpid(), signal.SIGINT)
         return session("starting")
@@ -139,15 +139,15 @@ def test_a_session_that_is_not_ready_in_time_is_ended(stage, config):
     assert stage.commands[-1] == "stop"
 
 
-def test_somebody_elses_session_of_the_same_name_is_not_ended(stage, config):
-    stage.replies["start"] = refusing("session 'ann-1' is there already, of bob")
+def test_another_users_session_of_the_same_name_is_not_ended(stage, config):
+    stage.replies["start"] = refusing("session 'ann-1' already exists, of bob")
 
     with pytest.raises(CommandRejected, match="of bob"):
         split("run", *TARGET, "--config", config, "--session", "ann-1", *python("pass"))
     assert stage.commands == ["start"]
 
 
-def test_a_command_runs_with_the_sessions_queues_and_its_status_is_ours(stage, config, tmp_path):
+def test_a_command_runs_with_the_sessions_queues_and_its_status_is_returned(stage, config, tmp_path):
     code = f"import os; open({str(tmp_path / 'seen')!r}, 'w').write(os.environ['MEME_QUEUE']); raise SystemExit(7)"
 
     result = split("run", *TARGET, "--config", config, *python(code))
@@ -155,7 +155,7 @@ def test_a_command_runs_with_the_sessions_queues_and_its_status_is_ours(stage, c
     assert result.exit_code == 7
     assert (tmp_path / "seen").read_text() == "mirrord-1"
     assert stage.commands[-1] == "stop"
-    assert "what it left is returned meanwhile" in result.stderr
+    assert "its unconsumed messages are returned" in result.stderr
 
 
 def test_a_command_that_cannot_run_leaves_no_session(stage, config):
@@ -171,7 +171,7 @@ def test_a_killed_command_has_the_status_that_shells_give_it(stage, config):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_go_on_to_the_command(stage, config, number):
+def test_signals_are_passed_to_the_command(stage, config, number):
     code = (
         "import os, signal, time\n"
         f"signal.signal({int(number)}, lambda *_: exit(42))\n"
@@ -185,13 +185,13 @@ def test_signals_go_on_to_the_command(stage, config, number):
     assert stage.commands[-1] == "stop"
 
 
-def test_a_stage_that_cannot_be_told_of_the_end_finds_out_by_itself(stage, config):
+def test_a_failed_stop_is_reported(stage, config):
     stage.replies["stop"] = refusing("throttled", "unavailable")
 
     result = split("run", *TARGET, "--config", config, *python("pass"))
 
     assert result.exit_code == 0
-    assert "ends without signs of life in a minute: throttled" in result.stderr
+    assert "it ends without heartbeats in a minute: throttled" in result.stderr
 
 
 def test_a_session_is_stopped_by_name(stage):
@@ -199,7 +199,7 @@ def test_a_session_is_stopped_by_name(stage):
     assert json.loads(split("stop", "ann-1", *TARGET, "--json").stdout) == session("ending")
 
 
-def test_stopping_can_wait_until_all_is_gone(stage):
+def test_stop_can_wait_until_the_session_is_gone(stage):
     phases = iter(["ending", "gone"])
     stage.replies["heartbeat"] = lambda _: {"session": "ann-1", "phase": next(phases)}
 
@@ -234,7 +234,7 @@ def test_tail_prints_copies_and_deletes_them(stage, copies):
     assert (counted["ApproximateNumberOfMessages"], counted["ApproximateNumberOfMessagesNotVisible"]) == ("0", "0")
 
 
-def test_tail_for_programs_is_one_message_a_line(copies):
+def test_json_output_of_tail_is_one_message_a_line(copies):
     lines = split("tail", *TARGET, "--json", "--count", "2").stdout.splitlines()
 
     first = json.loads(lines[0])
@@ -243,7 +243,7 @@ def test_tail_for_programs_is_one_message_a_line(copies):
     assert "ReceiptHandle" not in first["message"]
 
 
-def test_tail_asks_for_what_its_filters_say(stage, copies):
+def test_tail_builds_its_config_from_its_filters(stage, copies):
     options = ["--queue", "memes", "--filter", "tenant=^a=", "--jq", ".Body | length > 3"]
 
     split("tail", *TARGET, *options, "--count", "1")
@@ -256,7 +256,7 @@ def test_tail_asks_for_what_its_filters_say(stage, copies):
     }
 
 
-def test_tail_takes_a_file_and_takes_nothing_away(stage, copies, config):
+def test_tail_makes_a_config_mirroring(stage, copies, config):
     split("tail", *TARGET, "--config", config, "--count", "1")
 
     entry = stage.asked[0]["config"]["feature"]["split_queues"]["memes"]

@@ -57,7 +57,7 @@ def test_each_message_is_one_line_of_json(files):
     assert result.stderr == "· not on SQS, so not split: memes (Kafka)\n"
 
 
-def test_for_people_there_is_a_table_with_reasons(files):
+def test_the_table_has_the_reasons(files):
     text = explain(files).stdout
 
     assert "ann (steal): message_filter.tenant: matches" in text
@@ -73,10 +73,10 @@ def test_a_session_whose_filter_is_too_slow_would_be_cancelled(files):
     assert "; its session would be cancelled" in " ".join(explain(files).stdout.split())
 
 
-def test_without_sessions_all_is_the_deployed_consumers(files):
+def test_without_sessions_the_deployed_consumer_receives_everything(files):
     (files / "sessions.json").write_text("[]")
 
-    assert "no session is there to ask" in explain(files).stdout
+    assert "no session to evaluate" in explain(files).stdout
     assert json.loads(explain(files, "--json").stdout.splitlines()[0]) == {
         "message": 0,
         "owner": "deployed",
@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(files, content, rea
         explain(files)
 
 
-def test_all_problems_of_the_sessions_are_told_at_once(files):
+def test_all_problems_of_the_sessions_are_reported_together(files):
     queues = {"memes": {"queue_type": "SQX"}, "ads": {"queue_type": "SQS", "jq_filter": "idk", "colour": 1}}
     (files / "sessions.json").write_text(json.dumps([{"session": "ann", "queues": queues}]))
 

@@ -53,7 +53,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_sessions_are_listed_with_what_waits_for_them(stage):
+def test_sessions_are_listed_with_their_backlog(stage):
     rows = cells(split("list").stdout)
 
     assert ["ann-1", "lambda/meme-app", "ann@desk", "ending", "5", "h", "70", "s", "memes", "3"] in rows
@@ -61,20 +61,20 @@ def test_sessions_are_listed_with_what_waits_for_them(stage):
     assert stage.asked[0].keys() == {"command", "id", "reply_queue_url"}
 
 
-def test_one_targets_sessions_are_asked_for(stage):
+def test_sessions_can_be_listed_for_one_target(stage):
     listed = json.loads(split("list", "--target", "Lambda/meme-app", "--json").stdout)
 
     assert [one["session"] for one in listed] == ["ann-1"]
     assert stage.asked[0]["target"] == "lambda/meme-app"
 
 
-def test_a_target_that_there_cannot_be_is_not_asked_for(stage):
+def test_an_invalid_target_is_refused_before_anything_is_sent(stage):
     with pytest.raises(InvalidTarget):
         split("list", "--target", "meme-app")
     assert stage.asked == []
 
 
-def test_status_tells_from_where_the_target_reads(stage):
+def test_status_shows_which_queues_the_target_reads(stage):
     text = split("status").stdout
 
     assert "lambda/meme-app: split for 2 d, reads deployed" in text
@@ -82,21 +82,21 @@ def test_status_tells_from_where_the_target_reads(stage):
     assert "  ann-1 of ann@desk is ending: no sign of life\n  AccessDenied for meme-queue\n" in text
 
 
-def test_status_for_programs_is_the_stages_own(stage):
-    (told,) = json.loads(split("status", "--json").stdout)["splits"]
+def test_json_output_of_status_is_the_stages_result(stage):
+    (document,) = json.loads(split("status", "--json").stdout)["splits"]
 
-    assert told["queues"] == split_document()["queues"]
+    assert document["queues"] == split_document()["queues"]
 
 
-def test_status_tells_what_cannot_be_read(stage):
+def test_status_shows_unreadable_splits(stage):
     unreadable = {"target": "lambda/other", "reason": "version 2"}
     stage.replies["status"] = lambda _: {"splits": [], "unreadable": [unreadable]}
 
-    assert split("status").stdout == "lambda/other: unknown, for its record cannot be read: version 2\n"
+    assert split("status").stdout == "lambda/other: unknown, because its record cannot be read: version 2\n"
     assert json.loads(split("status", "--json").stdout) == {"splits": [], "unreadable": [unreadable]}
 
 
-def test_nothing_is_told_of_nothing(stage):
+def test_empty_lists_are_reported(stage):
     stage.replies["status"] = lambda _: {"splits": []}
 
     assert split("list").stdout == "no sessions\n"
@@ -104,7 +104,7 @@ def test_nothing_is_told_of_nothing(stage):
     assert json.loads(split("list", "--json").stdout) == []
 
 
-def test_live_sessions_explain_who_gets_a_message(stage, tmp_path):
+def test_explain_can_use_live_sessions(stage, tmp_path):
     verdict = {"session": "ann-1", "mode": "steal", "matches": True, "outcome": "match", "reason": "tenant matches"}
     decision = {"message": 0, "owner": "ann-1", "copies": [], "verdicts": [verdict]}
     stage.replies["explain"] = lambda _: {"decisions": [decision]}
@@ -119,12 +119,12 @@ def test_live_sessions_explain_who_gets_a_message(stage, tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--target", "lambda/meme-app", "--sessions", "-")], ids=["neither", "both"])
-def test_sessions_are_either_in_a_file_or_alive(stage, options):
+def test_explain_needs_either_sessions_or_a_target(stage, options):
     with pytest.raises(RejectedError, match="either --sessions"):
         split("explain", "--queue", "memes", "--messages", "-", *options)
 
 
-def test_an_audit_tells_who_got_a_message_and_each_fact_once(stage):
+def test_an_audit_shows_each_event_once(stage):
     answer_with(EVENTS)
 
     text = split("audit", "1").stdout
@@ -135,7 +135,7 @@ def test_an_audit_tells_who_got_a_message_and_each_fact_once(stage):
     assert "no session matches" in text
 
 
-def test_an_audit_for_programs_has_all_that_is_written(stage):
+def test_json_output_of_audit_has_all_fields(stage):
     answer_with(EVENTS)
 
     first, second = json.loads(split("audit", "1", "--json").stdout)
@@ -145,18 +145,18 @@ def test_an_audit_for_programs_has_all_that_is_written(stage):
     assert second["outcome"] == "deployed"
 
 
-def test_of_an_unknown_message_nothing_is_told(stage):
+def test_an_audit_of_an_unknown_message_says_so(stage):
     answer_with([])
 
     result = split("audit", "1")
 
     assert result.stdout == ""
-    assert "nothing is written of '1' since" in result.stderr
+    assert "no events of '1' since" in result.stderr
 
 
-def test_a_stage_from_before_splitting_is_told_to_be_deployed_again(aws):  # noqa: F811
+def test_a_stage_without_splitting_must_be_deployed_again(aws):  # noqa: F811
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}, "Outputs": {"RendezvousUrl": {"Value": "x"}}}
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
 
-    with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': bring it up to date"):
+    with pytest.raises(RejectedError, match="no output 'SplitControlQueueUrl': deploy it again"):
         split("list")

@@ -13,7 +13,7 @@ from glue_jobs.shared.log_reading import row
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.export import Exported
+from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId
 from tests.glue.frames import frame
 
@@ -24,7 +24,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line") -> tuple[object, ...]:
     event = LoggedEvent(PublicationId(sequence), RoutingKey(topic), NOON, Payload((body,)), sequence)
-    return row("xlog.fifo", Exported(event, missing))
+    return row("xlog.fifo", ExportedEvent(event, missing))
 
 
 def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:

@@ -19,7 +19,7 @@ from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSetti
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.export import Exported
+from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -35,7 +35,7 @@ NOTHING = Progress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planned_at=N
 def logged(lake: Lake, *events: LoggedEvent) -> None:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, frame(lake.spark, [row(LOG, Exported(one)) for one in events], ROWS))
+    keep(lake, frame(lake.spark, [row(LOG, ExportedEvent(one)) for one in events], ROWS))
 
 
 def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent:

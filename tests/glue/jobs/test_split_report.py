@@ -15,7 +15,7 @@ from signalbox.messages import Message
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model import events
 from signalbox.splitting.model.split import Stage
-from tests.unit.splitting.control.worlds import ANN, BOB, MEMES, session, split
+from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, session, split
 
 pytestmark = pytest.mark.spark
 

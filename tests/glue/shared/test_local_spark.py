@@ -12,16 +12,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from signalbox.errors import RejectedError
-from signalbox.local import spark, spark_jars
-from signalbox.local.emulator import Credentials
+from signalbox.local.emulator.lifecycle import Credentials
+from signalbox.local.spark import jars, jobs
 from signalbox.local.tools import java_home
 
 CREDENTIALS = Credentials("AKIAEXAMPLE", "secret")
 
 
 def test_an_unknown_job_is_refused_with_the_names_of_those_there_are():
-    with pytest.raises(RejectedError, match=r"no Glue job 'wether_report'; there is: .*rendezvous_report"):
-        spark.run_job(
+    with pytest.raises(RejectedError, match=r"no Glue job 'wether_report'; the jobs are: .*rendezvous_report"):
+        jobs.run_job(
             "wether_report", {}, endpoint_url="", credentials=CREDENTIALS, region="", on_line=lambda line: None
         )
 
@@ -31,7 +31,7 @@ def test_a_job_sees_the_credentials_it_is_given_and_no_other_setting_of_aws_or_s
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
 
-    environment = spark._environment(tmp_path, CREDENTIALS, endpoint_url="http://127.0.0.1:1", region="us-east-1")
+    environment = jobs._environment(tmp_path, CREDENTIALS, endpoint_url="http://127.0.0.1:1", region="us-east-1")
 
     of_aws_and_spark = {key for key in environment if key.startswith(("AWS_", "SPARK_", "PYSPARK_"))}
     own = {"AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"}
@@ -45,20 +45,20 @@ def test_the_end_of_what_a_failed_job_said_names_the_cause_and_not_the_frames(tm
     script = f"import sys; print({chr(10).join(lines)!r}); sys.exit(1)"
     heard = []
 
-    said = spark._run([sys.executable, "-c", script], {}, folder=tmp_path, on_line=heard.append)
+    said = jobs._run([sys.executable, "-c", script], {}, folder=tmp_path, on_line=heard.append)
 
     assert said == heard == ["Py4JJavaError: no bucket"]
 
 
 def test_a_job_that_went_well_has_nothing_to_say_for_itself(tmp_path):
-    assert spark._run([sys.executable, "-c", "print(1)"], {}, folder=tmp_path, on_line=lambda line: None) is None
+    assert jobs._run([sys.executable, "-c", "print(1)"], {}, folder=tmp_path, on_line=lambda line: None) is None
 
 
 @pytest.mark.spark
 def test_java_reads_the_trust_store_made_of_this_machine_s_certificates(tmp_path):
     store = tmp_path / "trust.p12"
 
-    store.write_bytes(spark_jars._trust_store(certificate()))
+    store.write_bytes(jars._trust_store(certificate()))
 
     keytool = [java_home() / "bin" / "keytool", "-list", "-keystore", store, "-storepass", "changeit"]
     listed = subprocess.run(keytool, capture_output=True, text=True, check=True)  # noqa: S603 - words of our own
@@ -74,17 +74,13 @@ def certificate() -> bytes:
 
 
 def test_what_to_download_leaves_out_what_spark_has_itself():
-    assert (
-        spark_jars._wanted().count('transitive="false"')
-        == spark_jars._wanted().count("<dependency ")
-        == len(spark_jars.JARS)
-    )
+    assert jars._ivy_module().count('transitive="false"') == jars._ivy_module().count("<dependency ") == len(jars.JARS)
 
 
 def test_jobs_find_the_tables_here_with_the_settings_of_aws():
     from stacks.history.iceberg import SETTINGS  # noqa: PLC0415 - takes seconds, for the CDK behind it
 
-    assert spark.ICEBERG_SETTINGS == SETTINGS
+    assert jobs.ICEBERG_SETTINGS == SETTINGS
 
 
 def test_jobs_of_one_spark_run_one_after_another_each_with_its_own_words(tmp_path):
@@ -93,6 +89,6 @@ def test_jobs_of_one_spark_run_one_after_another_each_with_its_own_words(tmp_pat
     commands = json.dumps([[str(script), "--day", "1"], [str(script), "--day", "2"]])
     heard = []
 
-    spark._run([sys.executable, str(spark.ONE_AFTER_ANOTHER), commands], {}, folder=tmp_path, on_line=heard.append)
+    jobs._run([sys.executable, str(jobs.JOB_RUNNER), commands], {}, folder=tmp_path, on_line=heard.append)
 
     assert heard == ["__main__ --day 1", "__main__ --day 2"]

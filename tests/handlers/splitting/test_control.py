@@ -1,4 +1,4 @@
-"""The function that obeys commands, on AWS in this process."""
+"""The function `control`, on AWS in this process."""
 
 import io
 import json
@@ -44,7 +44,7 @@ class ControlStage:
     reply_queue_url: str
 
     def command(self, name: str, *, reply: str | None = "", **fields: object) -> Event:
-        """A command as Lambda hands it over; without a reply queue if `reply` is None."""
+        """Return a command as Lambda passes it; without a reply queue if `reply` is None."""
         document = {"command": name, "id": f"id-{name}", **fields}
         if reply is not None:
             document["reply_queue_url"] = reply or self.reply_queue_url
@@ -152,8 +152,8 @@ def started(stage: ControlStage) -> dict[str, Any]:
 def test_a_registry_is_applied_and_listed(stage):
     assert stage.ask("apply", documents=[REGISTRY])["result"] == {"targets": [APP]}
 
-    (told,) = stage.ask("registries")["result"]
-    assert (told["target"], told["documents"]) == (APP, [REGISTRY])
+    (registry,) = stage.ask("registries")["result"]
+    assert (registry["target"], registry["documents"]) == (APP, [REGISTRY])
 
 
 def test_a_registry_is_discovered(stage):
@@ -163,28 +163,28 @@ def test_a_registry_is_discovered(stage):
     assert document["spec"]["queues"]["memes"]["nameSource"] == {"envVar": "QUEUE"}
 
 
-def test_a_session_is_started_and_a_round_is_asked_for(stage):
-    told = started(stage)
+def test_a_start_requests_a_reconcile(stage):
+    reply = started(stage)
 
-    (queue,) = told["queues"]
-    assert told["environment"] == {"QUEUE": queue["url"]}
+    (queue,) = reply["queues"]
+    assert reply["environment"] == {"QUEUE": queue["url"]}
     assert queue["temporary"].startswith(PREFIX)
     (message,) = stage.bodies(stage.control_queue_url)
     assert json.loads(message)["command"] == "reconcile"
     assert ("session", "started") in stage.history()
 
 
-def test_a_round_makes_the_queues_and_asks_for_the_next_one(stage):
-    told = started(stage)
+def test_a_reconcile_creates_the_queues_and_requests_the_next_one(stage):
+    reply = started(stage)
     (message,) = stage.bodies(stage.control_queue_url)
 
     assert handler(batch(record_of(message)), None) == {"batchItemFailures": []}
 
     assert len(stage.temporary_queues()) == 2
-    assert told["queues"][0]["temporary"] in stage.temporary_queues()
+    assert reply["queues"][0]["temporary"] in stage.temporary_queues()
 
 
-def test_status_tells_what_is_there(stage):
+def test_status_has_the_splits(stage):
     started(stage)
 
     (split,) = stage.ask("status")["result"]["splits"]
@@ -194,12 +194,12 @@ def test_status_tells_what_is_there(stage):
     assert [session["session"] for session in split["sessions"]] == ["ann"]
 
 
-def test_the_history_tells_who_got_a_message(stage):
+def test_an_audit_has_the_recipient_of_a_message(stage):
     answer_with(EVENTS)
 
-    told = stage.ask("audit", message_id="1", days=2)
+    reply = stage.ask("audit", message_id="1", days=2)
 
-    assert [(event["outcome"], event["destination"]) for event in told["result"]["events"]] == [
+    assert [(event["outcome"], event["destination"]) for event in reply["result"]["events"]] == [
         ("session", "mirrord-1"),
         ("deployed", "mirrord-0"),
     ]
@@ -213,14 +213,14 @@ def test_a_session_is_stopped(stage):
     assert (reply["result"]["phase"], reply["result"]["reason"]) == ("ending", "stopped")
 
 
-def test_who_asks_for_what_cannot_be_hears_why(stage):
+def test_a_rejected_command_has_its_reason(stage):
     reply = stage.ask("start", target=APP, session="ann", owner="ann@laptop", config={})
 
     assert (reply["ok"], reply["code"]) == (False, "rejected")
     assert reply["error"].endswith("feature.split_queues: is missing or empty, so there is nothing to split")
 
 
-def test_who_asks_too_early_hears_that_it_may_be_asked_again(stage):
+def test_a_premature_command_is_unavailable(stage):
     started(stage)
     stage.ask("stop", target=APP, session="ann")
 
@@ -229,7 +229,7 @@ def test_who_asks_too_early_hears_that_it_may_be_asked_again(stage):
     assert (reply["ok"], reply["code"]) == (False, "unavailable")
 
 
-def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
+def test_a_premature_command_without_a_reply_queue_is_redelivered(stage):
     started(stage)
     stage.ask("stop", target=APP, session="ann")
     again = stage.command("start", reply=None, target=APP, session="ann", owner="ann@laptop", config=CONFIG)
@@ -237,7 +237,7 @@ def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
     assert handler(batch(again), None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
 
 
-def test_what_nobody_can_be_told_of_is_buried_with_its_reason(stage):
+def test_a_rejected_message_without_a_reply_queue_is_dead_lettered(stage):
     bad = [
         record_of("{"),
         stage.command("status", reply="https://elsewhere/1/other-queue"),
@@ -252,7 +252,7 @@ def test_what_nobody_can_be_told_of_is_buried_with_its_reason(stage):
     assert reasons[2].startswith("command: expected one of apply, registries")
 
 
-def test_a_command_whose_reply_queue_is_gone_is_carried_out_all_the_same(stage):
+def test_a_command_without_its_reply_queue_is_executed(stage):
     gone = stage.reply_queue_url + "-gone"
 
     assert handler(batch(stage.command("apply", reply=gone, documents=[REGISTRY])), None) == {"batchItemFailures": []}
@@ -260,22 +260,22 @@ def test_a_command_whose_reply_queue_is_gone_is_carried_out_all_the_same(stage):
     assert len(stage.ask("registries")["result"]) == 1
 
 
-def test_a_reply_that_is_too_long_says_so(stage):
+def test_a_reply_that_is_too_long_is_an_error(stage):
     control_wiring.replies().result("signalbox-split-reply-ann", "1", "x" * 1_100_000)
 
     (reply,) = stage.bodies(stage.reply_queue_url)
-    assert "longer than a message" in json.loads(reply)["error"]
+    assert "exceeds the size of a message" in json.loads(reply)["error"]
 
 
-def test_the_schedule_asks_for_a_round_for_each_split(stage):
+def test_the_schedule_requests_a_reconcile_for_each_split(stage):
     started(stage)
-    assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds is there already
+    assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds already exists
 
     stage.table.delete_item(Key={"pk": f"split#{APP}", "sk": "lock"})
     assert handler({"task": "reconcile"}, None) == {"woken": 1}
 
 
-def test_strays_that_are_young_or_known_or_not_ours_stay(stage):
+def test_new_known_and_foreign_queues_are_kept(stage):
     stage.sqs.create_queue(
         QueueName=f"{PREFIX}stray",
         tags=lease_tags(stage="signalbox", capability="splitting", due_at=datetime.now(UTC) + timedelta(days=1)),
@@ -290,7 +290,7 @@ def test_an_unknown_task_is_refused(stage):
         handler({"task": "dance"}, None)
 
 
-def test_a_record_of_a_newer_version_is_left_alone(stage):
+def test_a_record_of_a_newer_version_is_not_changed(stage):
     started(stage)
     (message,) = stage.bodies(stage.control_queue_url)
     stage.table.update_item(

@@ -1,4 +1,4 @@
-"""The function that forwards messages of queues that are split."""
+"""The function `split`, on AWS in this process."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.recorded import ACCOUNT, Event, batch
@@ -38,9 +38,9 @@ def deployed_name(name: QueueName) -> QueueName:
     return QueueName(f"mirrord-deployed-{name}")
 
 
-def session(name: str, color: str, *, mode: str = "steal") -> Session:
+def session(name: str, color: str, *, mode: str = "steal") -> SplitSession:
     entry = {"queue_type": "SQS", "queue_mode": mode, "message_filter": {"color": f"^{color}$"}}
-    return Session(
+    return SplitSession(
         session_id=SessionId(name),
         owner=f"{name}@laptop",
         config=json.dumps({"feature": {"split_queues": {"*": entry}}}),
@@ -55,7 +55,7 @@ def session(name: str, color: str, *, mode: str = "steal") -> Session:
 
 
 def record_of(body: str, *, color: str = "", queue: QueueName = STANDARD, group: str = "g") -> Event:
-    """An SQS record as Lambda hands it over."""
+    """Return an SQS record as Lambda passes it."""
     ordered = {"MessageGroupId": group, "MessageDeduplicationId": f"d-{body}", "SequenceNumber": "1"}
     attribute = {"stringValue": color, "stringListValues": [], "binaryListValues": [], "dataType": "String"}
     return {
@@ -85,8 +85,8 @@ class SplitStage:
     s3: Any
     urls: dict[str, str] = field(default_factory=dict)
 
-    def split(self, *sessions: Session) -> StoredSplit:
-        """Store a split with these sessions, and make its queues."""
+    def split(self, *sessions: SplitSession) -> StoredSplit:
+        """Store a split with these sessions, and create its queues."""
         queues = (queue_entry(STANDARD), queue_entry(FIFO))
         target = Target.parse("lambda/meme-app")
         found = Split(target, queues, sessions, Stage.SPLIT, LONG_AGO, timedelta(seconds=120), was_split=True)
@@ -152,7 +152,7 @@ def failures(response: dict[str, Any]) -> list[str]:
     return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
 
 
-def test_each_session_gets_what_it_claims_and_the_deployed_consumer_the_rest(stage):
+def test_sessions_receive_their_claims_and_the_deployed_consumer_the_rest(stage):
     stage.split(session("ann", "red"), session("bob", "blue"))
     records = [record_of("1", color="red"), record_of("2", color="blue"), record_of("3", color="green"), record_of("4")]
 
@@ -163,7 +163,7 @@ def test_each_session_gets_what_it_claims_and_the_deployed_consumer_the_rest(sta
     assert sorted(stage.bodies("mirrord-deployed-memes")) == ["3", "4"]
 
 
-def test_what_happened_is_in_the_lake_without_any_body(stage):
+def test_history_events_have_no_bodies(stage):
     stage.split(session("ann", "red"))
 
     handler(batch(record_of("secret-1", color="red"), record_of("secret-2")), CONTEXT)
@@ -177,7 +177,7 @@ def test_what_happened_is_in_the_lake_without_any_body(stage):
     assert rows[1]["destination"] == "mirrord-ann-memes"
 
 
-def test_attributes_of_every_type_arrive_as_they_were(stage):
+def test_attributes_of_every_type_arrive_unchanged(stage):
     stage.split()
     record = record_of("1")
     record["messageAttributes"] = {
@@ -213,7 +213,7 @@ def test_messages_of_a_fifo_queue_keep_their_order_group_and_deduplication_id(st
     assert {m["Attributes"]["MessageDeduplicationId"] for m in found} == {f"d-{n}" for n in range(6)}
 
 
-def test_a_batch_of_which_everything_was_sent_before_gives_no_second_message_on_fifo(stage):
+def test_a_resent_fifo_batch_is_deduplicated(stage):
     stage.split()
     records = [record_of(str(n), queue=FIFO) for n in range(3)]
 
@@ -223,7 +223,7 @@ def test_a_batch_of_which_everything_was_sent_before_gives_no_second_message_on_
     assert stage.bodies("mirrord-deployed-orders.fifo") == ["0", "1", "2"]
 
 
-def test_a_queue_that_is_gone_leaves_its_messages_in_flight_and_no_other(stage):
+def test_only_the_messages_of_a_deleted_queue_stay_in_flight(stage):
     stage.split(session("ann", "red"))
     stage.sqs.delete_queue(QueueUrl=stage.urls["mirrord-ann-memes"])
 
@@ -237,7 +237,7 @@ def test_messages_of_a_queue_without_a_split_stay_in_flight(stage):
     assert failures(handler(batch(record_of("1"), record_of("2")), CONTEXT)) == ["id-1", "id-2"]
 
 
-def test_messages_stay_in_flight_while_the_record_cannot_be_read(stage):
+def test_messages_stay_in_flight_while_the_record_is_unreadable(stage):
     stored = stage.split()
     key = {"pk": f"split#{stored.split.target}", "sk": "split"}
     stage.table.update_item(
@@ -250,7 +250,7 @@ def test_messages_stay_in_flight_while_the_record_cannot_be_read(stage):
     assert failures(handler(batch(record_of("1")), CONTEXT)) == ["id-1"]
 
 
-def test_the_record_is_read_once_for_batches_that_follow_at_once(stage):
+def test_the_record_is_cached_between_batches(stage):
     stage.split()
     handler(batch(record_of("1")), CONTEXT)
     stage.table.delete()
@@ -258,14 +258,14 @@ def test_the_record_is_read_once_for_batches_that_follow_at_once(stage):
     assert failures(handler(batch(record_of("2")), CONTEXT)) == []
 
 
-def test_a_table_that_cannot_be_reached_is_an_outage_and_looks_like_one(stage):
+def test_an_unreachable_table_fails_the_call(stage):
     stage.table.delete()
 
     with pytest.raises(stage.table.meta.client.exceptions.ResourceNotFoundException):
         handler(batch(record_of("1")), CONTEXT)
 
 
-def test_a_call_that_forwards_for_a_closing_queue_deletes_what_it_sent_and_says_that_it_is_finished(stage):
+def test_a_closing_call_deletes_its_messages_and_leaves_the_ledger(stage):
     ending = replace(session("ann", "red"), phase=Phase.ENDING)
     stage.split(ending, session("bob", "blue"))
     url = stage.make(FIFO)
@@ -281,7 +281,7 @@ def test_a_call_that_forwards_for_a_closing_queue_deletes_what_it_sent_and_says_
     assert stage.ledger() == []
 
 
-def test_a_call_for_a_closing_queue_that_could_not_send_has_nothing_unfinished(stage):
+def test_a_closing_call_that_sent_nothing_leaves_the_ledger(stage):
     """Nothing of it was sent, so nothing needs to be sent again to the same queue."""
     ending = replace(session("ann", "red"), phase=Phase.ENDING)
     stage.split(ending, session("bob", "blue"))
@@ -293,7 +293,7 @@ def test_a_call_for_a_closing_queue_that_could_not_send_has_nothing_unfinished(s
     assert url
 
 
-def test_a_filter_that_is_too_slow_ends_its_session_and_stalls_no_message(stage):
+def test_a_slow_filter_ends_its_session_and_delays_no_message(stage):
     slow = session("ann", "x")
     config = json.loads(slow.config)
     config["feature"]["split_queues"]["*"]["message_filter"] = {"color": r"^(?=.*)(a|aa|b\1)+$"}
@@ -329,7 +329,7 @@ def test_a_record_becomes_the_message_that_receive_message_gives():
 @pytest.mark.parametrize(
     "setting", ["SPLIT_TABLE", "SPLIT_DEAD_LETTER_QUEUE_URL", "SPLIT_TIMEOUT_SECONDS", "HISTORY_STREAM", "STAGE"]
 )
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named(stage, monkeypatch, setting):
     stage.split()
     monkeypatch.delenv(setting)
 

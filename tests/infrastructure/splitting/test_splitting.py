@@ -1,4 +1,4 @@
-"""What the settings do to splitting: whom they let it touch, and that its functions are told what they read."""
+"""The splitting construct: permissions that follow from the settings, and functions' environments."""
 
 from collections.abc import Iterator
 
@@ -56,7 +56,7 @@ def chosen() -> Templates:
 
 
 @pytest.mark.parametrize("handler", WIRING)
-def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+def test_a_functions_environment_is_exactly_what_its_handler_reads(stage, handler):
     function = stage.every("AWS::Lambda::Function")[f"Splitting/{handler.capitalize()}"]["Properties"]
 
     assert function["Handler"] == f"lambdas.splitting.{handler}.handler"
@@ -64,7 +64,7 @@ def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == read
 
 
-def test_the_index_has_the_name_that_the_adapter_asks_for(stage):
+def test_the_index_has_the_adapters_name(stage):
     (index,) = stage.every("AWS::DynamoDB::Table")["Splits"]["Properties"]["GlobalSecondaryIndexes"]
 
     assert index["IndexName"] == tables.BY_KIND == splits.BY_KIND_INDEX
@@ -72,18 +72,18 @@ def test_the_index_has_the_name_that_the_adapter_asks_for(stage):
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
-def test_answers_of_audits_go_where_who_asks_may_write(stage):
+def test_query_results_are_written_where_the_grantees_may_write(stage):
     function = stage.every("AWS::Lambda::Function")["Splitting/Control"]["Properties"]
 
     assert stage.text(function["Environment"]["Variables"]["QUERY_RESULTS"]) == "s3://History/queries/"
     assert state_stack.QUERY_PREFIX == audit.QUERY_PREFIX
 
 
-def test_the_function_lives_longer_than_an_answer_of_the_history_takes():
+def test_the_function_timeout_exceeds_the_audit_timeout():
     assert control_wiring.AUDIT_TIMEOUT.total_seconds() < TIMEOUT_SECONDS
 
 
-def test_an_audit_can_go_back_as_far_as_any_stage_keeps_its_history():
+def test_an_audit_covers_the_longest_history():
     (retention,) = (setting for setting in settings() if setting.name == "history_retention_days")
 
     assert retention.maximum == commands.MAXIMUM_AUDIT_DAYS
@@ -119,7 +119,7 @@ def test_queues_are_read_by_name_and_by_tag(chosen):
     }
 
 
-def test_only_control_sends_to_originals_and_only_what_was_left(chosen):
+def test_only_control_sends_to_originals(chosen):
     originals = {f"{SQS}:orders*", f"{SQS}:bills.fifo"}
 
     assert originals <= resources(chosen, "Splitting/ControlRole", action="sqs:SendMessage")
@@ -127,7 +127,7 @@ def test_only_control_sends_to_originals_and_only_what_was_left(chosen):
     assert not originals & resources(chosen, "Splitting/ControlRole", action="sqs:ReceiveMessage")
 
 
-def test_the_roles_are_together_what_the_printed_policy_says(chosen):
+def test_the_roles_together_equal_the_printed_policy(chosen):
     splittable = Splittable(
         arn_prefix=f"{SQS}:",
         queues=(QueueName("bills.fifo"),),
@@ -158,7 +158,7 @@ def test_keys_of_queues_are_used_through_sqs(chosen):
 
 
 @pytest.mark.parametrize("action", ["Create", "Update", "Delete"])
-def test_mappings_are_changed_for_the_named_functions_and_the_own_one_alone(chosen, action):
+def test_mappings_are_changed_for_the_named_functions_and_split_only(chosen, action):
     (condition,) = conditions(chosen, "Splitting/ControlRole", action=f"lambda:{action}EventSourceMapping")
 
     functions = {chosen.text(function) for function in condition["ArnLike"]["lambda:FunctionArn"]}
@@ -177,7 +177,7 @@ def test_consumers_are_changed_by_name(chosen):
     }
 
 
-def test_roles_are_passed_to_tasks_of_ecs_alone(chosen):
+def test_roles_are_passed_to_ecs_tasks_only(chosen):
     roles = {f"arn:<Partition>:iam::<AccountId>:role/{name}" for name in ("meme-app", "mailer-*")}
 
     assert resources(chosen, "Splitting/ControlRole", action="iam:PassRole") == roles
@@ -212,7 +212,7 @@ def test_times_and_names_follow_from_the_settings():
     }
 
 
-def test_every_split_is_looked_at_each_minute_and_strays_once_a_day(stage):
+def test_splits_are_reconciled_each_minute_and_orphans_swept_daily(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     found = {
         name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])

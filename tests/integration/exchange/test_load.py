@@ -13,7 +13,7 @@ import pytest
 
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.exchange.messages.properties import DeliveredMessage
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
@@ -26,7 +26,7 @@ LEAST_KILLS = 5
 END_SECONDS = 600
 
 
-def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: Deployment, stage_folder: State):
+def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: Deployment, stage_folder: StageFolder):
     """Routing and control are killed at random, while unrelated bindings are added all the time."""
     pump, outputs, began = Pump.of(deployment), deployment.outputs, time.monotonic()
     bindings, messages = made_bindings(Random(1)), made_messages(Random(2))  # noqa: S311 - the same every time

@@ -15,8 +15,8 @@ import pytest
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import CLIENT_ADDRESS, PROXY_ADDRESS, Behaviour, sample_offer
 from signalbox.history.event import HistoryEvent
-from signalbox.local import spark
-from signalbox.local.emulator import PYTHON, Credentials
+from signalbox.local.emulator.lifecycle import PYTHON, Credentials
+from signalbox.local.spark import jobs
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.integration.rendezvous.peers import DENIED, HTTP_PATIENCE_SECONDS, TIMED_OUT, Parties, wait_for
@@ -237,7 +237,7 @@ def _run_report(parties: Parties, bucket: str, *, day: str) -> None:
     location = f"s3://{bucket}/tables"
     glue = parties.deployment.session().client("glue")
     glue.create_database(DatabaseInput={"Name": table["database"], "LocationUri": location})
-    spark.run_jobs(
+    jobs.run_jobs(
         [
             ("compact_history", table | {"history_path": f"s3://{bucket}/raw", "maintain": "no"}),
             ("rendezvous_report", table | {"report_path": f"s3://{bucket}/report"}),

@@ -16,8 +16,8 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.history.jobs import REPLAYS
 from signalbox.history.replay_state import Progress, ReplayId, State
-from signalbox.local.demo_history import settled_files
-from signalbox.local.history_jobs import Job, run_here
+from signalbox.local.demo.history import wait_for_files
+from signalbox.local.spark.history_jobs import Job, run_locally
 from tests.integration.rendezvous.peers import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes]
@@ -80,7 +80,7 @@ def sent(deployment: Deployment) -> None:
             assert all(one.message_id for one in client.publish_all(exchange, posts))
     wait_for(lambda: waiting(deployment, QUEUE) == 9, "what is bound", seconds=60)
     wait_for(lambda: waiting(deployment, f"{QUEUE}.fifo") == 60, "what is bound in order", seconds=60)
-    settled_files(deployment.session().client("s3"), deployment.outputs["HistoryBucket"])
+    wait_for_files(deployment.session().client("s3"), deployment.outputs["HistoryBucket"])
 
 
 def waiting(deployment: Deployment, queue: str) -> int:
@@ -97,7 +97,7 @@ def told(sent: None, deployment: Deployment, tmp_path_factory: pytest.TempPathFa
     reports = ("topic_report", "delivery_report", "order_audit")
     jobs: list[Job] = [("compact_history", window()), *((report, window()) for report in reports), ("export_logs", {})]
     jobs += [("query", {"query": sql, "output": str(folder / name)}) for name, sql in QUERIES.items()]
-    run_here(deployment, jobs, print)
+    run_locally(deployment, jobs, print)
     return Told({name: answer(folder / name) for name in QUERIES}, texts(deployment))
 
 
@@ -149,10 +149,10 @@ def kill(line: str) -> None:
 def test_a_replay_that_is_killed_goes_on_and_no_message_comes_twice(told, deployment):
     asked = {"replay_id": "killed", "exchange": LOG, "topics": "job.*.log", "into": COPY, "rate": "20"}
     with pytest.raises(Killed):
-        run_here(deployment, [("replay", asked)], kill)
+        run_locally(deployment, [("replay", asked)], kill)
     before = record(deployment)
 
-    run_here(deployment, [("replay", {"replay_id": "killed", "rate": "1000"})], print)
+    run_locally(deployment, [("replay", {"replay_id": "killed", "rate": "1000"})], print)
 
     after = record(deployment)
     got = received(deployment, COPY)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 
 PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
 COMMAND_SECONDS = 120
@@ -23,9 +23,9 @@ class Desk:
     folder: Path
 
     @classmethod
-    def at(cls, folder: Path, stage: State) -> "Desk":
+    def at(cls, folder: Path, stage: StageFolder) -> "Desk":
         """Return the desk in a folder; what it keeps of the stage is that of the stage."""
-        (folder / ".signalbox").symlink_to(stage.folder)
+        (folder / ".signalbox").symlink_to(stage.path)
         return cls(folder)
 
     def run(self, *words: str) -> str:

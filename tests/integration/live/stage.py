@@ -9,7 +9,7 @@ from typing import Any
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
 from tests.integration.rendezvous.peers import wait_for
@@ -53,7 +53,7 @@ class Place:
 
     def client(self, role: str, *, url: str | None = None) -> LiveClient:
         """Return a client of ours."""
-        return LiveClient(opening(url or self.url), Login(self.realm, *self.users[role]))
+        return LiveClient(connector(url or self.url), Login(self.realm, *self.users[role]))
 
     @contextmanager
     def publisher(self) -> Iterator[LiveClient]:

@@ -1,4 +1,4 @@
-"""What the functions of live may do on the deployed stage, as a table."""
+"""The permissions of live's functions on the deployed stage, as a table."""
 
 from collections.abc import Iterator
 
@@ -68,7 +68,13 @@ ALLOWED: dict[str, set[str]] = {
         dead_letters="send",
         ordered_dead_letters="send",
         live="get, put, update, delete, query",
-        exchanges="get, list",
+    )
+    | {"write history"},
+    "overview": table_of(
+        outbox="send",
+        ordered_dead_letters="send",
+        live="query",
+        exchanges="list",
         splits="list",
         pictures="read",
     )

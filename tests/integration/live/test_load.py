@@ -10,8 +10,8 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.local.state import State
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.followers import Follower, cutting, differences, following
 from tests.integration.live.stage import Place, new_topic
 from tests.integration.rendezvous.peers import wait_for
@@ -29,7 +29,7 @@ FUNCTIONS = ("SessionFunctionName", "DeliverFunctionName", "RouteFunctionName")
 READY_SECONDS, END_SECONDS = 600, 900
 
 
-def test_nothing_is_missing_or_twice_or_out_of_order(place: Place, deployment: Deployment, stage_folder: State):
+def test_nothing_is_missing_or_twice_or_out_of_order(place: Place, deployment: Deployment, stage_folder: StageFolder):
     chance, began = Random(3), time.monotonic()  # noqa: S311 - the same every time
     groups = [[f"{root}.t{number}" for number in range(TOPICS)] for root in (new_topic() for _ in range(GROUPS))]
     messages = [(chance.choice(chance.choice(groups)), number) for number in range(EVENTS)]
@@ -72,7 +72,7 @@ def test_nothing_is_missing_or_twice_or_out_of_order(place: Place, deployment: D
 def _followers(place: Place, groups: Sequence[Sequence[str]], *, url: str) -> list[Follower]:
     """Return for each group a client that follows each of its topics, and one that follows all that begin so."""
     exact = [[TopicPattern.parse(topic) for topic in topics] for topics in groups]
-    prefixes = [[TopicPattern.parse(topics[0].rpartition(".")[0] + ".", Match.PREFIX)] for topics in groups]
+    prefixes = [[TopicPattern.parse(topics[0].rpartition(".")[0] + ".", MatchPolicy.PREFIX)] for topics in groups]
     return [Follower(place.client("subscriber", url=url), patterns) for patterns in (*exact, *prefixes)]
 
 

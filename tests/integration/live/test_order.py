@@ -12,9 +12,9 @@ from websockets.typing import Subprotocol
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, Received
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.integration.live.stage import Place, new_topic
 
 pytestmark = pytest.mark.emulator
@@ -40,7 +40,7 @@ def publish_without_waiting(place: Place, role: str, topics: list[str]) -> None:
         socket.recv(SOON_SECONDS)
 
 
-def taken(client: LiveClient, number: int) -> list[Received]:
+def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
     found = [client.receive(SOON_SECONDS) for _ in range(number)]
     assert None not in found, found
     return [event for event in found if event is not None]
@@ -62,8 +62,8 @@ def test_the_order_of_each_publisher_holds_across_topics(place: Place, deploymen
     there = replace(place, realm=realm)
 
     with there.client("admin") as follower, ThreadPoolExecutor() as pool:
-        follower.follow(Cursor(TopicPattern.parse("trial", Match.PREFIX), Last(1)))
-        assert list(follower.past()) == []
+        follower.follow(Cursor(TopicPattern.parse("trial", MatchPolicy.PREFIX), LastEvents(1)))
+        assert list(follower.backfill()) == []
         publishers = [pool.submit(publish_without_waiting, there, role, topics) for role in ("admin", "source")]
         events = taken(follower, 2 * EVENTS)
         for publisher in publishers:

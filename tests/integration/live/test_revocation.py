@@ -12,12 +12,12 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
-from signalbox.clients.live.session import RequestRefused, RightWithdrawn
+from signalbox.clients.live.session import RequestRefused, SubscriptionRevoked
 from signalbox.exchange.model.records import User
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.integration.live.stage import Place, new_topic
@@ -89,12 +89,12 @@ def test_nothing_that_is_published_afterwards_reaches_a_client(kind, visitor):
 
 def test_our_client_is_told(visitor):
     with visitor.place.client("visitor") as client:
-        client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", Match.PREFIX)))
-        assert list(client.past()) == []
+        client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", MatchPolicy.PREFIX)))
+        assert list(client.backfill()) == []
 
         visitor.tell("ungrant", **visitor.grant)
 
-        with pytest.raises(RightWithdrawn):
+        with pytest.raises(SubscriptionRevoked):
             client.receive(60)
         client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.a")))
         with pytest.raises(RequestRefused, match="not_authorized"):

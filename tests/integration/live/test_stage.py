@@ -12,19 +12,19 @@ from urllib.request import urlopen
 
 import pytest
 
-from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, Received
-from signalbox.clients.live.session import JoinRefused, Login, RequestRefused, RightWithdrawn
-from signalbox.clients.web_socket import opening
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.session import JoinRefused, Login, RequestRefused, SubscriptionRevoked
+from signalbox.clients.web_socket import connector
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.local.demo_live import live_rows
-from signalbox.local.state import CHECKOUT
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.local.demo.live import live_rows
+from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import Place, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
 
@@ -40,7 +40,7 @@ def administrator(deployment: Deployment) -> Iterator[ExchangeClient]:
         yield client
 
 
-def taken(client: LiveClient, number: int) -> list[Received]:
+def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
     """Take so many events."""
     found = [client.receive(SOON_SECONDS) for _ in range(number)]
     assert None not in found, found
@@ -49,14 +49,14 @@ def taken(client: LiveClient, number: int) -> list[Received]:
 
 def follow(client: LiveClient, topic: str) -> None:
     """Subscribe, and wait until that has happened."""
-    client.follow(Cursor(TopicPattern.parse(topic), Last(1)))
-    assert list(client.past()) == []
+    client.follow(Cursor(TopicPattern.parse(topic), LastEvents(1)))
+    assert list(client.backfill()) == []
 
 
-def seen_until_quiet(client: LiveClient) -> list[Received]:
+def seen_until_quiet(client: LiveClient) -> list[ReceivedEvent]:
     """Return what comes; some clients are told that their right is gone, and others hear nothing."""
     seen = []
-    with suppress(RightWithdrawn):
+    with suppress(SubscriptionRevoked):
         while event := client.receive(QUIET_SECONDS):
             seen.append(event)
     return seen
@@ -86,7 +86,7 @@ def test_what_nobody_can_read_in_an_inbox_or_outbox_is_put_aside_and_in_nobodys_
     live = deployment.session().resource("dynamodb").Table(deployment.outputs["LiveTable"])
     with place.client("subscriber") as client:
         follow(client, topic)
-        (connection,) = DynamoRoster(live).of_user(place.realm, place.users["subscriber"][0])
+        (connection,) = DynamoRealmSessions(live).of_user(place.realm, place.users["subscriber"][0])
         for queue in ("LiveInboxUrl", "LiveOutboxUrl"):
             sqs.send_message(
                 QueueUrl=deployment.outputs[queue],
@@ -95,7 +95,7 @@ def test_what_nobody_can_read_in_an_inbox_or_outbox_is_put_aside_and_in_nobodys_
                 MessageDeduplicationId=secrets.token_hex(8),
             )
 
-        client.follow(Cursor(TopicPattern.parse(f"{topic}.more"), Last(1)))
+        client.follow(Cursor(TopicPattern.parse(f"{topic}.more"), LastEvents(1)))
         administrator.publish(place.realm, topic, "all the same")
 
         assert taken(client, 1)[0].payload.arguments == ("all the same",)
@@ -132,7 +132,7 @@ def test_connections_and_queues_get_what_was_published_by_sqs_and_by_wamp(place:
 def test_an_exchange_that_is_not_live_cannot_be_joined(place: Place, administrator: ExchangeClient, realm: str):
     administrator.declare_exchange("xplain.fifo")
     with (
-        LiveClient(opening(place.url), Login(realm, *place.users["admin"])) as client,
+        LiveClient(connector(place.url), Login(realm, *place.users["admin"])) as client,
         pytest.raises(JoinRefused) as error,
     ):
         client.call("signalbox.topics")
@@ -148,8 +148,8 @@ def test_anybody_joins_where_an_administrator_says_so(place: Place, administrato
     for number in range(4):
         administrator.publish(realm, "news", str(number))
 
-    with LiveClient(opening(place.url), Login(realm)) as client:
-        client.follow(Cursor(TopicPattern(Match.PREFIX, ""), Last(10)))
+    with LiveClient(connector(place.url), Login(realm)) as client:
+        client.follow(Cursor(TopicPattern(MatchPolicy.PREFIX, ""), LastEvents(10)))
         assert [event.payload.arguments[0] for event in taken(client, 2)] == [2, 3]
 
 
@@ -196,8 +196,8 @@ def test_the_example_publishes_what_arvados_has_to_tell(deployed: dict[str, Any]
     )
 
     with place.client("subscriber") as client:
-        client.follow(Cursor(TopicPattern(Match.PREFIX, f"trial.container.{container}."), Last(1000)))
-        events = list(client.past())
+        client.follow(Cursor(TopicPattern(MatchPolicy.PREFIX, f"trial.container.{container}."), LastEvents(1000)))
+        events = list(client.backfill())
     lines = [event.payload.arguments[0] for event in events if event.topic.endswith(".log.stdout")]
     records = [event.payload.arguments[0] for event in events if event.topic.endswith(".record")]
     assert told.stdout.endswith(f"messages about {container}\n")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.local import setup, tools
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 FOLDER = CHECKOUT / ".signalbox" / "clients"
 PROGRAMS = Path(__file__).parent / "wamp"

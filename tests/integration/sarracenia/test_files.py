@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import Desk
 from tests.integration.rendezvous.peers import wait_for
 from tests.unit.clients.sarracenia.web import serving
@@ -27,7 +27,7 @@ MESSAGES = len(WANTED) - 1 + BLOCKS + 1  # of each announcement; one is of the f
 
 
 @pytest.fixture
-def desk(deployed: dict[str, Any], stage_folder: State, tmp_path: Path) -> Iterator[Desk]:
+def desk(deployed: dict[str, Any], stage_folder: StageFolder, tmp_path: Path) -> Iterator[Desk]:
     for name, content in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

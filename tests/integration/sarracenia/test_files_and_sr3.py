@@ -11,7 +11,7 @@ import pytest
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.shared.user_keys import user_key
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import parse_user_name
 from tests.integration.live.page import Desk
@@ -43,11 +43,11 @@ class Both:
 
 
 @pytest.fixture
-def both(deployment: Deployment, stage_folder: State, tmp_path: Path) -> Iterator[Both]:
+def both(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> Iterator[Both]:
     environment()
     desk, user = Desk.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
     desk.run("user", "add", user, "--role", "source")
-    key = user_key(replace(deployment, folder=stage_folder.folder), parse_user_name(user))
+    key = user_key(replace(deployment, folder=stage_folder.path), parse_user_name(user))
     host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
     broker = Broker(
         parse_user_name(user), host, stage_name(stage), key.access_key_id, key.secret_access_key, deployment.region

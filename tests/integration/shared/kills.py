@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from signalbox.local.processes import processes_naming
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import wait_for
 
 # Seconds between two kills: long enough for some work to be done in between, short enough to hit it often.
@@ -22,9 +22,11 @@ STARTING_SECONDS = 3
 class Killer:
     """Kills every instance of one of the functions, again and again."""
 
-    stage_folder: State
+    stage_folder: StageFolder
     functions: Sequence[str]
     """Their names in AWS."""
+    spared_seconds: float = STARTING_SECONDS
+    """Age below which an instance is not killed."""
     chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - who dies is no secret
 
     def kill(self, times: int, *, between: tuple[float, float] = BETWEEN_KILLS) -> None:
@@ -62,14 +64,13 @@ class Killer:
     def _started(self, first_seen: dict[int, float]) -> list[list[int]]:
         """Return the instances of each function that has some, without those that have just been started.
 
-        The emulator takes it badly when an instance dies while it starts: it throws away all others of that function,
-        even those that are starting too, which then die in turn.
+        Kills are to hit the work of instances, not their start.
         """
         now = time.monotonic()
         running = [processes_naming(f"{self._folders}{name}-") for name in self.functions]
         for instance in (instance for instances in running for instance in instances):
             first_seen.setdefault(instance, now)
-        old = [[i for i in instances if now - first_seen[i] >= STARTING_SECONDS] for instances in running]
+        old = [[i for i in instances if now - first_seen[i] >= self.spared_seconds] for instances in running]
         return [instances for instances in old if instances]
 
     @property

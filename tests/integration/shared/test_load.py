@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, Round, sample_answer, sample_offer
-from signalbox.local.state import State
+from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, ServeResult, sample_answer, sample_offer
+from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -67,7 +67,9 @@ def _start_instances(parties: Parties) -> None:
         parties.reply(client_id, seconds=2 * PATIENCE_SECONDS)
 
 
-def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(parties: Parties, stage_folder: State):
+def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(
+    parties: Parties, stage_folder: StageFolder
+):
     """A client whose offer was hit may be told that nobody answered in time: it is told, and once."""
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
@@ -96,7 +98,7 @@ def _replies(parties: Parties, asked: list[Asked], *, seconds: float = 2 * PATIE
     return {client_id: reply.result() for client_id, reply in waiting.items()}
 
 
-def _offer(served: Round) -> str:
+def _offer(served: ServeResult) -> str:
     return served.response.offer if served.response else ""
 
 
@@ -104,7 +106,7 @@ def _ids(asked: list[Asked]) -> list[str]:
     return [client.client_id for client in asked]
 
 
-def _serve_one(parties: Parties) -> Round:
+def _serve_one(parties: Parties) -> ServeResult:
     """Poll, as a proxy does, until there was a client."""
     deadline = time.monotonic() + 2 * PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -116,9 +118,9 @@ def _serve_one(parties: Parties) -> Round:
 
 
 @contextmanager
-def _proxies_polling(parties: Parties) -> Iterator[list[Round]]:
+def _proxies_polling(parties: Parties) -> Iterator[list[ServeResult]]:
     """Let some proxies poll again and again; what each did is in the list when they have stopped."""
-    rounds: list[Round] = []
+    rounds: list[ServeResult] = []
     stopping = threading.Event()
     proxies = [parties.pool.submit(_poll_until, parties, stopping, rounds) for _ in range(PROXIES_OF_THE_BURST)]
     try:
@@ -129,13 +131,13 @@ def _proxies_polling(parties: Parties) -> Iterator[list[Round]]:
             proxy.result()
 
 
-def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[Round]) -> None:
+def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeResult]) -> None:
     while not stopping.is_set():
         with suppress(BrokerUnreachableError):  # the function was killed: a real proxy, too, comes again later
             rounds.append(parties.proxy().serve_once())
 
 
-def _ask_while_killing(parties: Parties, stage_folder: State) -> list[Asked]:
+def _ask_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Asked]:
     """Let clients come one after the other until the last kill is done."""
     names = _function_names(parties)
     killing = parties.pool.submit(Killer(stage_folder, [names[function] for function in KILLED]).kill, KILLS)

@@ -1,4 +1,4 @@
-"""Who may do what of splitting on the deployed stage, as a table; the stage's settings make `demo-*` splittable."""
+"""The permissions of splitting on the deployed stage, as a table; the stage's settings make `demo-*` splittable."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,7 +152,7 @@ def place(deployment: Deployment) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_an_identity_of_splitting_may_do_what_the_table_says_and_nothing_else(
+def test_an_identity_of_splitting_has_exactly_the_permissions_of_the_table(
     deployment: Deployment, place: Place, name: str
 ):
     with identity(deployment, name) as session:

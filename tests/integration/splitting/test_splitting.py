@@ -1,4 +1,4 @@
-"""Several people share the queues of a deployed consumer: nothing is lost, and afterwards all is as it was."""
+"""Several users share the queues of a deployed consumer: no message is lost, and everything is restored."""
 
 import json
 import threading
@@ -18,10 +18,10 @@ from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
-from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
-from signalbox.local.state import State
+from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
-from signalbox.splitting.control.protocol import SessionState
+from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.shared.kills import Killer
 
@@ -45,7 +45,7 @@ SLEEP_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One message as it was sent; its body says all of it."""
+    """A sent message; its body contains all fields."""
 
     number: int
     queue: QueueName
@@ -63,7 +63,7 @@ class Sent:
 
 @dataclass(slots=True)
 class Stage:
-    """The stage with a deployed consumer, and who has a session."""
+    """The stage, the deployed consumer and the users with sessions."""
 
     deployment: Deployment
     consumer: DeployedConsumer
@@ -86,7 +86,7 @@ class Stage:
         return list(sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", []))
 
     def waiting(self) -> int:
-        """Return how many messages are in the originals."""
+        """Return the number of messages in the originals."""
         sqs = self.deployment.session().client("sqs")
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = (sqs.get_queue_attributes(QueueUrl=u, AttributeNames=names) for u in self.consumer.queues.values())
@@ -95,19 +95,19 @@ class Stage:
 
 @dataclass(slots=True)
 class Developer:
-    """Somebody with a session of their own, and a consumer on their laptop."""
+    """A user with a session and a local consumer."""
 
     stage: Stage
     name: str
     received: list[Receipt] = field(default_factory=list)
 
     @contextmanager
-    def session(self, control: ControlClient) -> Iterator[SessionState]:
+    def session(self, control: ControlClient) -> Iterator[SessionStatus]:
         client = SessionClient(control, self.request())
         state = client.start(timeout=START_TIMEOUT)
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
-        with self._beating():
+        with self._runing():
             with reader.reading():
                 yield state
             if self.name == SLEEPS:
@@ -116,16 +116,16 @@ class Developer:
             client.stop()
 
     @contextmanager
-    def _beating(self) -> Iterator[None]:
+    def _runing(self) -> Iterator[None]:
         ended = threading.Event()
 
-        def beat() -> None:
+        def heartbeat() -> None:
             with self.stage.control() as control:
                 while not ended.wait(BEAT_SECONDS):
                     with suppress(NoControlReply):  # the function was killed
-                        SessionClient(control, self.request()).beat()
+                        SessionClient(control, self.request()).heartbeat()
 
-        thread = threading.Thread(target=beat, daemon=True)
+        thread = threading.Thread(target=heartbeat, daemon=True)
         thread.start()
         try:
             yield
@@ -152,7 +152,7 @@ def stage(deployment: Deployment) -> Stage:
 
 @pytest.fixture(autouse=True)
 def as_before(stage: Stage) -> Iterator[None]:
-    """Whatever happens, afterwards all is as it was."""
+    """Assert that everything is restored afterwards."""
     before = stage.consumer.mappings()
     yield
     wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
@@ -161,7 +161,7 @@ def as_before(stage: Stage) -> Iterator[None]:
 
 
 def send(stage: Stage, messages: Sequence[Sent]) -> dict[Sent, str]:
-    """Send messages to one queue in tens; return their ids."""
+    """Send messages to one queue in batches of ten; return their ids."""
     sqs = stage.deployment.session().client("sqs")
     ids = {}
     for start in range(0, len(messages), 10):
@@ -193,7 +193,7 @@ def made(queue: QueueName, count: int, *, first: int = 0) -> list[Sent]:
     ]
 
 
-def test_a_bad_filter_is_refused_before_anything_is_made(stage: Stage):
+def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
     with stage.control() as control, pytest.raises(CommandRejected, match="regular expression"):
         SessionClient(control, Developer(stage, "alice").request(message_filter={"author": "("})).start(
             timeout=START_TIMEOUT
@@ -201,10 +201,10 @@ def test_a_bad_filter_is_refused_before_anything_is_made(stage: Stage):
     assert stage.splits() == []
 
 
-def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: State):
-    """Forwarding and control are killed at random, while the deployed consumer and three people read.
+def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: StageFolder):
+    """Forwarding and control functions are killed at random, while the deployed consumer and three users read.
 
-    One of them stops reading before his session ends, and one loses her laptop: what is theirs goes to others.
+    One user stops reading before his session ends, and one loses her laptop: their messages go to others.
     """
     seen = len(stage.consumer.received())
     outputs = stage.deployment.outputs
@@ -245,13 +245,13 @@ def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(sta
 
 
 def _first_split(name: str, receipts: Sequence[Receipt]) -> Receipt:
-    """Return the first message that came through a temporary queue, of those that were nobody else's before."""
+    """Return the first message that arrived through a temporary queue without having been another session's before."""
     author = name if name in VISITS else "others"
     return next(one for one in receipts if one.queue not in (MEMES, ORDERS) and Sent.of(one.body).author == author)
 
 
 def _routes(stage: Stage, message_id: str) -> set[tuple[str, str]]:
-    """Return to whom and through which queue a message went, as the control plane finds it in the history."""
+    """Return the recipient and the queue of a message, as the control plane finds them in the history."""
 
     def found() -> list[Any]:
         with stage.control() as control:
@@ -263,7 +263,7 @@ def _routes(stage: Stage, message_id: str) -> set[tuple[str, str]]:
 
 
 def _send_slowly(stage: Stage, messages: Sequence[Sent], arrived: Mapping[str, threading.Event]) -> dict[Sent, str]:
-    """Send for as long as the visits last; return the ids. The second half waits until everybody has come."""
+    """Send for as long as the visits last; return the ids. The second half is sent after everyone has joined."""
     last = max(sum(visit) for visit in VISITS.values())
     parts = [messages[start : start + 50] for start in range(0, len(messages), 50)]
     ids: dict[Sent, str] = {}
@@ -283,7 +283,7 @@ def _visit(developer: Developer, after: float, seconds: float, arrived: threadin
 
 
 def _out_of_order(receipts: Sequence[Receipt]) -> list[tuple[Sent, Sent]]:
-    """Return pairs of one author's messages of a group of which the later came first."""
+    """Return pairs of one author's messages of a group of which the later one arrived first."""
     newest: dict[tuple[str, str], Sent] = {}
     wrong = []
     for one in sorted(receipts, key=lambda receipt: receipt.moment_ns):

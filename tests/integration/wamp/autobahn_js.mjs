@@ -1,14 +1,31 @@
-// autobahn-js as a program that does what lines say.
+// autobahn-js as a program that executes the commands of `lines.mjs`.
 import autobahn from "autobahn";
-import { serve, tell } from "./lines.mjs";
+import { print, serve } from "./lines.mjs";
+
+/** @import { Command } from "./lines.mjs" */
 
 console.error = () => {};
-autobahn.log?.debug && (autobahn.log.debug = () => {});
+if (autobahn.log?.debug) autobahn.log.debug = () => {};
 
 serve((login) => {
-  const wanted = new Map();
-  const subscribed = new Map();
-  let session = null;
+  /** @type {Map<string, Command>} the subscribe commands to repeat in each session */
+  const commands = new Map();
+  /** @type {Map<string, autobahn.Subscription>} */
+  const subscriptions = new Map();
+  /** @type {autobahn.Session} */
+  let session;
+
+  /**
+   * @param {unknown} _session
+   * @param {string} method
+   * @param {{ salt: string, iterations: number, keylen: number, challenge: string }} extra
+   */
+  function onchallenge(_session, method, extra) {
+    if (method === "ticket") return login.secret;
+    const key = autobahn.auth_cra.derive_key(login.secret, extra.salt, extra.iterations, extra.keylen);
+    return autobahn.auth_cra.sign(key, extra.challenge);
+  }
+
   const connection = new autobahn.Connection({
     url: login.url,
     realm: login.realm,
@@ -17,18 +34,14 @@ serve((login) => {
     max_retries: -1,
     initial_retry_delay: 0.3,
     max_retry_delay: 2,
-    onchallenge: (_session, method, extra) =>
-      method === "ticket"
-        ? login.secret
-        : autobahn.auth_cra.sign(
-            autobahn.auth_cra.derive_key(login.secret, extra.salt, extra.iterations, extra.keylen),
-            extra.challenge,
-          ),
+    onchallenge,
   });
 
+  /** @param {Command} command */
   async function subscribe({ name, topic, options }) {
+    /** @type {autobahn.Handler} */
     const received = (args, kwargs, details) =>
-      tell({
+      print({
         event: name,
         args: args ?? [],
         kwargs: kwargs ?? {},
@@ -39,42 +52,47 @@ serve((login) => {
         authid: details.publisher_authid ?? null,
       });
     const subscription = await session.subscribe(topic, received, options ?? {});
-    subscribed.set(name, subscription);
+    subscriptions.set(name, subscription);
     subscription.on_unsubscribe.then((reason) => {
-      if (reason) tell({ revoked: name, reason: typeof reason === "string" ? reason : JSON.stringify(reason) });
+      if (reason) print({ revoked: name, reason: typeof reason === "string" ? reason : JSON.stringify(reason) });
     });
     return subscription.id;
   }
 
+  /** @param {string} name */
+  async function unsubscribe(name) {
+    const subscription = subscriptions.get(name);
+    commands.delete(name);
+    if (subscription) await session.unsubscribe(subscription);
+    return null;
+  }
+
   connection.onopen = async (opened, details) => {
     session = opened;
-    for (const one of wanted.values()) await subscribe(one);
-    tell({ joined: details.authid, session: session.id, role: details.authrole });
+    for (const command of commands.values()) await subscribe(command);
+    print({ joined: details.authid, session: session.id, role: details.authrole });
   };
   connection.onclose = (reason, details) => {
-    tell({ left: details.reason ?? reason, text: details.message ?? "" });
+    print({ left: details.reason ?? reason, text: details.message ?? "" });
     return false;
   };
   connection.open();
 
   return {
-    async carryOut(said) {
-      switch (said.do) {
+    async execute(command) {
+      const { args = [], kwargs = {} } = command;
+      switch (command.do) {
         case "subscribe": {
-          const id = await subscribe(said);
-          wanted.set(said.name, said);
+          const id = await subscribe(command);
+          commands.set(command.name, command);
           return id;
         }
         case "unsubscribe":
-          wanted.delete(said.name);
-          await session.unsubscribe(subscribed.get(said.name));
-          return null;
-        case "publish": {
-          const options = { acknowledge: true, ...said.options };
-          return (await session.publish(said.topic, said.args ?? [], said.kwargs ?? {}, options)).id;
-        }
+          return unsubscribe(command.name);
+        case "publish":
+          return (await session.publish(command.topic, args, kwargs, { acknowledge: true, ...command.options })).id;
         default: {
-          const result = await session.call(said.procedure, said.args ?? [], said.kwargs ?? {});
+          const result = await session.call(command.procedure, args, kwargs);
           const isNamed = result instanceof autobahn.Result;
           return { args: isNamed ? result.args : [result], kwargs: (isNamed && result.kwargs) || {} };
         }

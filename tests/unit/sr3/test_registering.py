@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 # What sr3's own drivers do is pretended too: that they are there before ours is what counts.
 BROKERS = "class Moth: pass\nclass AMQP(Moth): pass\n"

@@ -1,4 +1,4 @@
-// Package live follows topics of a live exchange: each event once, in order, through lost connections.
+// Package live follows topics of a live exchange: it delivers each event once, in order, across lost connections.
 package live
 
 import (
@@ -20,66 +20,42 @@ const (
 	maximumBytes = 131072
 )
 
-// WAMP's numbers of the messages that a subscriber says and hears.
+// The types of the WAMP messages that a subscriber sends and receives.
 const (
 	hello, welcome, abort, challenge, authenticate, goodbye = 1, 2, 3, 4, 5, 6
 	failure, subscribe, subscribed, unsubscribed, event     = 8, 32, 33, 35, 36
 	call, result                                            = 48, 50
 )
 
-// Event is what was published. Sequence is its number in its topic.
-type Event struct {
-	Topic       string
-	Publication int64
-	Sequence    int64
-	At          time.Time
-	Retained    bool
-	Args        []json.RawMessage
-	Kwargs      map[string]json.RawMessage
-}
-
-// Options say which topics are followed, and what comes first: so many events of the past, or the retained state.
-type Options struct {
-	Match  string // exact, prefix or wildcard
-	Last   int
-	Latest bool
-}
-
-// Live is a connection that comes back by itself. It is for one goroutine.
+// Live is a connection that is opened again when it is lost. It is for one goroutine.
 type Live struct {
 	URL, Realm, User, Ticket string
 
 	followed []*followed
 }
 
-// Refused is an error that another try would meet again.
+// Refused is an error that another attempt would meet again.
 type Refused struct{ Reason, Message string }
 
 func (r Refused) Error() string { return fmt.Sprintf("%s (%s)", r.Message, r.Reason) }
 
 type followed struct {
-	topic    string
-	options  Options
-	call     func(Event)
-	numbers  map[string]int64
-	retained map[string]int64
-	since    string // by the router's clock, once all of the past has come
+	*cursor
+	call func(Event)
 }
 
-// Follow has a function called for each event. Call it before Run.
+// Follow calls a function for each event. Call it before Run.
 func (l *Live) Follow(topic string, options Options, call func(Event)) {
 	if options.Match == "" {
 		options.Match = "exact"
 	}
-	l.followed = append(l.followed, &followed{
-		topic: topic, options: options, call: call, numbers: map[string]int64{}, retained: map[string]int64{},
-	})
+	l.followed = append(l.followed, &followed{newCursor(topic, options), call})
 }
 
-// Run follows until the context ends, or until something is refused.
+// Run follows until the context ends or the router refuses something.
 func (l *Live) Run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
-		settled, err := l.converse(ctx)
+		settled, err := l.runSession(ctx)
 		var refused Refused
 		if ctx.Err() != nil || errors.As(err, &refused) {
 			return err
@@ -96,8 +72,8 @@ func (l *Live) Run(ctx context.Context) error {
 	}
 }
 
-// converse holds one session; it says whether the router has answered a request in it.
-func (l *Live) converse(ctx context.Context) (settled bool, err error) {
+// runSession runs one session and returns whether the router has answered a request in it.
+func (l *Live) runSession(ctx context.Context) (settled bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	connection, _, err := websocket.Dial(ctx, l.URL, &websocket.DialOptions{Subprotocols: []string{"wamp.2.json"}})
@@ -108,11 +84,10 @@ func (l *Live) converse(ctx context.Context) (settled bool, err error) {
 	connection.SetReadLimit(maximumBytes)
 	go keepAlive(ctx, cancel, connection)
 	s := session{Live: l, ctx: ctx, connection: connection, byID: map[int64]*followed{}}
-	err = s.say(hello, l.Realm, map[string]any{
-		"roles": map[string]any{"subscriber": map[string]any{}, "caller": map[string]any{}}, "authid": l.User, "authmethods": []string{"ticket"},
-	})
+	roles := map[string]any{"subscriber": map[string]any{}, "caller": map[string]any{}}
+	err = s.send(hello, l.Realm, map[string]any{"roles": roles, "authid": l.User, "authmethods": []string{"ticket"}})
 	for err == nil {
-		err = s.hear()
+		err = s.receive()
 	}
 	return s.settled, err
 }
@@ -140,7 +115,7 @@ type session struct {
 	settled    bool
 }
 
-func (s *session) say(message ...any) error {
+func (s *session) send(message ...any) error {
 	text, err := json.Marshal(message)
 	if err != nil {
 		return err
@@ -148,7 +123,7 @@ func (s *session) say(message ...any) error {
 	return s.connection.Write(s.ctx, websocket.MessageText, text)
 }
 
-func (s *session) hear() error {
+func (s *session) receive() error {
 	_, text, err := s.connection.Read(s.ctx)
 	if err != nil {
 		return err
@@ -159,9 +134,9 @@ func (s *session) hear() error {
 	}
 	switch kind := number(message, 0); kind {
 	case challenge:
-		return s.say(authenticate, s.Ticket, map[string]any{})
+		return s.send(authenticate, s.Ticket, map[string]any{})
 	case welcome:
-		return s.joined(message)
+		return s.welcomed(message)
 	case abort, goodbye:
 		return ended(message)
 	case event:
@@ -172,15 +147,15 @@ func (s *session) hear() error {
 	return nil
 }
 
-// joined subscribes. The reply to the call behind each SUBSCRIBE tells that all of the past has come.
-func (s *session) joined(message []json.RawMessage) error {
+// welcomed subscribes, and calls a procedure after each SUBSCRIBE: the reply comes after all of the requested history.
+func (s *session) welcomed(message []json.RawMessage) error {
 	s.joinedAt = details(message, 2).At
-	for place, one := range s.followed {
+	for index, one := range s.followed {
 		match := map[string]any{"match": one.options.Match}
-		if err := s.say(subscribe, 2*place+1, one.wanted(), one.topic); err != nil {
+		if err := s.send(subscribe, 2*index+1, one.request(), one.topic); err != nil {
 			return err
 		}
-		if err := s.say(call, 2*place+2, map[string]any{}, "wamp.subscription.lookup", []any{one.topic, match}); err != nil {
+		if err := s.send(call, 2*index+2, map[string]any{}, "wamp.subscription.lookup", []any{one.topic, match}); err != nil {
 			return err
 		}
 	}
@@ -197,13 +172,13 @@ func (s *session) replied(kind int64, message []json.RawMessage) error {
 		request = number(message, 2)
 	}
 	if kind == unsubscribed {
-		return Refused{details(message, 2).Reason, "a subscription was taken away"}
+		return Refused{details(message, 2).Reason, "a subscription was revoked"}
 	}
-	if place := (request - 1) / 2; request > 0 && int(place) < len(s.followed) {
-		if one := s.followed[place]; kind == subscribed {
+	if index := (request - 1) / 2; request > 0 && int(index) < len(s.followed) {
+		if one := s.followed[index]; kind == subscribed {
 			s.byID[number(message, 2)] = one
-		} else if one.since == "" {
-			one.since = s.joinedAt
+		} else {
+			one.caughtUp(s.joinedAt)
 		}
 	}
 	return nil
@@ -214,9 +189,9 @@ func (s *session) received(message []json.RawMessage) {
 	if one == nil {
 		return
 	}
-	told := details(message, 3)
-	at, _ := time.Parse(time.RFC3339, told.At)
-	e := Event{Topic: told.Topic, Publication: number(message, 2), Sequence: told.Sequence, At: at, Retained: told.Retained}
+	d := details(message, 3)
+	at, _ := time.Parse(time.RFC3339, d.At)
+	e := Event{Topic: d.Topic, Publication: number(message, 2), Sequence: d.Sequence, At: at, Retained: d.Retained}
 	if e.Topic == "" {
 		e.Topic = one.topic
 	}
@@ -231,31 +206,6 @@ func (s *session) received(message []json.RawMessage) {
 	}
 }
 
-func (f *followed) isNew(e Event) bool {
-	if e.Sequence <= f.numbers[e.Topic] || e.Retained && f.retained[e.Topic] == e.Publication {
-		return false
-	}
-	if e.Retained {
-		f.retained[e.Topic] = e.Publication
-		return true
-	}
-	f.numbers[e.Topic] = e.Sequence
-	return f.retained[e.Topic] != e.Publication
-}
-
-// wanted is what SUBSCRIBE asks for: what is behind all that was seen, and at first what is wanted of the past.
-func (f *followed) wanted() map[string]any {
-	options := map[string]any{"match": f.options.Match, "get_retained": f.options.Latest}
-	if seen := f.numbers[f.topic]; f.options.Match == "exact" && seen > 0 {
-		options["_history"] = map[string]any{"after": seen}
-	} else if f.since != "" {
-		options["_history"] = map[string]any{"after": map[string]any{"since": f.since, "topics": f.numbers}}
-	} else if f.options.Last > 0 {
-		options["_history"] = map[string]any{"last": f.options.Last}
-	}
-	return options
-}
-
 func ended(message []json.RawMessage) error {
 	reason := text(message, 2)
 	if reason == "wamp.error.timeout" || reason == "wamp.error.protocol_violation" {
@@ -264,7 +214,8 @@ func ended(message []json.RawMessage) error {
 	return Refused{reason, details(message, 1).Message}
 }
 
-type told struct {
+// messageDetails are the details of WELCOME, EVENT, ABORT, GOODBYE and UNSUBSCRIBED.
+type messageDetails struct {
 	Topic    string `json:"topic"`
 	Sequence int64  `json:"_seq"`
 	At       string `json:"_at"`
@@ -273,18 +224,21 @@ type told struct {
 	Reason   string `json:"reason"`
 }
 
-// These read an element of a message; one that is not there, or of another kind, is as good as none.
-func details(message []json.RawMessage, place int) (value told) { read(message, place, &value); return }
-func number(message []json.RawMessage, place int) (value int64) { read(message, place, &value); return }
-func text(message []json.RawMessage, place int) (value string)  { read(message, place, &value); return }
-func first(message []json.RawMessage, place int) (value string) {
+// These read an element of a message. A missing element, or one of another type, is the zero value.
+func details(message []json.RawMessage, index int) (value messageDetails) {
+	read(message, index, &value)
+	return
+}
+func number(message []json.RawMessage, index int) (value int64) { read(message, index, &value); return }
+func text(message []json.RawMessage, index int) (value string)  { read(message, index, &value); return }
+func first(message []json.RawMessage, index int) (value string) {
 	var list []json.RawMessage
-	read(message, place, &list)
+	read(message, index, &list)
 	return text(list, 0)
 }
 
-func read(message []json.RawMessage, place int, value any) {
-	if place < len(message) {
-		_ = json.Unmarshal(message[place], value)
+func read(message []json.RawMessage, index int, value any) {
+	if index < len(message) {
+		_ = json.Unmarshal(message[index], value)
 	}
 }

@@ -1,1 +1,1 @@
-"""The deployed consumers on AWS, one file for each service that has some."""
+"""AWS adapters of the target kinds: Lambda functions, ECS services and SSM parameters."""

@@ -1,17 +1,17 @@
-"""ECS services: switched by another revision of their task definition, which a rolling deployment brings in."""
+"""ECS services as targets: switched by a new task definition revision and a rolling deployment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import effect, look
-from signalbox.aws.splitting.targets.sources import (
-    Originals,
+from signalbox.aws.splitting.targets.original_queues import (
+    OriginalQueues,
     deployed_names,
     is_switching,
     original_names,
-    reads_from,
-    switching,
+    switch_errors,
+    target_state,
 )
 from signalbox.aws.splitting.targets.task_definition import (
     REPLACES_TAG,
@@ -23,46 +23,45 @@ from signalbox.aws.splitting.targets.task_definition import (
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.admission import FoundQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
+from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs.client import ECSClient
     from mypy_boto3_ecs.type_defs import RegisterTaskDefinitionRequestTypeDef, ServiceTypeDef
 
-ROLLING = "ECS"  # the deployment controller under which a service takes another task definition
+ROLLING = "ECS"  # the deployment controller that allows UpdateService with another task definition
 REGISTER = "RegisterTaskDefinition"
 
 
 class UnsuitableService(RejectedError):
-    """Raised when an ECS service is not there, or cannot be given another task definition by us."""
+    """Raised when an ECS service does not exist, or its task definition cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EcsTargets:
     """`Targets` of the kind `EcsService`.
 
-    A revision of ours has a tag with the ARN of the revision that it stands in for, and nothing else is remembered:
-    somebody who deploys the service meanwhile gives it a revision without that tag, which is switched anew.
+    A switched revision has a tag with the ARN of the revision that it replaces, and nothing else is stored: a new
+    deployment during the split has no such tag, and is switched again.
     """
 
     ecs: "ECSClient"
-    originals: Originals
+    originals: OriginalQueues
     resolver: Resolver
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
         with effect(str(registry.target)):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
-        flattened(definition.renamed(registry, {}))  # refuses what no local command could be given
+        flattened(definition.renamed(registry, {}))  # raises for variables that a local command could not be given
         found = (self.originals.described(queue, definition.queue_names(queue)) for queue in registry.queues)
         return tuple(queue for queues in found for queue in queues)
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
-        """Return the variables for a local command, each as it was before the split, with other queues' names."""
+        """Return the variables for a local command: the values before the split with the queue names replaced."""
         with effect(str(registry.target)):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
             if definition.replaces:
@@ -75,30 +74,30 @@ class EcsTargets:
         return flattened(definition.renamed(registry, names))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
-        """Return from where the service's tasks read.
+        """Return which queues the service's tasks read.
 
-        On the way to the temporary queues that is where they read when the deployment is complete and no older task
-        runs, or none at all; on the way back, when no task reads a temporary queue any more.
+        The requested state counts after the switch when the deployment is complete and no older task runs, or no task
+        at all; after the switch back, when no task reads a temporary queue.
         """
         with look(str(split.target)):
             service = self._service(split.target)
             return TargetState.GONE if service is None else self._state(service, split, registry)
 
     def switch(self, split: Split, registry: Registry) -> None:
-        """Give the service a revision that reads the temporary queues."""
-        with switching(split.target):
+        """Deploy a revision that reads the temporary queues."""
+        with switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             originals = {queue.original for queue in split.queues}
             changed = current.renamed(registry, deployed_names(split))
             wanted = {container: current.environments[container] | changed[container] for container in changed}
             if originals.isdisjoint(self._names(current, registry)):
-                raise EffectRefused(f"{split.target} does not read the queues any more that its split began with")
+                raise EffectRefused(f"{split.target} no longer reads the queues with which its split began")
             arn = self._left_over(current, wanted, split.target)
             self._give(split.target, arn or self._register(current, changed, split.target, replaces=current.arn))
 
     def switch_back(self, split: Split, registry: Registry) -> None:
-        """Give the service the revision again that it had, or one like its own with the originals' names."""
-        with switching(split.target):
+        """Deploy the previous revision again, or a copy of the current one with the original names."""
+        with switch_errors(split.target):
             current = self._definition(self._suitable(split.target)["taskDefinition"])
             before = self._definition(current.replaces) if current.replaces else None
             if before is not None and before.is_active:
@@ -107,7 +106,7 @@ class EcsTargets:
                 changed = current.renamed(registry, original_names(split))
                 self._give(split.target, self._register(current, changed, split.target))
             if current.replaces and current.is_active:
-                # So that who deploys the newest revision of the family does not get ours.
+                # Otherwise a deployment of the family's newest revision would use it.
                 self.ecs.deregister_task_definition(taskDefinition=current.arn)
 
     def _state(self, service: "ServiceTypeDef", split: Split, registry: Registry) -> TargetState:
@@ -121,7 +120,7 @@ class EcsTargets:
         return state if is_everywhere and is_settled else TargetState.CHANGING
 
     def _left_over(self, current: TaskDefinition, wanted: Environments, target: Target) -> str | None:
-        """Return the revision that a switch broken off just now left behind; one of an earlier split is taken away."""
+        """Return the revision that an interrupted switch left; deregister one of an earlier split."""
         try:
             newest = self._definition(current.family)
         except self.ecs.exceptions.ClientException:
@@ -139,7 +138,7 @@ class EcsTargets:
         shape = self.ecs.meta.service_model.operation_model(REGISTER).input_shape
         accepted = shape.members if shape else ()
         tags = {REPLACES_TAG: replaces, TARGET_TAG: str(target)} if replaces else {}
-        # What was described is registered, by fields that both have.
+        # The description is registered again with the fields that both operations have.
         request = cast("RegisterTaskDefinitionRequestTypeDef", like.with_variables(changed, tags, accepted))
         return self.ecs.register_task_definition(**request)["taskDefinition"]["taskDefinitionArn"]
 
@@ -150,9 +149,9 @@ class EcsTargets:
     def _reads(self, arn: str, split: Split, registry: Registry) -> TargetState:
         definition = self._definition(arn)
         try:
-            return reads_from(self._names(definition, registry), split)
+            return target_state(self._names(definition, registry), split)
         except UnresolvedQueue:
-            return TargetState.ORIGINAL  # deployed anew, without a variable that the registry names: it is not ours
+            return TargetState.ORIGINAL  # deployed anew without a registered variable, so it reads no temporary queue
 
     def _names(self, definition: TaskDefinition, registry: Registry) -> set[QueueName]:
         return {name for queue in registry.queues for name in definition.queue_names(queue)}
@@ -167,8 +166,8 @@ class EcsTargets:
         controller = service.get("deploymentController", {"type": ROLLING})["type"]
         if controller != ROLLING:
             raise UnsuitableService(
-                f"{target}: its deployment controller is {controller}, under which nobody else may change its task "
-                "definition; use the controller ECS (rolling update), or split by an SSM parameter"
+                f"{target}: its deployment controller is {controller}, which does not allow other clients to "
+                "change its task definition; use the controller ECS (rolling update), or split by an SSM parameter"
             )
         return service
 
@@ -187,6 +186,6 @@ def _names(target: Target) -> tuple[str, str]:
 
 
 def _is_complete(service: "ServiceTypeDef") -> bool:
-    """Say whether the newest deployment is through; a service that is scaled to zero has nothing to bring in."""
+    """Return whether the newest deployment is complete; a service scaled to zero has nothing to deploy."""
     newest = next((one for one in service["deployments"] if one["status"] == "PRIMARY"), None)
     return service["desiredCount"] == 0 or (newest is not None and newest.get("rolloutState") == "COMPLETED")

@@ -1,4 +1,4 @@
-"""A function's variables, and those of an alias: its version is published anew with other ones."""
+"""The variables of Lambda targets: changed in the function, and published as a version for an alias."""
 
 import json
 from collections.abc import Mapping
@@ -6,34 +6,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.shared.errors import effect
-from signalbox.aws.splitting.targets.sources import deployed_names
+from signalbox.aws.splitting.targets.original_queues import deployed_names
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.splitting.consumers.switching import combined
 from signalbox.splitting.consumers.variables import Variables
-from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.model.observed_state import TargetState, combined_state
+from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
     from mypy_boto3_lambda.type_defs import AliasConfigurationResponseTypeDef as Alias
 
-VARIABLES_NOTE, VERSION_NOTE = "variables", "version"
+VARIABLES_ANNOTATION, VERSION_ANNOTATION = "variables", "version"
 LATEST = "$LATEST"
-# What a version must have in common with the function as it stands, so that a new version differs only in variables.
+# A version must equal the function in these, so that a new version differs only in its variables.
 IN_COMMON = ("CodeSha256", "Runtime", "Handler", "Role", "Timeout", "MemorySize")
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What Lambda says of a function or of one of its versions."""
+    """The configuration of a function or one of its versions."""
 
     document: Mapping[str, Any]
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Return the variables. Raises `EffectRefused` when Lambda could not decrypt them."""
+        """Return the variables. Raises `EffectRefused` if Lambda could not decrypt them."""
         environment = self.document.get("Environment", {})
         if error := environment.get("Error"):
             raise EffectRefused(
@@ -45,12 +44,12 @@ class Configuration:
 
     @property
     def is_changing(self) -> bool:
-        """Say whether it is not yet as it says."""
+        """Return whether an update is still in progress."""
         return self.document.get("LastUpdateStatus") == "InProgress" or self.document.get("State") == "Pending"
 
     @property
     def failure(self) -> str | None:
-        """Return why its last change did not work, or None."""
+        """Return the reason for which the last update failed, or None."""
         is_failed = "Failed" in (self.document.get("LastUpdateStatus"), self.document.get("State"))
         reasons = (self.document.get(name) for name in ("LastUpdateStatusReason", "StateReason"))
         return next(filter(None, reasons), "no reason given") if is_failed else None
@@ -58,13 +57,13 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class LambdaEnvironment:
-    """The variables of functions, changed as a whole map and only if nobody else changed the function meanwhile."""
+    """The variables of functions, replaced as a whole and only if the function was not changed since it was read."""
 
     functions: "LambdaClient"
-    notes: Notes
+    annotations: Annotations
 
     def find(self, target: Target) -> Configuration | None:
-        """Return what the target runs with, or None when there is no such function or alias."""
+        """Return the target's configuration, or None if the function or alias does not exist."""
         name, _, qualifier = target.name.partition(":")
         try:
             with effect(f"function {target.name!r}"):
@@ -75,7 +74,7 @@ class LambdaEnvironment:
             raise
 
     def configuration(self, target: Target) -> Configuration:
-        """Return what the target runs with. Raises `EffectRefused` when there is no such target."""
+        """Return the target's configuration. Raises `EffectRefused` if the target does not exist."""
         found = self.find(target)
         if found is None:
             raise EffectRefused(f"there is no {target}")
@@ -87,7 +86,7 @@ class LambdaEnvironment:
         return {name: value for name, value in overlaid.items() if value is not None}
 
     def state(self, split: Split, variables: Variables, found: Configuration) -> TargetState:
-        """Return which queues' names the target runs with."""
+        """Return which queue names the target runs with."""
         names = deployed_names(split)
         latest = self._latest(split.target)
         if found.is_changing or latest.is_changing:
@@ -97,8 +96,8 @@ class LambdaEnvironment:
             return TargetState.MIXED
         if state is TargetState.TEMPORARY or not _alias_name(split.target):
             return state
-        # An alias on its version of before, while the function has other names: a switch that was broken off.
-        return combined((state, variables.state(latest.variables, names)))
+        # An alias on its old version while the function has other names: an interrupted switch.
+        return combined_state((state, variables.state(latest.variables, names)))
 
     def switch(self, split: Split, variables: Variables) -> None:
         """Give the target the names of the temporary queues."""
@@ -112,7 +111,7 @@ class LambdaEnvironment:
             _check_alias(target, alias, found, is_latest=_is_alike(found, latest) and before == found.variables)
         after = variables.switched(latest.variables, names)
         if variables.state(after, names) is not TargetState.TEMPORARY:
-            raise EffectRefused(f"the variables of {target} name other queues than when the split began")
+            raise EffectRefused(f"the variables of {target} name other queues than at the start of the split")
         if after != latest.variables or latest.failure:
             self._note(target, alias, variables.noted(latest.variables, names))
             self._update(target, latest, after)
@@ -120,7 +119,7 @@ class LambdaEnvironment:
             self._publish(target, alias, latest)
 
     def switch_back(self, split: Split, variables: Variables) -> None:
-        """Give the target back the values that it had."""
+        """Restore the target's values."""
         names, target = deployed_names(split), split.target
         alias, latest, noted = self._alias(target), self._latest(target), self._noted(target)
         restored = variables.restored(latest.variables, noted, names)
@@ -133,8 +132,8 @@ class LambdaEnvironment:
             self._update(target, latest, restored)
 
     def _put_back(self, target: Target, alias: "Alias", found: Configuration, wanted: Mapping[str, str]) -> bool:
-        """Let the alias point at its version of before, if that differs from its present one only by our names."""
-        version = self.notes.of(target).get(VERSION_NOTE)
+        """Point the alias at its old version if the current one differs from it only by temporary names."""
+        version = self.annotations.of(target).get(VERSION_ANNOTATION)
         if version is None:
             return False
         with effect(f"version {version} of function {target.name!r}"):
@@ -145,15 +144,17 @@ class LambdaEnvironment:
         return True
 
     def _replace(self, target: Target, alias: "Alias", found: Configuration, latest: Configuration | None) -> None:
-        """Publish what somebody released since the split began with its original names, once the function has them."""
+        """Publish a release made during the split with its original names, after the function has them."""
         if latest is None:
             return
         if not _is_alike(latest, found):
-            raise EffectRefused(f"{target} and its function differ; publish what is to run, and it is brought back")
+            raise EffectRefused(
+                f"{target} and its function differ; publish the intended version, and the alias is switched back"
+            )
         self._publish(target, alias, latest)
 
     def _publish(self, target: Target, alias: "Alias", latest: Configuration) -> None:
-        """Publish the function as it stands, which makes no new version of one that is published already."""
+        """Publish the function; this creates no version if the latest one is identical."""
         if latest.failure:
             raise EffectFailed(f"{target} could not be changed: {latest.failure}")
         with effect(f"function {target.name!r}"):
@@ -183,13 +184,13 @@ class LambdaEnvironment:
             )
 
     def _note(self, target: Target, alias: "Alias | None", before: Mapping[str, str | None]) -> None:
-        # The version first: whether the variables were noted says whether both were.
+        # The version first: saved variables imply that both were saved.
         if alias is not None:
-            self.notes.put(target, VERSION_NOTE, alias["FunctionVersion"])
-        self.notes.put(target, VARIABLES_NOTE, json.dumps(before))
+            self.annotations.put(target, VERSION_ANNOTATION, alias["FunctionVersion"])
+        self.annotations.put(target, VARIABLES_ANNOTATION, json.dumps(before))
 
     def _noted(self, target: Target) -> dict[str, str | None]:
-        noted: dict[str, str | None] = json.loads(self.notes.of(target).get(VARIABLES_NOTE, "{}"))
+        noted: dict[str, str | None] = json.loads(self.annotations.of(target).get(VARIABLES_ANNOTATION, "{}"))
         return noted
 
     def _latest(self, target: Target) -> Configuration:
@@ -226,11 +227,11 @@ def _is_alike(one: Configuration, other: Configuration) -> bool:
 
 
 def _check_alias(target: Target, alias: "Alias", found: Configuration, *, is_latest: bool) -> None:
-    """Refuse what could not be switched without changing more than variables."""
+    """Raise `EffectRefused` if a switch would change more than variables."""
     if alias.get("RoutingConfig", {}).get("AdditionalVersionWeights"):
-        raise EffectRefused(f"{target} shares its calls among versions; let it point at one version")
+        raise EffectRefused(f"{target} routes its calls to several versions; point it at one version")
     if not is_latest:
         raise EffectRefused(
-            f"{target} runs version {found.document['Version']}, which is not the function as it stands; publish the "
-            "function and let the alias point at it, or what is not released yet would be"
+            f"{target} runs version {found.document['Version']}, which differs from the latest function; publish the "
+            "function and point the alias at it: a switch would otherwise release unpublished changes"
         )

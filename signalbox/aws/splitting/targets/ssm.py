@@ -1,4 +1,4 @@
-"""SSM parameters: whoever reads a queue's name out of one at run time is switched by writing another one into it."""
+"""SSM parameters as targets: consumers that read a queue name at run time are switched by a new value."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,63 +7,62 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import effect, look
-from signalbox.aws.splitting.targets.sources import (
-    Originals,
+from signalbox.aws.splitting.targets.original_queues import (
+    OriginalQueues,
     deployed_names,
     is_switching,
     original_names,
-    reads_from,
-    switching,
+    switch_errors,
+    target_state,
 )
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.model.ports import Notes
+from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry
+from signalbox.splitting.model.observed_state import TargetState
+from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import TargetState
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient
     from mypy_boto3_ssm.type_defs import ParameterHistoryTypeDef, ParameterTypeDef, PutParameterRequestTypeDef
 
 DEFAULT_PROPAGATION = timedelta(seconds=60)
-VERSION_NOTE = "version"
+VERSION_ANNOTATION = "version"
 STANDARD_BYTES, ADVANCED_BYTES = 4096, 8192  # SSM, by tier
-# What PutParameter would set to its default, were it not told again.
+# PutParameter resets these to their defaults unless they are given again.
 KEPT = ("Description", "KeyId", "AllowedPattern", "Tier", "DataType", "Type")
 
 
 class NoSuchParameter(RejectedError):
-    """Raised when a target is an SSM parameter that is not there."""
+    """Raised when a target is an SSM parameter that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class SsmTargets:
     """`Targets` of the kind `SsmParameter`.
 
-    Nobody says when all who read a parameter have read it again: they are given `propagation` for it. Of the value
-    before the first switch only its version is noted, for the value may be a secret.
+    It is unknown when all readers have read a new value: they have `propagation` to do so. Only the version of the
+    value before the first switch is stored, because the value may be a secret.
     """
 
     ssm: "SSMClient"
-    originals: Originals
+    originals: OriginalQueues
     resolver: Resolver
-    notes: Notes
+    annotations: Annotations
     now: Callable[[], datetime]
     propagation: timedelta = DEFAULT_PROPAGATION
 
-    def find(self, registry: Registry) -> Sequence[FoundQueue]:
-        """Return the queues whose names a parameter holds. Raises `NoSuchParameter` and `UnresolvedQueue`."""
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
+        """Return the queues whose names a parameter contains. Raises `NoSuchParameter` and `UnresolvedQueue`."""
         with effect(str(registry.target)):
             value = self._parameter(registry.target)["Value"]
         found = (self.originals.described(queue, self._names_in(value, queue)) for queue in registry.queues)
         return tuple(queue for queues in found for queue in queues)
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
-        """Return the parameter's value for each variable of the registry, with other queues' names."""
+        """Return the parameter's value with replaced names, for each variable of the registry."""
         with effect(str(registry.target)):
             value = self._parameter(registry.target)["Value"]
             if not self._names(value, registry) <= names.keys():
@@ -78,32 +77,32 @@ class SsmTargets:
         return {variable: renamed for variable in variables if variable is not None}
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
-        """Return from where those read who read the parameter: what is wanted counts when they had their time."""
+        """Return which queues the parameter's readers use; the requested state counts after `propagation`."""
         try:
             with look(str(split.target)):
                 parameter = self._parameter(split.target)
-            state = reads_from(self._names(parameter["Value"], registry), split)
+            state = target_state(self._names(parameter["Value"], registry), split)
         except NoSuchParameter:
             return TargetState.GONE
         except UnresolvedQueue:
-            state = TargetState.ORIGINAL  # somebody wrote what holds no queue's name: it is not ours
+            state = TargetState.ORIGINAL  # the new value contains no queue name, so it is not a temporary one
         is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
         is_fresh = self.now() - parameter["LastModifiedDate"] < self.propagation
         return TargetState.CHANGING if is_wanted and is_fresh else state
 
     def switch(self, split: Split, registry: Registry) -> None:
-        """Write the temporary queues' names into the parameter."""
-        with switching(split.target):
+        """Write the names of the temporary queues into the parameter."""
+        with switch_errors(split.target):
             parameter = self._parameter(split.target)
             names = self._names(parameter["Value"], registry)
             if names.isdisjoint(queue.original for queue in split.queues):
-                raise EffectRefused(f"{split.target} does not hold the queues any more that its split began with")
-            self.notes.put(split.target, VERSION_NOTE, str(parameter["Version"]))
+                raise EffectRefused(f"{split.target} no longer holds the queues with which its split began")
+            self.annotations.put(split.target, VERSION_ANNOTATION, str(parameter["Version"]))
             self._write(split.target, self._renamed(parameter["Value"], registry, deployed_names(split)))
 
     def switch_back(self, split: Split, registry: Registry) -> None:
-        """Write the value again that was there, or the originals' names into one that was changed meanwhile."""
-        with switching(split.target):
+        """Restore the old value, or replace the temporary names in a value that was changed during the split."""
+        with switch_errors(split.target):
             value, before = self._parameter(split.target)["Value"], self._noted_value(split.target)
             if before is None or self._renamed(before, registry, deployed_names(split)) != value:
                 before = self._renamed(value, registry, original_names(split))
@@ -131,7 +130,7 @@ class SsmTargets:
             raise NoSuchParameter(f"{target}: there is no such parameter in this region") from error
 
     def _noted_value(self, target: Target) -> str | None:
-        version = self.notes.of(target).get(VERSION_NOTE)
+        version = self.annotations.of(target).get(VERSION_ANNOTATION)
         try:
             return self._parameter(target, version=f":{version}")["Value"] if version else None
         except (self.ssm.exceptions.ParameterVersionNotFound, NoSuchParameter):
@@ -148,7 +147,7 @@ class SsmTargets:
         try:
             self.ssm.put_parameter(**request)
         except self.ssm.exceptions.TooManyUpdates as error:
-            raise EffectFailed(f"{target}: TooManyUpdates: somebody else writes it at the same moment") from error
+            raise EffectFailed(f"{target}: TooManyUpdates: another client is writing it") from error
 
     def _newest(self, target: Target) -> "ParameterHistoryTypeDef":
         pages = self.ssm.get_paginator("get_parameter_history").paginate(Name=target.name)
@@ -156,7 +155,7 @@ class SsmTargets:
 
 
 def _request(parameter: "ParameterHistoryTypeDef", value: str) -> "PutParameterRequestTypeDef":
-    """Return what overwrites only a parameter's value."""
+    """Return the PutParameter request that changes only the value."""
     request: PutParameterRequestTypeDef = {"Name": parameter["Name"], "Value": value, "Overwrite": True}
     for name in KEPT:
         if name in parameter:

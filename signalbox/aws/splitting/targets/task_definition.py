@@ -1,4 +1,4 @@
-"""A task definition: where its containers have queues' names from, and the same with other names there."""
+"""Task definitions: finding and replacing queue names in the variables of containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs.type_defs import ContainerDefinitionOutputTypeDef, DescribeTaskDefinitionResponseTypeDef
@@ -21,7 +21,7 @@ Environments = dict[str, dict[str, str]]  # by container
 
 
 class AmbiguousVariable(RejectedError):
-    """Raised when two containers have different values of one variable, and a local command can have only one."""
+    """Raised when two containers have different values for a variable, because a local command has only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +33,27 @@ class TaskDefinition:
 
     @property
     def arn(self) -> str:
-        """Return its ARN, with the revision."""
+        """Return the ARN, including the revision."""
         return self.answer["taskDefinition"]["taskDefinitionArn"]
 
     @property
     def family(self) -> str:
-        """Return the name that its revisions share."""
+        """Return the name of the family."""
         return self.answer["taskDefinition"]["family"]
 
     @property
     def is_active(self) -> bool:
-        """Say whether a service can still be given it."""
+        """Return whether a service can be updated to this revision."""
         return self.answer["taskDefinition"]["status"] == "ACTIVE"
 
     @property
     def tags(self) -> dict[str, str]:
-        """Return its tags."""
+        """Return the tags."""
         return {tag["key"]: tag["value"] for tag in self.answer.get("tags", [])}
 
     @property
     def replaces(self) -> str | None:
-        """Return the ARN of the revision that it stands in for, if it is one of ours."""
+        """Return the ARN of the revision that this one replaces during a split, or None."""
         return self.tags.get(REPLACES_TAG)
 
     @property
@@ -71,22 +71,22 @@ class TaskDefinition:
         return tuple(dict.fromkeys(names))
 
     def renamed(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Environments:
-        """Return the variables that hold queues' names, with others in their places. Raises `UnresolvedQueue`."""
+        """Return the variables with queue names, with the names replaced. Raises `UnresolvedQueue`."""
         environments = self.environments
         changed: Environments = {container: {} for container in environments}
         for source in (source for queue in registry.queues for source in queue.sources):
             for container, resolution in list(self._resolutions(source, environments)):
                 value = self.resolver.replaced(source, resolution, names)
-                # The next source may look at the same variable, which must not lose what this one put there.
+                # The next source may read the same variable and must keep the replaced names.
                 environments[container][resolution.variable] = changed[container][resolution.variable] = value
         return changed
 
     def with_variables(
         self, changed: Environments, tags: Mapping[str, str], accepted: Iterable[str]
     ) -> dict[str, object]:
-        """Return what a revision like this is registered with: only the given variables are different or more.
+        """Return the registration request for a copy in which only the given variables are changed or added.
 
-        `accepted` is what RegisterTaskDefinition takes; the rest of an answer says what ECS made of it.
+        `accepted` are the fields of RegisterTaskDefinition; the other described fields are set by ECS.
         """
         document = cast("dict[str, object]", self.answer["taskDefinition"])
         request = {name: value for name, value in document.items() if name in set(accepted)}
@@ -136,21 +136,21 @@ class TaskDefinition:
                 )
 
     def _matching(self, source: NameSource, variables: Iterable[str]) -> list[str]:
-        if source.place is not Place.VARIABLES_LIKE:
+        if source.kind is not SourceKind.VARIABLES_LIKE:
             return [name for name in variables if name == source.key]
         pattern = self.resolver.compiler.pattern(source.key, case_sensitive=True)
         return [name for name in variables if pattern.matches(name)]
 
 
 def flattened(environments: Environments) -> dict[str, str]:
-    """Return one environment for a local command. Raises `AmbiguousVariable`."""
+    """Return the environment of a local command. Raises `AmbiguousVariable`."""
     flat: dict[str, str] = {}
     for container, variables in environments.items():
         for name, value in variables.items():
             if flat.setdefault(name, value) != value:
                 raise AmbiguousVariable(
-                    f"variable {name!r} of container {container!r} has another value than in the container before; "
-                    "the registry must say whose counts"
+                    f"variable {name!r} of container {container!r} has different values in different containers; "
+                    "name the container in the registry"
                 )
     return flat
 

@@ -207,7 +207,7 @@ def test_a_user_needs_to_know_nothing_but_the_name_of_the_stage(sqs):
 @pytest.mark.parametrize(
     ("user", "denied", "error", "text"),
     [
-        ("a_b", set(), InvalidUserName, "expected 1 to 32 letters"),
+        ("a_b", set(), InvalidUserName, "expected 1 to 32 letters, digits"),
         ("eve", {"dev-exchange-control-eve"}, NotPermitted, "or these are not that user's credentials"),
     ],
     ids=["no name of a user", "another user's credentials"],

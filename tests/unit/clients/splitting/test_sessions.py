@@ -1,4 +1,4 @@
-"""A session as the one who wants it sees it."""
+"""The client of a splitting session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,9 +7,15 @@ from datetime import timedelta
 import pytest
 
 from signalbox.clients.control import NoControlReply
-from signalbox.clients.splitting.sessions import SessionClient, SessionEnded, SessionNotReady, SessionRequest, mirrored
+from signalbox.clients.splitting.sessions import (
+    SessionClient,
+    SessionEnded,
+    SessionNotReady,
+    SessionRequest,
+    mirror_config,
+)
 from signalbox.control.protocol import CommandRejected, CommandUnavailable
-from signalbox.splitting.control.protocol import SessionState
+from signalbox.splitting.control.protocol import SessionStatus
 
 REQUEST = SessionRequest("lambda/app", "ann-1", "ann@desk", {"feature": {}})
 NAMED = {"target": "lambda/app", "session": "ann-1"}
@@ -17,7 +23,7 @@ NAMED = {"target": "lambda/app", "session": "ann-1"}
 
 @dataclass
 class Stage:
-    """Replies what it was given, one after the other."""
+    """Returns the given replies, one after the other."""
 
     answers: list[object]
     asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
@@ -32,7 +38,7 @@ class Stage:
             raise answer
         return answer if isinstance(answer, dict) else {"session": "ann-1", "phase": answer}
 
-    def note(self, state: SessionState) -> None:
+    def note(self, state: SessionStatus) -> None:
         self.phases.append(state.phase)
 
     def client(self) -> SessionClient:
@@ -46,7 +52,7 @@ class Stage:
         )
 
 
-def test_a_session_is_waited_for_with_signs_of_life_until_it_is_ready():
+def test_start_sends_heartbeats_until_the_session_is_ready():
     stage = Stage(["starting", "starting", "matching", "ready"])
 
     state = stage.client().start(timeout=timedelta(seconds=9))
@@ -57,8 +63,8 @@ def test_a_session_is_waited_for_with_signs_of_life_until_it_is_ready():
     assert stage.asked == [start, *[("heartbeat", NAMED)] * 3]
 
 
-def test_a_stage_that_does_not_reply_is_asked_again():
-    """Its function was killed: what it was asked for may be done or not, and may be asked for twice."""
+def test_a_command_without_a_reply_is_repeated():
+    """Its function was killed: the command may or may not have been executed, and may be repeated."""
     stage = Stage([NoControlReply("no reply"), "starting", NoControlReply("no reply"), "ready"])
 
     assert stage.client().start(timeout=timedelta(seconds=9)).phase == "ready"
@@ -66,7 +72,7 @@ def test_a_stage_that_does_not_reply_is_asked_again():
     assert stage.waited == ["no reply", "no reply"]
 
 
-def test_progress_need_not_be_watched():
+def test_callbacks_for_progress_are_optional():
     stage = Stage([CommandUnavailable("ending"), "ready"])
     client = SessionClient(stage, REQUEST, sleep=stage.slept.append)
 
@@ -74,14 +80,14 @@ def test_progress_need_not_be_watched():
 
 
 @pytest.mark.parametrize("phase", ["ending", "gone"])
-def test_a_session_that_ends_on_the_way_says_why(phase):
+def test_a_session_that_ends_during_its_start_raises_with_the_reason(phase):
     stage = Stage(["starting", {"session": "ann-1", "phase": phase, "reason": "AccessDenied for memes"}])
 
     with pytest.raises(SessionEnded, match="'ann-1' has ended: AccessDenied for memes"):
         stage.client().start(timeout=timedelta(seconds=9))
 
 
-def test_a_session_that_is_not_ready_in_time_is_given_up():
+def test_a_session_that_is_not_ready_in_time_raises():
     stage = Stage(["starting"] * 9)
 
     with pytest.raises(SessionNotReady, match="still starting"):
@@ -89,7 +95,7 @@ def test_a_session_that_is_not_ready_in_time_is_given_up():
     assert len(stage.slept) == 3
 
 
-def test_a_split_that_is_being_undone_is_waited_for_and_told_once():
+def test_start_waits_for_a_split_that_is_being_undone_and_reports_it_once():
     stage = Stage([CommandUnavailable("being undone"), CommandUnavailable("being undone"), "ready"])
 
     stage.client().start(timeout=timedelta(seconds=9))
@@ -98,7 +104,7 @@ def test_a_split_that_is_being_undone_is_waited_for_and_told_once():
     assert [command for command, _ in stage.asked] == ["start"] * 3
 
 
-def test_what_stays_unavailable_is_raised_when_the_time_is_up():
+def test_a_command_that_stays_unavailable_raises_after_the_timeout():
     stage = Stage([CommandUnavailable("being undone")] * 9)
 
     with pytest.raises(CommandUnavailable, match="being undone"):
@@ -117,19 +123,19 @@ def test_a_session_is_ended_by_its_name():
     assert stage.asked == [("stop", NAMED)]
 
 
-def test_a_file_in_either_form_becomes_one_that_mirrors():
+def test_both_forms_of_a_config_become_mirroring():
     entry = {"queue_type": "SQS", "queue_mode": "steal"}
     mirroring = {"queue_type": "SQS", "queue_mode": "mirror"}
 
     def file(queues: object) -> object:
         return {"target": "x", "feature": {"split_queues": queues}}
 
-    assert mirrored(file({"memes": entry})) == file({"memes": mirroring})
-    assert mirrored(file([{"queue_id": "memes", **entry}])) == file([{"queue_id": "memes", **mirroring}])
+    assert mirror_config(file({"memes": entry})) == file({"memes": mirroring})
+    assert mirror_config(file([{"queue_id": "memes", **entry}])) == file([{"queue_id": "memes", **mirroring}])
 
 
 @pytest.mark.parametrize(
     "document", [[], {"feature": 1}, {"feature": {"split_queues": "all"}}, {"feature": {"split_queues": {"memes": 1}}}]
 )
-def test_what_is_no_such_file_stays_as_it_is_for_its_reader_to_refuse(document):
-    assert mirrored(document) == document
+def test_an_invalid_config_stays_unchanged_for_its_parser_to_refuse(document):
+    assert mirror_config(document) == document

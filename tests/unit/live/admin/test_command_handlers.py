@@ -8,17 +8,17 @@ from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveDesk, TooManyGrants
+from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveCommandHandlers, TooManyGrants
 from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.ports import GrantingPorts, KeptGrants
+from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.session.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
-from tests.fakes.live import START, MemoryInbox, MemoryRoster
+from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions
 
 OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
 LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
@@ -27,15 +27,15 @@ CREDENTIALS = Credentials.of("of-bob", salt="5a17" * 8, with_key=True)
 
 @dataclass
 class MemoryGrants:
-    kept: dict[tuple[str, str], KeptGrants] = field(default_factory=dict)
+    kept: dict[tuple[str, str], StoredGrants] = field(default_factory=dict)
 
     def find(self, realm, user):
-        return self.kept.get((realm, user), KeptGrants())
+        return self.kept.get((realm, user), StoredGrants())
 
     def save(self, realm, user, grants, *, replacing):
         if self.find(realm, user) != replacing:
             return False
-        self.kept[realm, user] = KeptGrants(tuple(grants), replacing.version + 1)
+        self.kept[realm, user] = StoredGrants(tuple(grants), replacing.version + 1)
         return True
 
 
@@ -50,18 +50,18 @@ class MemorySecrets(dict):
 class Stage:
     def __init__(self):
         self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(), MemorySecrets()
-        self.users, self.roster, self.inbox = MemoryUsers(), MemoryRoster(), MemoryInbox()
+        self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), MemoryInbox()
         self.events: list[HistoryEvent] = []
         for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings()), (PLAIN, None)):
             self.exchanges.create(Exchange(name, None, START, live=live))
         for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
             self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
-        self.ports = GrantingPorts(
+        self.ports = LiveAdminPorts(
             self.exchanges,
             self.users,
             self.grants,
             self.secrets,
-            self.roster,
+            self.realm_sessions,
             self.inbox,
             MemoryTime(),
             self.events.extend,
@@ -69,11 +69,11 @@ class Stage:
 
     def ask(self, command, *, by=None, **given):
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return LiveDesk(self.ports).answer(by, envelope.command(COMMANDS))
+        return LiveCommandHandlers(self.ports).answer(by, envelope.command(COMMANDS))
 
     def join(self, user, connection, *, realm=OWN, session=1):
         member = Member(connection, Listener(session, user, "subscriber"), START)
-        self.roster.enter(realm, member, expires_at=START)
+        self.realm_sessions.enter(realm, member, expires_at=START)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_grant_is_given_once(stage):
     assert stage.ask("grant", **LOGS) == {**told, "granted": True}
     assert stage.ask("grant", **LOGS) == {**told, "granted": False}
     assert stage.ask("grants") == [told]
-    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(Match.PREFIX, "logs.")),)
+    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.")),)
     (event,) = stage.events
     assert (event.kind, event.topic, event.source, event.destination) == ("granted", "logs.", OWN, "bob")
 
@@ -138,8 +138,8 @@ def test_the_owner_of_an_exchange_grants_what_is_published_there(stage):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"exchange": PLAIN}, "cannot be joined: declare it with `live` first"),
-        ({"exchange": "xs_alice_none.fifo"}, "cannot be joined"),
+        ({"exchange": PLAIN}, "is not a realm: declare it with `live` first"),
+        ({"exchange": "xs_alice_none.fifo"}, "is not a realm"),
         ({"user": "dora"}, "there is no user 'dora'"),
     ],
 )
@@ -235,7 +235,7 @@ def test_all_that_is_wrong_with_a_grant_is_told_at_once(stage):
     assert problems(stage, "ungrant", match="prefix") == [
         "user: is missing or empty",
         "exchange: is missing or empty",
-        'uri: is missing; the beginning of all topics is "", with match prefix',
+        'uri: is missing; use "" with match prefix for all topics',
     ]
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.outbox.items import PastWish, Reply
-from signalbox.live.session.inbox import InvalidTold, frame_body
-from signalbox.live.session.inbox_processor import Arrival, Conversation, SessionChanged
+from signalbox.live.outbox.items import BackfillRequest, Reply
+from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
 from signalbox.live.session.ports import Stored
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.wamp.patterns import TopicPattern
@@ -41,7 +41,7 @@ def test_a_client_joins_by_a_ticket(world, client) -> None:
 
     assert kind == 2
     assert (details["authid"], details["authrole"], details["realm"]) == ("source", "source", REALM)
-    (member,) = world.roster.every(REALM)
+    (member,) = world.realm_sessions.every(REALM)
     assert (member.listener.session, member.connection, member.joined_at) == (session, "c1", world.moment)
     (event,) = world.recorded
     assert (event.capability, event.kind, event.outcome, event.source) == ("live", "session", "started", REALM)
@@ -67,11 +67,11 @@ def test_what_is_said_wrongly_ends_the_session(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
 
-    abort, close = client.hear("f{}")
+    abort, close = client.receive("f{}")
 
     assert abort[:1] + abort[2:] == [3, "wamp.error.protocol_violation"]
     assert close == "close"
-    assert world.roster.every(REALM) == []
+    assert world.realm_sessions.every(REALM) == []
     assert world.subscribers.of_topic(REALM, "trial.a") == []
     assert world.sessions.closed == {"c1"}
     assert [(event.kind, event.outcome, event.reason) for event in world.recorded][-2:] == [
@@ -118,7 +118,7 @@ def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, clien
     ((_, told, reason), _) = client.say(5, "wrong", {})
 
     assert (told["message"], reason) == (
-        "this authid and secret do not go together",
+        "wrong authid or secret",
         "wamp.error.authentication_failed",
     )
     assert world.accounts.failures == ({} if " " in authid else {authid: 1})
@@ -132,7 +132,7 @@ def test_who_tries_many_secrets_is_refused_for_a_while_even_with_the_right_one(w
     ((_, told, reason), _) = client.say(5, "source-secret", {})
 
     assert (told["message"], reason) == (
-        "too many wrong secrets: try again in a minute",
+        "too many failed logins: try again in a minute",
         "wamp.error.authentication_failed",
     )
 
@@ -158,8 +158,8 @@ def test_the_past_is_asked_for_behind_what_lets_events_reach_the_subscription(wo
 
     subscribed, past = world.outboxes.items[client.connection][-2:]
     assert isinstance(subscribed, Reply)
-    assert (subscribed.begins, subscribed.expects_past) == (A.subscription_id, True)
-    assert past == PastWish(past.item_id, A, get_retained=False, history=past.history)
+    assert (subscribed.begins, subscribed.expects_backfill) == (A.subscription_id, True)
+    assert past == BackfillRequest(past.item_id, A, get_retained=False, history=past.history)
     assert world.subscribers.of_topic(REALM, "trial.a")
 
 
@@ -167,7 +167,7 @@ def test_a_subscription_that_wants_no_past_waits_for_none(world, client) -> None
     client.join()
     client.say(32, 1, {"get_retained": False}, "trial.a")
 
-    assert not world.outboxes.items[client.connection][-1].expects_past
+    assert not world.outboxes.items[client.connection][-1].expects_backfill
 
 
 def test_who_unsubscribes_is_found_no_more(world, client) -> None:
@@ -185,7 +185,7 @@ def test_rights_that_are_taken_away_end_subscriptions_and_are_told(world, client
     client.say(32, 1, {}, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
 
-    told = client.tell(RightsChanged())
+    told = client.notify(RightsChanged())
 
     assert told == [[35, 0, {"subscription": A.subscription_id, "reason": "wamp.error.not_authorized"}]]
     assert world.subscribers.of_topic(REALM, "trial.a") == []
@@ -195,11 +195,11 @@ def test_rights_that_are_taken_away_end_subscriptions_and_are_told(world, client
 
 def test_rights_are_asked_for_again_when_they_changed_within_a_batch(world, client) -> None:
     client.join()
-    client.conversation = conversation_of(client)
+    client.processor = processor_of(client)
     client.say(32, 1, {}, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
 
-    assert client.tell(RightsChanged())[0][0] == 35
+    assert client.notify(RightsChanged())[0][0] == 35
     assert client.say(32, 2, {}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
@@ -244,18 +244,18 @@ def test_what_keeps_its_order_is_one_group(world, client, order_by, groups) -> N
 def test_who_does_not_join_in_time_is_aborted(world, client) -> None:
     world.moment += timedelta(seconds=11)
 
-    assert client.tell(Elapsed())[0][2] == "wamp.error.timeout"
+    assert client.notify(Elapsed())[0][2] == "wamp.error.timeout"
 
 
 def test_a_connection_that_is_gone_leaves_nothing_behind(world, client) -> None:
     client.join()
     client.say(32, 1, {"match": "prefix"}, "trial.")
 
-    assert client.tell(Lost()) == ["close"]
-    assert client.tell(Lost()) == []
+    assert client.notify(Lost()) == ["close"]
+    assert client.notify(Lost()) == []
 
     assert world.subscribers.rows[REALM] == {}
-    assert world.roster.every(REALM) == []
+    assert world.realm_sessions.every(REALM) == []
     assert world.recorded[-1].reason == "lost"
     assert world.sessions.find(client.connection).session.state is State.CLOSED
 
@@ -273,7 +273,7 @@ def test_a_session_that_is_killed_is_looked_at_again(world, client) -> None:
     client.join()
     assert world.timers.started == []
 
-    assert client.tell(Killed("wamp.close.killed", "by root")) == [[6, {"message": "by root"}, "wamp.close.killed"]]
+    assert client.notify(Killed("wamp.close.killed", "by root")) == [[6, {"message": "by root"}, "wamp.close.killed"]]
     assert client.say(6, {}, "wamp.close.goodbye_and_out") == ["close"]
 
     assert world.timers.started == ["c1"]
@@ -309,7 +309,7 @@ def test_a_session_that_somebody_else_changed_is_not_overwritten(world, client) 
     with pytest.raises(SessionChanged, match="c1"):
         client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
 
-    assert client.told() == []
+    assert client.replies() == []
 
 
 # --- several frames in a row
@@ -334,7 +334,7 @@ def test_what_is_said_in_a_row_is_stored_once(world, client) -> None:
     client.join()
     world.sessions = CountingSessions(world.sessions.records)
 
-    done = client.hear_all(*(frame(16, number, {}, "trial.a", [number]) for number in range(10)))
+    done = client.receive_all(*(frame(16, number, {}, "trial.a", [number]) for number in range(10)))
 
     assert len(done) == 10
     assert world.sessions.saved == 1
@@ -345,7 +345,7 @@ def test_of_large_frames_not_all_are_stored_at_once(world, client) -> None:
     client.join()
     world.sessions = CountingSessions(world.sessions.records)
 
-    client.hear_all(*(frame(16, number, {}, "trial.a", ["x" * 40_000]) for number in range(4)))
+    client.receive_all(*(frame(16, number, {}, "trial.a", ["x" * 40_000]) for number in range(4)))
 
     assert world.sessions.saved == 2
     assert len(published(world)) == 4
@@ -358,21 +358,21 @@ def test_what_is_said_before_nonsense_is_done(world, client) -> None:
     arrivals = [
         Arrival(FrameId(f"n{number}"), client.connection, body, world.moment) for number, body in enumerate(bodies)
     ]
-    hearing = conversation_of(client).hear(arrivals)
+    hearing = processor_of(client).process(arrivals)
 
     assert next(hearing) == "n0"
-    with pytest.raises(InvalidTold):
+    with pytest.raises(InvalidInboxMessage):
         next(hearing)
 
     assert [sent.body for sent in published(world)] == [1]
 
 
 def test_of_a_connection_that_nobody_knows_everything_is_done(world) -> None:
-    assert len(Client(world, ConnectionId("nobody")).hear_all("nonsense", frame(1, REALM, {}))) == 2
+    assert len(Client(world, ConnectionId("nobody")).receive_all("nonsense", frame(1, REALM, {}))) == 2
 
 
 def test_nothing_stands_in_the_inbox(world, client) -> None:
-    assert client.hear_all() == []
+    assert client.receive_all() == []
 
 
 # --- meta events
@@ -388,7 +388,7 @@ def admin(world: MemoryLive) -> Client:
 
 def test_who_watches_is_told_of_sessions(world, admin, client) -> None:
     client.join()
-    client.tell(Lost())
+    client.notify(Lost())
 
     joined, left = (sent for sent in published(world) if sent.topic.startswith("wamp.session"))
     assert (joined.topic, joined.body["session"], joined.body["authid"], joined.body["authmethod"]) == (
@@ -428,7 +428,7 @@ DETAILS = {"id": A.subscription_id, "uri": "trial.a", "match": "exact"}
 def test_where_nobody_watches_nothing_is_told(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
-    client.tell(Lost())
+    client.notify(Lost())
 
     assert published(world) == []
 
@@ -445,5 +445,5 @@ class GoneSender(MemorySender):
         raise EffectRefused("there is no such queue")
 
 
-def conversation_of(client: Client) -> Conversation:
-    return Conversation(client.world.ports(), client.connection)
+def processor_of(client: Client) -> InboxProcessor:
+    return InboxProcessor(client.world.ports(), client.connection)

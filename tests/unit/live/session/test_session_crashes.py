@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.live.session.inbox import frame_body
-from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost, RightsChanged
 from signalbox.live.session.state import Killed as Ended
@@ -22,8 +22,8 @@ from tests.fakes.exchange import Countdown, Killed, Killing
 from tests.fakes.live import REALM, MemoryLive
 from tests.unit.live.session.conversation import Client, published
 
-STORED = ("sessions", "roster", "accounts", "subscribers", "watchers", "log")
-OTHERS = ("inbox", "outboxes", "timers", "sender")
+STORED = ("sessions", "realm_sessions", "accounts", "subscribers", "subscription_lookup", "log")
+OTHERS = ("inbox", "outboxes", "timers", "sender", "overview_calls")
 Step = Callable[[Client], object]
 
 
@@ -33,7 +33,7 @@ def call(client: Client, procedure: str, *arguments: object) -> object:
 
 def forget_rights(client: Client) -> object:
     client.world.accounts.grants[REALM, UserName("subscriber")] = []
-    return client.tell(RightsChanged())
+    return client.notify(RightsChanged())
 
 
 STEPS: dict[str, Step] = {
@@ -41,8 +41,9 @@ STEPS: dict[str, Step] = {
     "unsubscribing": lambda client: client.say(34, 1, client_subscription(client)),
     "publishing": lambda client: client.say(16, 1, {"acknowledge": True}, "trial.a", [1]),
     "calling": lambda client: call(client, "wamp.subscription.get_events", client_subscription(client)),
+    "calling another function's procedure": lambda client: call(client, "signalbox.topics"),
     "leaving": lambda client: client.say(6, {}, "wamp.close.close_realm"),
-    "being lost": lambda client: client.tell(Lost()),
+    "being lost": lambda client: client.notify(Lost()),
     "violating the protocol": lambda client: client.say(2, 1, {}),
     "losing rights": forget_rights,
 }
@@ -78,7 +79,8 @@ def seen(world: MemoryLive, client: Client) -> Any:
     items = [(type(item), item.item_id) for item in world.outboxes.items[client.connection]]
     rows = set(world.subscribers.rows[REALM])
     sent = [(one.topic, one.body) for one in published(world)]
-    return items, rows, sorted(map(str, sent)), world.roster.every(REALM), world.sessions.closed
+    passed_on = list(world.overview_calls.calls.values())
+    return items, rows, sorted(map(str, sent)), passed_on, world.realm_sessions.every(REALM), world.sessions.closed
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
@@ -119,10 +121,10 @@ def said_in_a_row(countdown: Countdown | None, *, one_by_one: bool, knows_done: 
     done: set[FrameId] = set()
     if countdown:
         with suppress(Killed):
-            done.update(Conversation(killing(world.ports(), countdown), client.connection).hear(arrivals))
+            done.update(InboxProcessor(killing(world.ports(), countdown), client.connection).process(arrivals))
     left = [arrival for arrival in arrivals if not knows_done or arrival.frame not in done]
     for batch in [[arrival] for arrival in left] if one_by_one else [left]:
-        assert len(list(Conversation(world.ports(), client.connection).hear(batch))) == len(batch)
+        assert len(list(InboxProcessor(world.ports(), client.connection).process(batch))) == len(batch)
     return seen(world, client), countdown is not None and countdown.left < 0
 
 
@@ -144,8 +146,8 @@ SAYINGS: dict[str, Step] = {
     "subscribing to a pattern": lambda client: client.say(32, 1, {"match": "prefix"}, "trial."),
     "subscribing to what is closed": lambda client: client.say(32, 1, {}, "closed"),
     "publishing without waiting": lambda client: client.say(16, 1, {}, "trial.a", [1]),
-    "time passing": lambda client: client.tell(Elapsed()),
-    "being killed": lambda client: client.tell(Ended("wamp.close.killed", "enough")),
+    "time passing": lambda client: client.notify(Elapsed()),
+    "being killed": lambda client: client.notify(Ended("wamp.close.killed", "enough")),
 }
 
 
@@ -164,7 +166,9 @@ def test_what_others_see_of_a_session_is_what_it_is(steps: list[tuple[str, int]]
     assert session
     patterns = set(session.session.subscriptions.values())
     assert {pattern for pattern, found in world.subscribers.rows[REALM] if found == client.connection} == patterns
-    members = [member.listener for member in world.roster.every(REALM) if member.connection == client.connection]
+    members = [
+        member.listener for member in world.realm_sessions.every(REALM) if member.connection == client.connection
+    ]
     assert members == [one for one in [session.session.listener] if one]
     items = [item.item_id for item in world.outboxes.items[client.connection]]
     assert len(items) == len(set(items))

@@ -1,4 +1,4 @@
-"""Registries to read, put together in a few words."""
+"""Builders of registries for tests."""
 
 import pytest
 

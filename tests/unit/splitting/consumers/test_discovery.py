@@ -1,10 +1,10 @@
-"""Registries written from what is known of a target: they can be applied as they are."""
+"""Discovery writes registries that can be applied unchanged."""
 
 import pytest
 
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.discovery import NOTE, Evidence, NothingDiscovered, TargetIsSplit, registry_documents
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.model.target import Target
@@ -22,7 +22,7 @@ def receiving(*resources: str, action: object = "sqs:ReceiveMessage", effect: st
 
 
 def sources(evidence: Evidence, target: Target = TARGET) -> dict[str, NameSource]:
-    """Return what the registry says that is read from the documents."""
+    """Return the sources by queue id of the registry parsed from the documents."""
     (registry,) = parse_registries(registry_documents(target, evidence), PlainLanguages())
     assert registry.target == target
     return {queue.queue_id: queue.sources[0] for queue in registry.queues}
@@ -32,27 +32,27 @@ def in_variables(policies: list[dict[str, object]] | None = None, **variables: s
     return Evidence(environments={None: variables}, policies=policies)
 
 
-def test_the_queue_of_a_mapping_is_written_down() -> None:
-    assert sources(Evidence((MEMES,))) == {"memes": NameSource(Place.EVENT_SOURCE, "memes")}
+def test_the_queue_of_a_mapping_is_registered() -> None:
+    assert sources(Evidence((MEMES,))) == {"memes": NameSource(SourceKind.EVENT_SOURCE, "memes")}
 
 
 def test_a_local_command_reads_a_mapped_queue_from_the_variable_that_names_it() -> None:
     evidence = Evidence((MEMES,), {None: {"COLOUR": "red", "QUEUE": URL + "memes"}})
 
-    assert sources(evidence) == {"memes": NameSource(Place.EVENT_SOURCE, "memes", variable="QUEUE")}
+    assert sources(evidence) == {"memes": NameSource(SourceKind.EVENT_SOURCE, "memes", variable="QUEUE")}
 
 
 @pytest.mark.parametrize(
     "value", [URL + "orders.fifo", ARN + "orders.fifo", "http://localhost:4566/000000000000/orders.fifo"]
 )
-def test_urls_and_arns_are_known_without_policies(value: str) -> None:
-    assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(Place.VARIABLE, "QUEUE")}
+def test_urls_and_arns_are_recognised_without_policies(value: str) -> None:
+    assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(SourceKind.VARIABLE, "QUEUE")}
 
 
 @pytest.mark.parametrize(
     "value", ["memes", "", "https://example.com/memes", "arn:aws:sns:us-east-1:123456789012:memes", "a b"]
 )
-def test_other_values_are_no_queues_without_policies(value: str) -> None:
+def test_other_values_are_not_queues_without_policies(value: str) -> None:
     with pytest.raises(NothingDiscovered, match="no mapping and no variable of lambda/meme-app:live"):
         registry_documents(TARGET, in_variables(QUEUE=value))
 
@@ -60,10 +60,10 @@ def test_other_values_are_no_queues_without_policies(value: str) -> None:
 def test_a_bare_name_counts_if_the_role_names_that_queue() -> None:
     evidence = in_variables([receiving(ARN + "memes")], QUEUE="memes", OTHER="notes")
 
-    assert sources(evidence) == {"memes": NameSource(Place.VARIABLE, "QUEUE")}
+    assert sources(evidence) == {"memes": NameSource(SourceKind.VARIABLE, "QUEUE")}
 
 
-def test_a_bare_word_is_no_queue_of_a_role_that_may_receive_from_all() -> None:
+def test_a_bare_name_does_not_count_if_the_role_may_receive_from_all_queues() -> None:
     with pytest.raises(NothingDiscovered):
         registry_documents(TARGET, in_variables([receiving("*", action=["sqs:*"])], COLOUR="red"))
 
@@ -98,15 +98,15 @@ def test_a_url_that_the_role_may_not_receive_from_is_not_consumed(policy: dict[s
 def test_names_in_a_json_map_are_found() -> None:
     evidence = in_variables(QUEUES=f'{{"a": "{URL}memes", "b": "{URL}orders.fifo"}}', LIST=f'["{URL}memes"]')
 
-    assert sources(evidence) == {"QUEUES": NameSource(Place.VARIABLE, "QUEUES", selector=ALL_VALUES)}
+    assert sources(evidence) == {"QUEUES": NameSource(SourceKind.VARIABLE, "QUEUES", selector=ALL_VALUES)}
 
 
-def test_a_json_map_of_other_things_too_is_not_taken_for_queues() -> None:
+def test_a_json_map_with_other_values_is_not_registered() -> None:
     with pytest.raises(NothingDiscovered):
         registry_documents(TARGET, in_variables(MIXED=f'{{"a": "{URL}memes", "b": "red"}}'))
 
 
-def test_a_queue_is_written_down_once() -> None:
+def test_a_queue_is_registered_once() -> None:
     evidence = Evidence(
         (MEMES, MEMES), {None: {"A": URL + "orders.fifo", "B": URL + "orders.fifo", "C": URL + "memes"}}
     )
@@ -120,22 +120,22 @@ def test_each_container_has_its_own_document() -> None:
     found = sources(Evidence(environments=environments), SERVICE)
 
     assert found == {
-        "memes": NameSource(Place.VARIABLE, "A", containers=("app",)),
-        "orders.fifo": NameSource(Place.VARIABLE, "B", containers=("sidecar",)),
+        "memes": NameSource(SourceKind.VARIABLE, "A", containers=("app",)),
+        "orders.fifo": NameSource(SourceKind.VARIABLE, "B", containers=("sidecar",)),
     }
 
 
-def test_queues_that_the_role_names_and_nothing_reads_are_noted() -> None:
+def test_queues_that_only_the_role_names_are_annotated() -> None:
     documents = registry_documents(TARGET, Evidence((MEMES,), policies=[receiving(ARN + "memes", ARN + "lost", "*")]))
 
     assert documents[0]["metadata"] == {"name": "meme-app-live", "annotations": {NOTE: "lost"}}
 
 
-def test_when_nothing_is_found_the_queues_of_the_role_are_told() -> None:
+def test_without_a_reference_the_error_lists_the_queues_of_the_role() -> None:
     with pytest.raises(NothingDiscovered, match="its role may receive from lost"):
         registry_documents(TARGET, Evidence(policies=[receiving(ARN + "lost")]))
 
 
-def test_a_target_that_is_split_is_not_written_down() -> None:
-    with pytest.raises(TargetIsSplit, match="discover its own when the split is over"):
+def test_a_split_target_is_refused() -> None:
+    with pytest.raises(TargetIsSplit, match="discover its queues after the split"):
         registry_documents(TARGET, Evidence((MEMES, QueueName("mirrord-tmp-1-fallback-memes"))))

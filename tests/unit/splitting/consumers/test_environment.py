@@ -1,12 +1,12 @@
-"""Queues' names in variables: found, and replaced by temporary ones."""
+"""Finding and replacing queue names in variables."""
 
 import json
 
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Reference, Resolution, Resolver, UnresolvedQueue
-from signalbox.splitting.consumers.registry import NameSource, Place
+from signalbox.splitting.consumers.environment import QueueReference, Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 RESOLVER = Resolver(PlainLanguages())
@@ -15,7 +15,7 @@ TEMPORARY = {QueueName("memes"): QueueName("mirrord-1"), QueueName("ads"): Queue
 
 
 def variable(name: str, **options: object) -> NameSource:
-    return NameSource(Place.VARIABLE, name, **options)
+    return NameSource(SourceKind.VARIABLE, name, **options)
 
 
 def replaced(source: NameSource, environment: dict[str, str]) -> dict[str, str]:
@@ -32,27 +32,27 @@ def replaced(source: NameSource, environment: dict[str, str]) -> dict[str, str]:
         ("arn:aws:sqs:eu-north-1:314159265359:memes", "memes", "arn:aws:sqs:eu-north-1:314159265359:x"),
     ],
 )
-def test_a_queue_is_referred_to_by_name_url_or_arn(text, name, other):
+def test_a_reference_is_a_name_url_or_arn(text, name, other):
     """URLs since operator 3.108.0."""
-    assert Reference(text).queue_name == name
-    assert Reference(text).to(QueueName("x")) == other
+    assert QueueReference(text).queue_name == name
+    assert QueueReference(text).to(QueueName("x")) == other
 
 
-def test_a_variable_keeps_the_kind_of_reference_that_it_had():
+def test_a_replaced_variable_keeps_its_form_of_reference():
     assert replaced(variable("Q"), {"Q": "memes", "R": "ads"}) == {"Q": "mirrord-1"}
     assert replaced(variable("Q"), {"Q": URL}) == {"Q": URL.replace("memes", "mirrord-1")}
 
 
-def test_a_pattern_finds_all_variables_of_such_names():
+def test_a_pattern_finds_all_variables_with_matching_names():
     """regexPattern, operator 3.117.0."""
-    source = NameSource(Place.VARIABLES_LIKE, "_QUEUE$")
+    source = NameSource(SourceKind.VARIABLES_LIKE, "_QUEUE$")
 
     found = RESOLVER.resolve(source, {"MEME_QUEUE": "memes", "AD_QUEUE": "ads", "PATH": "/bin"})
 
     assert [(one.variable, one.queue_names) for one in found] == [("AD_QUEUE", ("ads",)), ("MEME_QUEUE", ("memes",))]
 
 
-def test_a_fallback_counts_where_the_variable_is_missing_which_is_then_added():
+def test_a_missing_variable_is_added_with_the_fallback():
     source = variable("Q", fallback="memes")
 
     assert RESOLVER.resolve(source, {}) == (Resolution("Q", "memes", (QueueName("memes"),), is_added=True),)
@@ -92,8 +92,8 @@ def test_a_pattern_finds_the_name_inside_a_longer_text():
     assert replaced(source, {"Q": "region=eu&queue=memes&wait=5"}) == {"Q": "region=eu&queue=mirrord-1&wait=5"}
 
 
-def test_a_value_that_is_no_variables():
-    found = RESOLVER.in_value(NameSource(Place.VALUE), "QUEUE", "memes")
+def test_a_value_outside_the_environment_is_resolved():
+    found = RESOLVER.in_value(NameSource(SourceKind.VALUE), "QUEUE", "memes")
 
     assert found == Resolution("QUEUE", "memes", (QueueName("memes"),))
 
@@ -102,16 +102,16 @@ def test_a_value_that_is_no_variables():
     ("source", "environment", "reason"),
     [
         (variable("Q"), {}, "no variable 'Q', and there is no fallback"),
-        (NameSource(Place.VARIABLES_LIKE, "^Q"), {}, "no variable like '\\^Q'"),
-        (variable("Q"), {"Q": ""}, "'Q' holds no queue's name"),
-        (variable("Q"), {"Q": "https://sqs.example/"}, "'Q' holds no queue's name"),
+        (NameSource(SourceKind.VARIABLES_LIKE, "^Q"), {}, "no variable like '\\^Q'"),
+        (variable("Q"), {"Q": ""}, "'Q' holds no queue name"),
+        (variable("Q"), {"Q": "https://sqs.example/"}, "'Q' holds no queue name"),
         (variable("Q", selector=".[]"), {"Q": "memes"}, "does not hold JSON"),
-        (variable("Q", selector=".[]"), {"Q": "[]"}, "holds no queue's name"),
-        (variable("Q", pattern="queue=(.*)"), {"Q": "memes"}, "holds no queue's name"),
+        (variable("Q", selector=".[]"), {"Q": "[]"}, "holds no queue name"),
+        (variable("Q", pattern="queue=(.*)"), {"Q": "memes"}, "holds no queue name"),
     ],
     ids=["missing", "none like it", "empty", "URL without name", "no JSON", "no map", "no match"],
 )
-def test_where_no_name_is_the_place_is_named(source, environment, reason):
+def test_a_source_without_a_queue_name_is_named_in_the_error(source, environment, reason):
     """Operator 3.100: a container without variables."""
     with pytest.raises(UnresolvedQueue, match=reason):
         RESOLVER.resolve(source, environment)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.splitting.consumers.registry import NameSource, Place, RegisteredQueue, Registry
+from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from tests.unit.splitting.consumers.registries import (
     MEME_APP,
     new,
@@ -17,7 +17,7 @@ from tests.unit.splitting.consumers.registries import (
 )
 
 
-def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
+def test_both_forms_of_mirrords_migration_example_are_equal():
     """migrating-to-mirrordsplitconfig.md, Amazon SQS, with the workload of a Lambda function."""
     before = old(
         {
@@ -34,9 +34,12 @@ def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
         MEME_APP,
         (
             RegisteredQueue(
-                "meme-queue", (NameSource(Place.VARIABLE, "MEME", containers=("main",)),), {"tool": "mirrord"}, sns=True
+                "meme-queue",
+                (NameSource(SourceKind.VARIABLE, "MEME", containers=("main",)),),
+                {"tool": "mirrord"},
+                sns=True,
             ),
-            RegisteredQueue("ad-queue", (NameSource(Place.VARIABLE, "AD", containers=("main",)),), {}),
+            RegisteredQueue("ad-queue", (NameSource(SourceKind.VARIABLE, "AD", containers=("main",)),), {}),
         ),
     )
     assert parse(before) == (expected,)
@@ -46,34 +49,34 @@ def test_the_example_of_mirrords_migration_guide_says_the_same_in_both_forms():
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"nameSource": {"regexPattern": "^Q"}}, NameSource(Place.VARIABLES_LIKE, "^Q", containers=("main",))),
-        ({"fallbackName": "memes"}, NameSource(Place.VARIABLE, "Q", fallback="memes", containers=("main",))),
-        ({"namesFromJsonMap": True}, NameSource(Place.VARIABLE, "Q", selector=".[]", containers=("main",))),
-        ({"s3Event": False}, NameSource(Place.VARIABLE, "Q", containers=("main",))),
-        ({"nameSource": {"eventSource": "memes"}}, NameSource(Place.EVENT_SOURCE, "memes", containers=("main",))),
+        ({"nameSource": {"regexPattern": "^Q"}}, NameSource(SourceKind.VARIABLES_LIKE, "^Q", containers=("main",))),
+        ({"fallbackName": "memes"}, NameSource(SourceKind.VARIABLE, "Q", fallback="memes", containers=("main",))),
+        ({"namesFromJsonMap": True}, NameSource(SourceKind.VARIABLE, "Q", selector=".[]", containers=("main",))),
+        ({"s3Event": False}, NameSource(SourceKind.VARIABLE, "Q", containers=("main",))),
+        ({"nameSource": {"eventSource": "memes"}}, NameSource(SourceKind.EVENT_SOURCE, "memes", containers=("main",))),
         (
             {"nameSource": {"eventSource": "memes", "envVar": "Q"}},
-            NameSource(Place.EVENT_SOURCE, "memes", containers=("main",), variable="Q"),
+            NameSource(SourceKind.EVENT_SOURCE, "memes", containers=("main",), variable="Q"),
         ),
     ],
     ids=["regexPattern", "fallbackName", "namesFromJsonMap", "no s3Event", "eventSource", "eventSource and envVar"],
 )
-def test_the_older_form_says_where_names_are(fields, expected):
+def test_name_sources_of_the_older_form(fields, expected):
     assert source(old({"q": old_queue(**fields)})) == expected
 
 
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ({"envLike": "^Q"}, NameSource(Place.VARIABLES_LIKE, "^Q")),
-        ({"env": "Q", "fallback": "memes"}, NameSource(Place.VARIABLE, "Q", fallback="memes")),
-        ({"env": "Q", "valueSelector": ".[]"}, NameSource(Place.VARIABLE, "Q", selector=".[]")),
-        ({"env": "Q", "valueSelector": ".queue"}, NameSource(Place.VARIABLE, "Q", selector=".queue")),
-        ({"env": "Q", "valuePattern": "q=(.*)"}, NameSource(Place.VARIABLE, "Q", pattern="q=(.*)")),
-        ({"eventSource": "memes"}, NameSource(Place.EVENT_SOURCE, "memes")),
+        ({"envLike": "^Q"}, NameSource(SourceKind.VARIABLES_LIKE, "^Q")),
+        ({"env": "Q", "fallback": "memes"}, NameSource(SourceKind.VARIABLE, "Q", fallback="memes")),
+        ({"env": "Q", "valueSelector": ".[]"}, NameSource(SourceKind.VARIABLE, "Q", selector=".[]")),
+        ({"env": "Q", "valueSelector": ".queue"}, NameSource(SourceKind.VARIABLE, "Q", selector=".queue")),
+        ({"env": "Q", "valuePattern": "q=(.*)"}, NameSource(SourceKind.VARIABLE, "Q", pattern="q=(.*)")),
+        ({"eventSource": "memes"}, NameSource(SourceKind.EVENT_SOURCE, "memes")),
     ],
 )
-def test_the_newer_form_says_where_names_are(written, expected):
+def test_name_sources_of_the_newer_form(written, expected):
     assert source(new(new_queue(written))) == expected
 
 
@@ -82,11 +85,11 @@ def test_a_parameters_own_value_is_the_name(fields):
     found = source(old({"q": old_queue(**fields)}, kind="SsmParameter", name="/memes/queue"))
 
     variable = "Q" if fields["nameSource"] else None
-    assert found == NameSource(Place.VALUE, containers=("main",), variable=variable)
+    assert found == NameSource(SourceKind.VALUE, containers=("main",), variable=variable)
 
 
 def test_time_limits_and_names_are_read():
-    """`workloadRestartTimeout` is 120 s if not given; `drainTimeout` not given means as long as it takes."""
+    """`workloadRestartTimeout` defaults to 120 s; without `drainTimeout` there is no limit."""
     (first,) = parse(old({"q": old_queue()}))
     (second,) = parse(old({"q": old_queue()}, workloadRestartTimeout=30))
     (third,) = parse(
@@ -104,7 +107,7 @@ def test_time_limits_and_names_are_read():
     assert third.name_template == "mirrord-{{RANDOM}}"
 
 
-def test_older_registries_of_one_target_are_put_together():
+def test_older_registries_of_one_target_are_merged():
     """Wire page, A.6: two registries on one workload must be merged."""
     (registry,) = parse(old({"a": old_queue()}, workloadRestartTimeout=200), old({"b": old_queue()}))
 
@@ -112,7 +115,7 @@ def test_older_registries_of_one_target_are_put_together():
     assert registry.switch_timeout == timedelta(seconds=200)
 
 
-def test_registries_of_several_targets_stand_side_by_side():
+def test_a_file_may_have_registries_of_several_targets():
     registries = parse(old({"a": old_queue()}), old({"a": old_queue()}, name="other"))
 
     assert [str(registry.target) for registry in registries] == ["lambda/meme-app", "lambda/other"]

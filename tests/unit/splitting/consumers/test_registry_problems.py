@@ -1,11 +1,11 @@
-"""What is said of registries that cannot be used."""
+"""The problems reported for unusable registries."""
 
 import pytest
 
 from tests.unit.splitting.consumers.registries import OLD, new, new_queue, old, old_queue, problems, property_list
 
 
-def test_a_kubernetes_workload_is_refused_with_what_is_supported():
+def test_a_kubernetes_workload_is_refused_with_the_supported_kinds():
     assert problems(old({"q": old_queue()}, kind="Deployment")) == [
         (
             "document 1.spec.consumer.workloadType: workload kind 'Deployment' runs on Kubernetes, which is not "
@@ -71,7 +71,7 @@ SPEC = "document 1.spec"
                     f"{SPEC}.queues.q.nameSource.regexPattern: not a regular expression: '(': missing ), unterminated "
                     "subpattern at position 0"
                 ),
-                f"{SPEC}.queues.q.fallbackName: is only for a variable of one name, which may be missing",
+                f"{SPEC}.queues.q.fallbackName: is allowed only for a variable with an exact name",
             ],
             id="pattern and fallback",
         ),
@@ -106,7 +106,7 @@ SPEC = "document 1.spec"
             new(new_queue({"env": "Q", "containers": ["main", 7]}), tmpNameTemplate="tmp-{{RANDOM}}"),
             [
                 f"{SPEC}.queues[0].appConfig.queue[0].containers[1]: expected a text, not 7",
-                f"{SPEC}.tmpNameTemplate: must start with 'mirrord-', by which permissions know temporary queues",
+                f"{SPEC}.tmpNameTemplate: must start with 'mirrord-', which permissions match",
             ],
             id="template",
         ),
@@ -140,7 +140,7 @@ SPEC = "document 1.spec"
         ),
     ],
 )
-def test_what_is_wrong_is_named(document, found):
+def test_each_problem_is_named_with_its_path(document, found):
     assert problems(document) == found
 
 
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_named(document, found):
         ({"color": "red"}, "name: unknown property 'color'; known: sns, s3_event, tags"),
     ],
 )
-def test_what_is_wrong_with_a_property_is_named(properties, found):
+def test_a_problem_of_a_property_is_named(properties, found):
     (problem,) = problems(new(new_queue({"env": "Q"}, queueConfig="options")), property_list(**properties))
 
     assert problem.startswith(f"document 2.spec.properties[0].{found}")
@@ -173,11 +173,11 @@ def test_a_target_has_one_newer_registry_and_describes_no_queue_twice():
     ]
 
 
-def test_a_problem_is_told_once():
+def test_a_problem_is_reported_once():
     assert problems(new(new_queue({"env": "Q", "valueSelector": 5}))) == [
         f"{SPEC}.queues[0].appConfig.queue[0].valueSelector: expected a text, not 5"
     ]
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_together():
     assert len(problems(old({"q": old_queue(queueType="RMQ", colour="red")}, kind="Pod"), {"kind": "x"}, 7)) == 6

@@ -1,4 +1,4 @@
-"""A control plane in memory: commands go in, time passes, and rounds follow one another as the queue delivers them."""
+"""A control plane in memory with simulated time, which runs reconciles as the control queue delivers them."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,16 @@ from signalbox.control.envelope import Envelope
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.queues import QueueName, QueueUrl
-from signalbox.splitting.control.admission import FoundQueue
-from signalbox.splitting.control.command_handlers import ControlDesk
+from signalbox.splitting.consumers.registry import ConsumedQueue
+from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS, Command, Reconcile
-from signalbox.splitting.model.control_ports import ControlPorts, Store
+from signalbox.splitting.control.ports import ControlPorts, Store
+from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target, TargetKind
-from signalbox.splitting.model.world import Patience
 from tests.fakes.splitting import (
-    MemoryAudits,
+    MemoryAuditTrail,
     MemoryDeadLetters,
     MemoryForwarders,
     MemoryQueueSender,
@@ -34,7 +34,7 @@ from tests.unit.splitting.forwarding.languages import PlainLanguages
 APP = Target.parse("lambda/meme-app")
 OTHER_APP = Target.parse("lambda/other-app")
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
-PATIENCE = Patience(settle=timedelta(seconds=10), empty_for=timedelta(seconds=10))
+TIMINGS = Timings(settle=timedelta(seconds=10), empty_for=timedelta(seconds=10))
 DISCOVERED = {"kind": "discovered"}
 
 
@@ -67,7 +67,7 @@ class ControlStage:
         self.queues = MemorySplitQueues(self.time)
         self.forwarders = MemoryForwarders(self.time)
         self.targets = MemoryTargets()
-        self.audits = MemoryAudits()
+        self.audit_trail = MemoryAuditTrail()
         self.control_queue = MemoryControlQueue(self.time)
         self.events: list[HistoryEvent] = []
         self.numbers = itertools.count()
@@ -77,7 +77,7 @@ class ControlStage:
                 self.memory.locks,
                 self.memory.registries,
                 self.memory.samples,
-                self.memory.notes,
+                self.memory.annotations,
                 self.memory.ledger,
             ),
             sender=self.sender,
@@ -86,23 +86,23 @@ class ControlStage:
             forwarders=self.forwarders,
             targets={TargetKind.LAMBDA: self.targets},
             discovery=MemoryDiscovery(),
-            audits=self.audits,
+            audit_trail=self.audit_trail,
             control_queue=self.control_queue,
             compiler=PlainLanguages(),
             clock=self.time,
-            fresh=(f"{number:012d}" for number in self.numbers),
+            random_parts=(f"{number:012d}" for number in self.numbers),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
-            patience=PATIENCE,
+            timings=TIMINGS,
         )
-        self.desk = ControlDesk(self.ports)
+        self.service = ControlService(self.ports)
         self.knows(APP, *(originals or (MEMES,)))
 
     def knows(self, target: Target, *originals: QueueName) -> None:
-        """Let there be a target with these queues, and a registry of it."""
+        """Add a target with these queues and apply its registry."""
         ids = {original: QueueId(original.removesuffix(".fifo")) for original in originals}
         self.targets.found[target] = [
-            FoundQueue(queue_id, original, timedelta(seconds=30)) for original, queue_id in ids.items()
+            ConsumedQueue(queue_id, original, timedelta(seconds=30)) for original, queue_id in ids.items()
         ]
         self.targets.variables[target] = {f"{queue_id.upper()}_QUEUE": name for name, queue_id in ids.items()}
         queues = [new_queue({"env": f"{queue_id.upper()}_QUEUE"}, id=queue_id) for queue_id in ids.values()]
@@ -110,10 +110,10 @@ class ControlStage:
 
     def ask(self, command: str, **fields: object) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **fields})
-        return self.obey(envelope.command(COMMANDS))
+        return self.execute(envelope.command(COMMANDS))
 
-    def obey(self, command: Command) -> Any:
-        return self.desk.answer(command)
+    def execute(self, command: Command) -> Any:
+        return self.service.answer(command)
 
     def start(self, session: str = "ann", *, color: str = "red", target: Target = APP, **fields: object) -> Any:
         wanted = {"target": str(target), "session": session, "owner": f"{session}@laptop", "config": config(color)}
@@ -122,17 +122,17 @@ class ControlStage:
     def stop(self, session: str = "ann", target: Target = APP) -> Any:
         return self.ask("stop", target=str(target), session=session)
 
-    def beat(self, session: str = "ann", target: Target = APP) -> Any:
+    def heartbeat(self, session: str = "ann", target: Target = APP) -> Any:
         return self.ask("heartbeat", target=str(target), session=session)
 
     def pass_time(self, seconds: int, *, alive: Sequence[str] = ()) -> None:
-        """Let time pass, and with it the rounds that are due; sessions that are alive say so."""
+        """Advance the time and run the reconciles that are due; sessions in `alive` send heartbeats."""
         for _ in range(seconds):
             self.time.moment += timedelta(seconds=1)
             for session in alive:
-                self.beat(session)
+                self.heartbeat(session)
             for command in self.control_queue.due():
-                self.obey(command)
+                self.execute(command)
 
     def split(self, target: Target = APP) -> Split | None:
         stored = self.memory.splits.find(target)
@@ -144,13 +144,13 @@ class ControlStage:
         return next(one.queues[original] for one in split.sessions if one.session_id == session)
 
     def ready(self, *sessions: str) -> "ControlStage":
-        """Start sessions, one after the other, and wait until they are ready; each wants the colour of its name."""
+        """Start sessions one after the other and wait until they are ready; each claims the colour of its name."""
         for session in sessions:
             self.start(session, color=session)
         self.pass_time(15, alive=sessions)
         return self
 
-    def told(self) -> list[tuple[str, str]]:
+    def outcomes(self) -> list[tuple[str, str]]:
         return [(event.kind, event.outcome) for event in self.events]
 
 

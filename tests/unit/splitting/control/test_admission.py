@@ -1,4 +1,4 @@
-"""How splits begin, how sessions join them, and what of that is refused."""
+"""Admission of splits and sessions, and the refused cases."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -6,62 +6,62 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.queues import QueueName
+from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.control.admission import (
-    FoundQueue,
-    Request,
+    AdmissionRequest,
     SessionRejected,
     SplitEnding,
     new_split,
     with_session,
 )
 from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, recorded
-from signalbox.splitting.model.naming import QueueNames
+from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, apply_change
 from signalbox.splitting.model.session_config import QueueId, parse_mirrord_file
-from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, alive, ended
+from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import QueueNames
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=5)
 SECONDS_30 = timedelta(seconds=30)
 FOUND = (
-    FoundQueue(QueueId("memes"), QueueName("memes"), SECONDS_30, sns=True, tags=(("tool", "mirrord"),)),
-    FoundQueue(QueueId("orders"), QueueName("orders.fifo"), SECONDS_30),
+    ConsumedQueue(QueueId("memes"), QueueName("memes"), SECONDS_30, sns=True, tags=(("tool", "mirrord"),)),
+    ConsumedQueue(QueueId("orders"), QueueName("orders.fifo"), SECONDS_30),
 )
 
 
-def fresh() -> Iterator[str]:
+def random_parts() -> Iterator[str]:
     return (f"{number:012d}" for number in range(100))
 
 
-def begun(found: tuple[FoundQueue, ...] = FOUND) -> Split:
+def begun(found: tuple[ConsumedQueue, ...] = FOUND) -> Split:
     return new_split(
         Target.parse("lambda/meme-app"),
         found,
         names=QueueNames(),
-        fresh=fresh(),
+        random_parts=random_parts(),
         now=NOW,
         switch_timeout=timedelta(seconds=120),
     )
 
 
-def request(session: str = "ann", *, owner: str = "Ann", queues: object = None) -> Request:
+def request(session: str = "ann", *, owner: str = "Ann", queues: object = None) -> AdmissionRequest:
     queues = queues or {"*": {"queue_type": "SQS", "jq_filter": "true"}}
     config = parse_mirrord_file({"feature": {"split_queues": queues}}, PlainLanguages())
-    return Request(SessionId(session), owner, str(queues), config)
+    return AdmissionRequest(SessionId(session), owner, str(queues), config)
 
 
-def joined(split: Split, *requests: Request, now: datetime = NOW) -> Split:
-    names = fresh()
+def joined(split: Split, *requests: AdmissionRequest, now: datetime = NOW) -> Split:
+    names = random_parts()
     for one in requests:
-        split = with_session(split, one, names=QueueNames(), fresh=names, now=now)
+        split = with_session(split, one, names=QueueNames(), random_parts=names, now=now)
     return split
 
 
 def moved_to(split: Split, *stages: Stage) -> Split:
     for stage in stages:
-        found = recorded(split, MoveSplit(stage), now=LATER)
+        found = apply_change(split, MoveSplit(stage), now=LATER)
         assert found is not None
         split = found
     return split
@@ -79,7 +79,7 @@ def test_a_split_has_a_queue_for_the_deployed_consumer_for_each_original():
     assert (split.stage, split.sessions) == (Stage.STARTING, ())
 
 
-def test_a_session_has_a_queue_for_each_original_also_where_it_claims_nothing():
+def test_a_session_has_a_queue_for_each_original_even_without_a_claim():
     """Wire page, A.1: the local app gets an empty queue where it lists none."""
     split = joined(begun(), request(queues={"memes": {"queue_type": "SQS", "jq_filter": "true"}}))
 
@@ -98,14 +98,14 @@ def test_a_session_that_mirrors_can_own_nothing():
     assert joined(begun(), request(queues=queues)).sessions[0].stolen == frozenset()
 
 
-def test_two_who_start_at_the_same_moment_are_in_one_split_in_some_order():
+def test_two_simultaneous_sessions_share_one_split():
     """Operator 3.118.1: the second write finds the first one's record and joins it."""
     split = joined(joined(begun(), request("ann")), request("bob"))
 
     assert [session.session_id for session in split.sessions] == ["ann", "bob"]
 
 
-def test_the_same_session_a_second_time_changes_nothing():
+def test_an_identical_session_changes_nothing():
     split = joined(begun(), request())
 
     assert joined(split, request(), now=LATER) == split
@@ -117,17 +117,17 @@ def test_the_same_session_a_second_time_changes_nothing():
     ids=["owner", "filters"],
 )
 def test_another_session_of_the_same_name_is_refused(other):
-    with pytest.raises(SessionRejected, match="'ann' is there already, of Ann or with other filters"):
+    with pytest.raises(SessionRejected, match="'ann' already exists, of Ann or with other filters"):
         joined(begun(), request(), other)
 
 
 def test_a_session_cannot_be_called_deployed():
-    with pytest.raises(SessionRejected, match="what the deployed consumer is called"):
+    with pytest.raises(SessionRejected, match="the name of the deployed consumer"):
         joined(begun(), request("deployed"))
 
 
-def test_a_queue_that_the_target_does_not_have_is_named_with_those_it_has():
-    """Also when a registry was changed under a running split: what it said when the split began stays true."""
+def test_an_unknown_queue_id_is_refused_with_the_known_ones():
+    """Also after a registry change during a split: the registry of its start stays valid."""
     queues = {name: {"queue_type": "SQS"} for name in ("memes", "new", "newer")}
 
     with pytest.raises(SessionRejected, match="lambda/meme-app has no queues new, newer; it has memes, orders"):
@@ -135,7 +135,7 @@ def test_a_queue_that_the_target_does_not_have_is_named_with_those_it_has():
 
 
 def test_a_queue_that_is_described_twice_is_refused():
-    twice = (FOUND[0], FoundQueue(QueueId("same"), QueueName("memes"), SECONDS_30))
+    twice = (FOUND[0], ConsumedQueue(QueueId("same"), QueueName("memes"), SECONDS_30))
 
     with pytest.raises(SessionRejected, match="'memes' is described twice in the registry, as 'memes' and 'same'"):
         begun(twice)
@@ -143,14 +143,14 @@ def test_a_queue_that_is_described_twice_is_refused():
 
 @pytest.mark.parametrize("stages", [(Stage.RESTORING,), (Stage.RESTORING, Stage.CLEANING)])
 def test_a_split_that_is_being_undone_is_joined_later(stages):
-    with pytest.raises(SplitEnding, match="starts when that is done"):
+    with pytest.raises(SplitEnding, match="can start afterwards"):
         joined(moved_to(begun(), *stages), request())
 
 
 def test_a_split_that_is_rolled_back_is_joined_later():
     failing = ended(joined(begun(), request()), SessionId("ann"), reason="no", now=LATER)
 
-    with pytest.raises(SplitEnding, match="starts when that is done"):
+    with pytest.raises(SplitEnding, match="can start afterwards"):
         joined(failing, request("bob"))
 
 
@@ -168,7 +168,7 @@ def test_a_split_that_drains_is_joined_without_another_switch():
     assert split.was_split
 
 
-def test_ending_is_written_down_once_with_its_reason():
+def test_an_end_is_recorded_once_with_its_reason():
     split = ended(joined(begun(), request()), SessionId("ann"), reason="stopped", now=LATER)
 
     session = split.session(SessionId("ann"))
@@ -177,50 +177,50 @@ def test_ending_is_written_down_once_with_its_reason():
     assert ended(split, SessionId("nobody"), reason="again", now=LATER) == split
 
 
-def test_a_sign_of_life_is_of_one_session():
-    split = alive(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
+def test_a_heartbeat_renews_one_session():
+    split = with_heartbeat(joined(begun(), request("ann"), request("bob")), SessionId("bob"), now=LATER)
 
     assert [session.heartbeat_at for session in split.sessions] == [NOW, LATER]
 
 
 @pytest.mark.parametrize("stage", Stage)
 @pytest.mark.parametrize("following", [*Stage, None])
-def test_a_split_moves_only_as_the_table_says(stage, following):
+def test_only_transitions_in_the_table_of_stages_are_allowed(stage, following):
     split = Split(Target.parse("lambda/a"), (), (), stage, NOW, timedelta(0))
     action = ForgetSplit() if following is None else MoveSplit(following)
 
     if following in STAGES[stage]:
-        found = recorded(split, action, now=LATER)
+        found = apply_change(split, action, now=LATER)
         assert (found is None) if following is None else (found.stage, found.since) == (following, LATER)
     else:
         with pytest.raises(ValueError, match="cannot become"):
-            recorded(split, action, now=LATER)
+            apply_change(split, action, now=LATER)
 
 
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.MATCHING, Phase.READY])
 @pytest.mark.parametrize("following", [Phase.MATCHING, Phase.READY])
-def test_a_session_moves_only_as_the_table_says(phase, following):
+def test_only_transitions_in_the_table_of_phases_are_allowed(phase, following):
     split = joined(begun(), request())
     path = {Phase.STARTING: [], Phase.MATCHING: [Phase.MATCHING], Phase.READY: [Phase.MATCHING, Phase.READY]}[phase]
     for one in path:
-        split = recorded(split, MoveSession(SessionId("ann"), one, effective_at=LATER), now=NOW)
+        split = apply_change(split, MoveSession(SessionId("ann"), one, effective_at=LATER), now=NOW)
     action = MoveSession(SessionId("ann"), following)
 
     if following in PHASES[phase]:
-        found = recorded(split, action, now=LATER).sessions[0]
+        found = apply_change(split, action, now=LATER).sessions[0]
         assert (found.phase, found.since) == (following, LATER)
         assert found.effective_at == (LATER if path else None)
     else:
         with pytest.raises(ValueError, match="cannot become"):
-            recorded(split, action, now=LATER)
+            apply_change(split, action, now=LATER)
 
 
-def test_a_session_that_is_not_there_cannot_move():
+def test_an_unknown_session_cannot_change_its_phase():
     with pytest.raises(ValueError, match="no session 'ann'"):
-        recorded(begun(), MoveSession(SessionId("ann"), Phase.READY), now=NOW)
+        apply_change(begun(), MoveSession(SessionId("ann"), Phase.READY), now=NOW)
 
 
-def test_an_ended_session_is_forgotten():
+def test_an_ended_session_is_removed():
     split = joined(begun(), request("ann"), request("bob"))
 
-    assert [one.session_id for one in recorded(split, ForgetSession(SessionId("ann")), now=NOW).sessions] == ["bob"]
+    assert [one.session_id for one in apply_change(split, ForgetSession(SessionId("ann")), now=NOW).sessions] == ["bob"]

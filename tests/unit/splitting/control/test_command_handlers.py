@@ -1,4 +1,4 @@
-"""Commands of the control queue: how they are read, and what is answered to those that only ask."""
+"""Commands of the control queue: parsing, and the results of commands that change nothing."""
 
 import json
 from datetime import timedelta
@@ -12,8 +12,8 @@ from signalbox.splitting.control.admission import SessionRejected
 from signalbox.splitting.control.command_handlers import NoSplit, RegistryTooLarge, TooManyMessages
 from signalbox.splitting.control.commands import COMMANDS, Reconcile, reconcile_body
 from signalbox.splitting.control.optimistic_update import RecordBusy
+from signalbox.splitting.control.ports import NoRegistry
 from signalbox.splitting.control.session_start import ConfigTooLarge
-from signalbox.splitting.model.control_ports import NoRegistry
 from signalbox.splitting.model.ports import UnreadableSplit
 from tests.unit.splitting.consumers.registries import new, new_queue, old, old_queue, property_list
 from tests.unit.splitting.control.control_stage import APP, DISCOVERED, MEMES, OTHER_APP, ControlStage, config
@@ -31,7 +31,7 @@ def problems(**fields: object) -> list[str]:
     return str(refusal.value).splitlines()
 
 
-def test_an_envelope_says_who_wants_a_reply():
+def test_an_envelope_has_the_reply_queue():
     found = envelope(command="status", reply_queue_url=f"https://sqs/1/{REPLIES}ann")
 
     assert (found.request_id, found.reply_queue) == ("1", f"{REPLIES}ann")
@@ -50,12 +50,12 @@ def test_an_envelope_says_who_wants_a_reply():
     ],
     ids=["no-json", "no-object", "no-id", "another-queue", "no-queue", "no-text"],
 )
-def test_a_message_that_nobody_can_be_told_about_is_no_envelope(body, problem):
+def test_a_message_without_an_id_is_not_an_envelope(body, problem):
     with pytest.raises(InvalidEnvelope, match=problem):
         Envelope.parse(body, reply_prefix=REPLIES)
 
 
-def test_all_problems_of_a_command_are_told_at_once():
+def test_all_problems_of_a_command_are_reported_together():
     found = problems(command="start", target="pod/x", session="a b", owner="ö" * 200, extra=1)
 
     assert [problem.partition(":")[0] for problem in found] == ["extra", "owner", "target", "session"]
@@ -78,25 +78,25 @@ def test_all_problems_of_a_command_are_told_at_once():
         ({"command": "audit", "message_id": "x", "days": "7"}, "days: expected a whole number"),
     ],
 )
-def test_what_is_wrong_with_a_command_is_told(fields, problem):
+def test_a_problem_of_a_command_is_reported(fields, problem):
     assert problem in "\n".join(problems(**fields))
 
 
-def test_a_round_is_asked_for_in_the_same_words():
+def test_a_reconcile_message_parses_to_its_command():
     command = Reconcile(APP, "holder")
 
     assert Envelope.parse(reconcile_body(command), reply_prefix=REPLIES).command(COMMANDS) == command
 
 
-def test_a_file_of_registries_is_kept_by_target_with_its_lists_of_properties():
+def test_registries_are_stored_by_target_with_their_property_lists():
     stage = ControlStage()
     lists = property_list(sns="true")
     theirs = new(new_queue({"env": "Q"}, queueConfig="options"), name=OTHER_APP.name)
     ours = [old({"one": old_queue()}), old({"two": old_queue()})]
 
-    told = stage.ask("apply", documents=[ours[0], None, theirs, lists, ours[1]])
+    result = stage.ask("apply", documents=[ours[0], None, theirs, lists, ours[1]])
 
-    assert told == {"targets": ["lambda/meme-app", "lambda/other-app"]}
+    assert result == {"targets": ["lambda/meme-app", "lambda/other-app"]}
     listed = {one["target"]: one["documents"] for one in stage.ask("registries")}
     assert listed == {"lambda/meme-app": [*ours, lists], "lambda/other-app": [theirs, lists]}
 
@@ -113,11 +113,11 @@ def test_a_target_is_discovered():
 
 
 def test_nothing_starts_without_a_registry():
-    with pytest.raises(NoRegistry, match="apply a registry, or discover one, first"):
+    with pytest.raises(NoRegistry, match="apply or discover one first"):
         ControlStage().start(target=OTHER_APP)
 
 
-def test_a_target_that_is_not_there_is_refused_before_anything_is_written():
+def test_an_unknown_target_is_refused_before_anything_is_stored():
     stage = ControlStage()
     stage.targets.found.clear()
 
@@ -126,7 +126,7 @@ def test_a_target_that_is_not_there_is_refused_before_anything_is_written():
     assert stage.split() is None
 
 
-def test_what_is_wrong_with_filters_is_told_before_anything_is_written():
+def test_invalid_filters_are_refused_before_anything_is_stored():
     stage = ControlStage()
 
     with pytest.raises(RejectedError, match="not a regular expression"):
@@ -136,7 +136,7 @@ def test_what_is_wrong_with_filters_is_told_before_anything_is_written():
     assert stage.split() is None
 
 
-def test_only_filters_are_kept_of_what_somebody_wrote():
+def test_only_the_filters_of_a_config_are_stored():
     stage = ControlStage()
     stage.start()
 
@@ -147,18 +147,18 @@ def test_only_filters_are_kept_of_what_somebody_wrote():
     }
 
 
-def test_filters_have_a_size_that_can_be_kept():
+def test_filters_that_are_too_large_are_refused():
     stage = ControlStage()
 
     with pytest.raises(ConfigTooLarge, match="at most 32768"):
         stage.start(color="x" * 33_000)
     for number in range(6):
         stage.start(f"s{number}", color="x" * 32_000)
-    with pytest.raises(ConfigTooLarge, match="together"):
+    with pytest.raises(ConfigTooLarge, match="in total"):
         stage.start("s6", color="x" * 32_000)
 
 
-def test_a_record_that_changes_each_time_is_busy():
+def test_a_record_that_changes_at_every_attempt_is_busy():
     stage = ControlStage()
     stage.start()
     stage.memory.splits.save = lambda *_, **__: None
@@ -169,7 +169,7 @@ def test_a_record_that_changes_each_time_is_busy():
         stage.start("bob")
 
 
-def test_a_record_that_is_forgotten_under_a_round_is_looked_at_again():
+def test_a_record_deleted_during_a_reconcile_is_read_again():
     stage = ControlStage().ready("ann")
     stage.stop()
     splits, find = stage.memory.splits, stage.memory.splits.find
@@ -185,15 +185,15 @@ def test_a_record_that_is_forgotten_under_a_round_is_looked_at_again():
     assert stage.control_queue.asked == []
 
 
-def test_status_tells_splits_with_counts_and_troubles():
+def test_status_has_the_splits_with_counts_and_problems():
     stage = ControlStage().ready("ann")
     split = stage.split()
     assert split is not None
 
-    (told,) = stage.ask("status")["splits"]
+    (result,) = stage.ask("status")["splits"]
 
-    assert told["target_reads"] == "temporary"
-    assert told["queues"] == [
+    assert result["target_reads"] == "temporary"
+    assert result["queues"] == [
         {
             "queue_id": "memes",
             "original": MEMES,
@@ -203,13 +203,13 @@ def test_status_tells_splits_with_counts_and_troubles():
             "in_flight": 0,
         }
     ]
-    (queue,) = told["sessions"][0]["queues"]
+    (queue,) = result["sessions"][0]["queues"]
     assert (queue["temporary"], queue["waiting"], queue["in_flight"]) == (stage.session_queue(), 0, 0)
-    assert stage.ask("status", target="lambda/meme-app")["splits"] == [told]
+    assert stage.ask("status", target="lambda/meme-app")["splits"] == [result]
     assert stage.ask("status", target="lambda/other")["splits"] == []
 
 
-def test_status_is_told_also_when_the_target_cannot_be_looked_at_and_queues_are_not_there():
+def test_status_works_without_the_target_and_the_queues():
     stage = ControlStage()
     stage.start()
 
@@ -217,35 +217,35 @@ def test_status_is_told_also_when_the_target_cannot_be_looked_at_and_queues_are_
         raise EffectFailed("Throttling")
 
     stage.targets.observe = failing
-    (told,) = stage.ask("status")["splits"]
+    (result,) = stage.ask("status")["splits"]
 
-    assert told["target_reads"] == "unknown"
-    assert (told["queues"][0]["waiting"], told["queues"][0]["forwarding"]) == (None, "absent")
+    assert result["target_reads"] == "unknown"
+    assert (result["queues"][0]["waiting"], result["queues"][0]["forwarding"]) == (None, "absent")
 
 
-def test_status_tells_also_that_a_split_cannot_be_read():
+def test_status_has_the_unreadable_splits():
     stage = ControlStage().ready("ann")
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/other-app", "version 2")]
 
-    told = stage.ask("status")
+    result = stage.ask("status")
 
-    assert [split["target"] for split in told["splits"]] == ["lambda/meme-app"]
-    assert told["unreadable"] == [{"target": "lambda/other-app", "reason": "version 2"}]
+    assert [split["target"] for split in result["splits"]] == ["lambda/meme-app"]
+    assert result["unreadable"] == [{"target": "lambda/other-app", "reason": "version 2"}]
 
 
-def test_explain_asks_the_live_sessions():
+def test_explain_evaluates_the_live_sessions():
     stage = ControlStage().ready("ann", "bob")
     stage.stop("ann")
     red = {"Body": "x", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "bob and ann"}}}
 
-    told = stage.ask("explain", target="lambda/meme-app", queue_id="memes", messages=[red])
+    result = stage.ask("explain", target="lambda/meme-app", queue_id="memes", messages=[red])
 
-    (decision,) = told["decisions"]
+    (decision,) = result["decisions"]
     assert decision["owner"] == "bob"
     assert [verdict["session"] for verdict in decision["verdicts"]] == ["bob"]
 
 
-def test_explain_needs_a_split_and_one_of_its_queues_and_not_too_many_messages():
+def test_explain_refuses_unknown_splits_and_queues_and_too_many_messages():
     stage = ControlStage()
     asked = {"target": "lambda/meme-app", "queue_id": "orders", "messages": [{"Body": "x"}]}
 
@@ -258,20 +258,20 @@ def test_explain_needs_a_split_and_one_of_its_queues_and_not_too_many_messages()
         stage.ask("explain", **{**asked, "messages": [{"Body": "x"}] * 101})
 
 
-def test_two_queues_of_one_target_are_told_apart():
+def test_explain_uses_the_claims_on_the_named_queue():
     stage = ControlStage(MEMES, QueueName("cats"))
 
-    told = stage.start()
+    result = stage.start()
 
-    assert [queue["queue_id"] for queue in told["queues"]] == ["memes", "cats"]
-    assert set(told["environment"]) == {"MEMES_QUEUE", "CATS_QUEUE"}
+    assert [queue["queue_id"] for queue in result["queues"]] == ["memes", "cats"]
+    assert set(result["environment"]) == {"MEMES_QUEUE", "CATS_QUEUE"}
 
 
-def test_an_audit_tells_what_happened_to_a_message_in_the_last_days():
+def test_an_audit_has_the_events_of_a_message_in_the_last_days():
     stage = ControlStage()
     at = [(stage.time.now() - timedelta(days=days)).isoformat() for days in (20, 8, 7, 0)]
     routed = [{"occurred_at": moment, "kind": "routed"} for moment in at]
-    stage.audits.events = {"1": routed}
+    stage.audit_trail.by_message = {"1": routed}
 
     assert stage.ask("audit", message_id="1") == {"events": routed[2:]}
     assert stage.ask("audit", message_id="1", days=1) == {"events": routed[3:]}

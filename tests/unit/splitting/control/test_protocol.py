@@ -1,15 +1,15 @@
-"""The state of a session in replies, and who asks for it."""
+"""The session status in replies, and the client that requests it."""
 
 import pytest
 
 from signalbox.clients.splitting.control import split_client
 from signalbox.control.protocol import InvalidControlReply
-from signalbox.splitting.control.protocol import SessionState, stage_of
+from signalbox.splitting.control.protocol import SessionStatus, stage_of
 
 QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
 
 
-def test_a_session_is_read_with_its_queues_and_environment():
+def test_a_status_has_the_queues_and_the_environment():
     document = {
         "session": "ann",
         "phase": "ready",
@@ -18,7 +18,7 @@ def test_a_session_is_read_with_its_queues_and_environment():
         "notes": ["no dead-letter queue"],
     }
 
-    state = SessionState.parse(document)
+    state = SessionStatus.parse(document)
 
     assert (state.session, state.phase, state.reason, state.has_ended) == ("ann", "ready", None, False)
     assert state.queues[0].url == "https://sqs/1/mirrord-1"
@@ -28,20 +28,20 @@ def test_a_session_is_read_with_its_queues_and_environment():
 
 
 @pytest.mark.parametrize("phase", ["ending", "gone"])
-def test_an_ending_session_and_one_that_is_gone_have_ended(phase):
-    assert SessionState.parse({"session": "ann", "phase": phase}).has_ended
+def test_ending_and_gone_sessions_have_ended(phase):
+    assert SessionStatus.parse({"session": "ann", "phase": phase}).has_ended
 
 
-def test_a_session_that_cannot_be_read_is_refused():
+def test_an_invalid_status_is_refused():
     with pytest.raises(InvalidControlReply, match=r"session\.phase: is missing"):
-        SessionState.parse({"session": "ann"})
+        SessionStatus.parse({"session": "ann"})
 
 
 def test_the_names_of_reply_queues_begin_with_their_stage():
     assert stage_of("signalbox-split-reply-") == "signalbox"
 
 
-def test_a_stages_two_queues_are_enough_to_ask_it():
+def test_a_client_needs_only_the_two_queues():
     client = split_client(
         object(), control_queue_url="https://sqs/1/control", reply_queue_prefix="signalbox-split-reply-"
     )

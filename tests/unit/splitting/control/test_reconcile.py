@@ -1,4 +1,4 @@
-"""What is done next while a split begins and stands; that nothing is lost on the way is in test_no_loss.py."""
+"""The next actions while a split starts and runs; test_no_loss.py shows that nothing is lost meanwhile."""
 
 import pytest
 
@@ -19,82 +19,84 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.split import Phase, Stage
-from signalbox.splitting.model.world import (
+from signalbox.splitting.model.observed_state import (
     Sample,
     TargetState,
     TemporaryQueue,
     is_empty,
 )
-from tests.unit.splitting.control.worlds import (
+from signalbox.splitting.model.split import Phase, Stage
+from tests.unit.splitting.control.observed_states import (
     ANN,
     BOB,
     LONG_AGO,
     MEMES,
     NOW,
     ORDERS,
-    PATIENCE,
+    TIMINGS,
     actions,
     ago,
     ending,
     holding,
+    observed,
     on,
     session,
     split,
-    world,
 )
 
 
-def test_a_start_makes_all_queues_first():
+def test_a_start_creates_all_queues_first():
     starting = session(phase=Phase.STARTING, since=NOW)
     record = split(Stage.STARTING, starting, since=NOW)
 
-    assert actions(record, world(TargetState.ORIGINAL)) == [
+    assert actions(record, observed(TargetState.ORIGINAL)) == [
         CreateQueue("ann-memes", MEMES, ANN),
         CreateQueue("deployed-memes", MEMES),
     ]
 
 
 @pytest.mark.parametrize("target", [TargetState.ORIGINAL, TargetState.MIXED])
-def test_the_target_is_switched_when_its_queue_can_be_used(target):
+def test_the_target_is_switched_when_its_queues_are_usable(target):
     record = split(Stage.STARTING, session(phase=Phase.STARTING, since=NOW), since=NOW)
     new = {"ann_memes": holding(), "deployed_memes": holding(created_at=ago(0.5))}
     usable = new | {"deployed_memes": holding(created_at=ago(1))}
 
-    assert actions(record, world(target, **new)) == []
-    assert actions(record, world(target, **usable)) == [SwitchTarget()]
+    assert actions(record, observed(target, **new)) == []
+    assert actions(record, observed(target, **usable)) == [SwitchTarget()]
 
 
-def test_forwarding_starts_only_when_the_target_is_seen_to_read_its_queue():
+def test_forwarding_starts_only_when_the_target_reads_its_temporary_queue():
     starting = session(phase=Phase.STARTING, since=NOW)
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.STARTING, starting, since=NOW), world(TargetState.CHANGING, **queues)) == []
-    assert actions(split(Stage.STARTING, starting, since=NOW), world(TargetState.TEMPORARY, **queues)) == [
+    assert actions(split(Stage.STARTING, starting, since=NOW), observed(TargetState.CHANGING, **queues)) == []
+    assert actions(split(Stage.STARTING, starting, since=NOW), observed(TargetState.TEMPORARY, **queues)) == [
         MoveSplit(Stage.SPLIT)
     ]
-    assert actions(split(Stage.SPLIT, starting, since=NOW), world(TargetState.TEMPORARY, **queues)) == [
+    assert actions(split(Stage.SPLIT, starting, since=NOW), observed(TargetState.TEMPORARY, **queues)) == [
         MoveSession(ANN, Phase.MATCHING, effective_at=NOW)
     ]
     matching = session(phase=Phase.MATCHING)
-    assert actions(split(Stage.SPLIT, matching), world(TargetState.TEMPORARY, **queues)) == [StartForwarding(MEMES)]
-    assert actions(split(Stage.SPLIT, matching), world(TargetState.TEMPORARY, on(), **queues)) == [
+    assert actions(split(Stage.SPLIT, matching), observed(TargetState.TEMPORARY, **queues)) == [StartForwarding(MEMES)]
+    assert actions(split(Stage.SPLIT, matching), observed(TargetState.TEMPORARY, on(), **queues)) == [
         MoveSession(ANN, Phase.READY)
     ]
 
 
-def test_with_a_fifo_queue_filters_count_from_when_every_function_knows_of_them():
-    """What was received before goes by the sessions of then, however often it comes back."""
+def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
+    """Messages received earlier are matched against the sessions of that time at each redelivery."""
     starting = session(ANN, Phase.STARTING, ORDERS, since=NOW)
     queues = {"ann_orders_fifo": holding(), "deployed_orders_fifo": holding()}
     record = split(Stage.SPLIT, starting, originals=[ORDERS], since=NOW)
-    effective_at = NOW + PATIENCE.settle
+    effective_at = NOW + TIMINGS.settle
 
-    assert actions(record, world(TargetState.TEMPORARY, **queues)) == [
+    assert actions(record, observed(TargetState.TEMPORARY, **queues)) == [
         MoveSession(ANN, Phase.MATCHING, effective_at=effective_at)
     ]
     matching = session(ANN, Phase.MATCHING, ORDERS, effective_at=effective_at)
-    assert actions(split(Stage.SPLIT, matching, originals=[ORDERS]), world(TargetState.TEMPORARY, on(), **queues)) == []
+    assert (
+        actions(split(Stage.SPLIT, matching, originals=[ORDERS]), observed(TargetState.TEMPORARY, on(), **queues)) == []
+    )
     assert not matching.counts_for(ORDERS, NOW)
     assert matching.counts_for(ORDERS, effective_at)
 
@@ -102,81 +104,83 @@ def test_with_a_fifo_queue_filters_count_from_when_every_function_knows_of_them(
 def test_a_second_session_does_not_touch_the_target():
     """Wire page, A.4 step 2."""
     record = split(Stage.SPLIT, session(), session(BOB, Phase.STARTING, since=NOW))
-    found = world(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())
+    found = observed(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())
 
     assert actions(record, found) == [CreateQueue("bob-memes", MEMES, BOB)]
     assert not is_at_rest(record)
 
 
-def test_when_all_are_ready_there_is_nothing_to_do():
+def test_a_split_with_ready_sessions_is_at_rest():
     record = split(Stage.SPLIT, session())
 
-    assert actions(record, world(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())) == []
+    assert actions(record, observed(TargetState.TEMPORARY, on(), ann_memes=holding(), deployed_memes=holding())) == []
     assert is_at_rest(record)
 
 
-def test_a_split_that_everybody_has_left_is_not_at_rest():
-    """Killed between the last session's end and the next look, it would stay split otherwise."""
+def test_a_split_without_sessions_is_not_at_rest():
+    """A reconcile killed after the last session's end would otherwise leave it split."""
     assert not is_at_rest(split(Stage.SPLIT))
 
 
-def test_a_target_that_was_deployed_anew_is_switched_again():
-    found = world(TargetState.ORIGINAL, on(), ann_memes=holding(), deployed_memes=holding())
+def test_a_redeployed_target_is_switched_again():
+    found = observed(TargetState.ORIGINAL, on(), ann_memes=holding(), deployed_memes=holding())
 
     assert actions(split(Stage.SPLIT, session()), found) == [SwitchTarget()]
 
 
-def test_a_target_that_does_not_follow_in_time_ends_the_start_with_the_reason():
+def test_a_target_that_does_not_switch_in_time_ends_the_sessions_with_the_reason():
     """Operator 3.118 and 3.107: everything is rolled back, and the user sees the cause."""
     record = split(Stage.STARTING, session(phase=Phase.STARTING, since=ago(121)), since=ago(121))
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(record, world(TargetState.CHANGING, **queues)) == [
+    assert actions(record, observed(TargetState.CHANGING, **queues)) == [
         MoveSession(ANN, Phase.ENDING, "target lambda/meme-app did not read from its temporary queues after 120 s")
     ]
-    assert actions(record, world(TargetState.ORIGINAL)) == [
+    assert actions(record, observed(TargetState.ORIGINAL)) == [
         MoveSession(ANN, Phase.ENDING, "its temporary queues were not there after 120 s")
     ]
 
 
-def test_a_start_that_failed_is_taken_back_whole():
+def test_a_failed_start_is_undone_completely():
     """Operator 3.126: a failed session leaves nothing."""
     failed = ending(effective_at=None)
     queues = {"ann_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.STARTING, failed), world(TargetState.MIXED, **queues)) == [DeleteQueue("ann-memes")]
-    assert actions(split(Stage.STARTING, failed), world(TargetState.MIXED, deployed_memes=holding())) == [
+    assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, **queues)) == [DeleteQueue("ann-memes")]
+    assert actions(split(Stage.STARTING, failed), observed(TargetState.MIXED, deployed_memes=holding())) == [
         ForgetSession(ANN)
     ]
-    assert actions(split(Stage.STARTING), world(TargetState.MIXED, deployed_memes=holding())) == [
+    assert actions(split(Stage.STARTING), observed(TargetState.MIXED, deployed_memes=holding())) == [
         MoveSplit(Stage.RESTORING)
     ]
     restoring = split(Stage.RESTORING, was_split=False)
-    assert actions(restoring, world(TargetState.MIXED, deployed_memes=holding())) == [SwitchTargetBack()]
-    assert actions(restoring, world(TargetState.CHANGING, deployed_memes=holding())) == []
-    assert actions(restoring, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
+    assert actions(restoring, observed(TargetState.MIXED, deployed_memes=holding())) == [SwitchTargetBack()]
+    assert actions(restoring, observed(TargetState.CHANGING, deployed_memes=holding())) == []
+    assert actions(restoring, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
     cleaning = split(Stage.CLEANING, was_split=False)
-    assert actions(cleaning, world(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
-    assert actions(cleaning, world(TargetState.ORIGINAL)) == [ForgetSplit()]
+    assert actions(cleaning, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [
+        DeleteQueue("deployed-memes")
+    ]
+    assert actions(cleaning, observed(TargetState.ORIGINAL)) == [ForgetSplit()]
 
 
-def test_no_sign_of_life_ends_a_session():
+def test_a_session_without_heartbeats_ends():
     record = split(Stage.SPLIT, session(heartbeat_at=ago(61)), session(BOB))
 
-    assert actions(record, world(TargetState.TEMPORARY, on())) == [
+    assert actions(record, observed(TargetState.TEMPORARY, on())) == [
         MoveSession(ANN, Phase.ENDING, "no sign of life since 2026-11-21T11:58:59+00:00")
     ]
 
 
-def test_a_target_that_is_gone_ends_its_sessions_and_gets_nothing_back():
-    assert actions(split(Stage.SPLIT, session()), world(TargetState.GONE, on())) == [
+def test_a_deleted_target_ends_its_sessions_and_is_not_switched_back():
+    assert actions(split(Stage.SPLIT, session()), observed(TargetState.GONE, on())) == [
         MoveSession(ANN, Phase.ENDING, "target lambda/meme-app does not exist any more")
     ]
-    assert actions(split(Stage.DRAINING), world(TargetState.GONE, deployed_memes=holding(3))) == [
+    assert actions(split(Stage.DRAINING), observed(TargetState.GONE, deployed_memes=holding(3))) == [
         MoveSplit(Stage.RESTORING)
     ]
-    assert actions(split(Stage.RESTORING), world(TargetState.GONE)) == [MoveSplit(Stage.CLEANING)]
-    assert actions(split(Stage.CLEANING), world(TargetState.GONE, deployed_memes=holding(3))) == [
+    assert actions(split(Stage.RESTORING), observed(TargetState.GONE)) == [MoveSplit(Stage.CLEANING)]
+    assert actions(split(Stage.CLEANING), observed(TargetState.GONE, deployed_memes=holding(3))) == [
         ReturnMessages("deployed-memes", MEMES, to_original=True)
     ]
 
@@ -194,8 +198,8 @@ def test_a_target_that_is_gone_ends_its_sessions_and_gets_nothing_back():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_refused_for_good_ends_the_sessions_that_need_it(effect: Effect, ends: list[SessionId]):
-    """Operator 3.119 and 3.138: the text names the queue and what AWS said."""
+def test_a_permanently_refused_effect_ends_the_sessions_that_need_it(effect: Effect, ends: list[SessionId]):
+    """Operator 3.119 and 3.138: the text has the queue's name and AWS's message."""
     record = split(Stage.SPLIT, session(), session(BOB, Phase.STARTING), ending(SessionId("cyd")))
 
     assert after_refusal(record, effect, reason="AccessDenied: queue 'memes'") == tuple(
@@ -214,9 +218,9 @@ def test_what_is_refused_for_good_ends_the_sessions_that_need_it(effect: Effect,
         ([(0, 1), (0, 0), (0, 0), (0, 0)], True),
     ],
 )
-def test_a_queue_is_empty_when_its_newest_samples_say_so_for_long_enough(samples, expected):
+def test_a_queue_is_empty_after_enough_zero_samples(samples, expected):
     """Operator 3.128: three counters zero, repeated over time."""
     taken = tuple(Sample(ago(30 * (len(samples) - 1 - n)), *counts) for n, counts in enumerate(samples))
 
-    assert is_empty(TemporaryQueue(LONG_AGO, taken), since=LONG_AGO, patience=PATIENCE) is expected
-    assert not is_empty(TemporaryQueue(LONG_AGO, taken), since=ago(50), patience=PATIENCE)
+    assert is_empty(TemporaryQueue(LONG_AGO, taken), since=LONG_AGO, timings=TIMINGS) is expected
+    assert not is_empty(TemporaryQueue(LONG_AGO, taken), since=ago(50), timings=TIMINGS)

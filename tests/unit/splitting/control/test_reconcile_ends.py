@@ -1,4 +1,4 @@
-"""What is done next while sessions and splits end; that nothing is lost on the way is in test_no_loss.py."""
+"""The next actions while sessions and splits end; test_no_loss.py shows that nothing is lost meanwhile."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,14 +18,14 @@ from signalbox.splitting.model.actions import (
     StopForwarding,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.split import Phase, Session, Split, Stage
-from signalbox.splitting.model.world import (
+from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,
     TargetState,
     TemporaryQueue,
 )
-from tests.unit.splitting.control.worlds import (
+from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
+from tests.unit.splitting.control.observed_states import (
     ANN,
     BOB,
     LONG_AGO,
@@ -39,11 +39,11 @@ from tests.unit.splitting.control.worlds import (
     ago,
     ending,
     holding,
+    observed,
     off,
     on,
     session,
     split,
-    world,
 )
 
 
@@ -58,26 +58,26 @@ from tests.unit.splitting.control.worlds import (
         pytest.param(ago(100), holding(0), [], id="empty, but not for long since"),
     ],
 )
-def test_a_session_ends_when_what_it_left_is_returned(since, queue, expected):
+def test_a_session_ends_when_its_messages_are_returned(since, queue, expected):
     record = split(Stage.SPLIT, ending(since=since), session(BOB))
-    found = world(TargetState.TEMPORARY, on(), ann_memes=queue, bob_memes=holding(), deployed_memes=holding())
+    found = observed(TargetState.TEMPORARY, on(), ann_memes=queue, bob_memes=holding(), deployed_memes=holding())
 
     assert actions(record, found) == expected
 
 
-def test_a_session_without_queues_is_forgotten_and_a_queue_of_copies_is_just_deleted():
+def test_a_queue_of_copies_is_deleted_and_a_session_without_queues_removed():
     others = {"bob_memes": holding(), "deployed_memes": holding()}
 
-    assert actions(split(Stage.SPLIT, ending(), session(BOB)), world(TargetState.TEMPORARY, on(), **others)) == [
+    assert actions(split(Stage.SPLIT, ending(), session(BOB)), observed(TargetState.TEMPORARY, on(), **others)) == [
         ForgetSession(ANN)
     ]
     copies = ending(stolen=frozenset())
     assert actions(
-        split(Stage.SPLIT, copies, session(BOB)), world(TargetState.TEMPORARY, on(), ann_memes=holding(9), **others)
+        split(Stage.SPLIT, copies, session(BOB)), observed(TargetState.TEMPORARY, on(), ann_memes=holding(9), **others)
     ) == [DeleteQueue("ann-memes")]
 
 
-def fifo(*sessions: Session) -> Split:
+def fifo(*sessions: SplitSession) -> Split:
     return split(Stage.SPLIT, *sessions, originals=[ORDERS])
 
 
@@ -103,54 +103,58 @@ QUEUES = {"ann_orders_fifo": holding(2), "bob_orders_fifo": holding(), "deployed
 def test_in_a_fifo_queue_forwarding_pauses_while_messages_are_returned(forwarder, since, expected):
     record = fifo(ending(ANN, ORDERS, since=since), session(BOB, Phase.READY, ORDERS))
 
-    assert actions(record, world(TargetState.TEMPORARY, forwarder, **QUEUES)) == expected
+    assert actions(record, observed(TargetState.TEMPORARY, forwarder, **QUEUES)) == expected
     assert record.is_closing(ORDERS)
 
 
-def test_it_goes_on_when_the_session_is_forgotten():
+def test_forwarding_resumes_when_the_session_is_removed():
     record = fifo(session(BOB, Phase.READY, ORDERS))
 
-    assert actions(record, world(TargetState.TEMPORARY, off(), **QUEUES)) == [StartForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(), **QUEUES)) == [StartForwarding(ORDERS)]
     assert not record.is_closing(ORDERS)
 
 
-def test_of_two_that_end_the_first_one_is_emptied_first():
+def test_the_session_that_ended_first_is_emptied_first():
     record = fifo(ending(ANN, ORDERS, since=ago(900)), ending(BOB, ORDERS, since=ago(800)), session(SessionId("cyd")))
     record = replace(record, sessions=(*record.sessions[:2], session(SessionId("cyd"), Phase.READY, ORDERS)))
     queues = QUEUES | {"bob_orders_fifo": holding(4), "cyd_orders_fifo": holding()}
 
-    assert actions(record, world(TargetState.TEMPORARY, off(), **queues)) == [ReturnMessages("ann-orders.fifo", ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(), **queues)) == [
+        ReturnMessages("ann-orders.fifo", ORDERS)
+    ]
     heirs = record.heirs(record.sessions[0], ORDERS, received_at=NOW)
     assert [one.session_id for one in heirs] == ["bob", "cyd"]
     assert [one.session_id for one in record.heirs(record.sessions[1], ORDERS, received_at=NOW)] == ["cyd"]
     assert [one.session_id for one in record.routed(ORDERS, received_at=NOW)] == ["ann", "bob", "cyd"]
 
 
-def test_in_a_standard_queue_only_live_sessions_are_asked():
+def test_a_standard_queue_matches_only_live_sessions():
     record = split(Stage.SPLIT, ending(), session(BOB), session(SessionId("cyd"), Phase.STARTING))
 
     assert [one.session_id for one in record.routed(MEMES, received_at=NOW)] == ["bob"]
     assert not record.is_closing(MEMES)
 
 
-def test_the_last_session_is_remembered_until_a_fifo_queue_is_no_more_forwarded():
-    """Or what a killed function left would come back to a target that has had it."""
+def test_the_last_session_stays_until_its_fifo_queue_is_not_forwarded_any_more():
+    """Otherwise messages that a killed function left would reach a target that has already had them."""
     last = ending(ANN, ORDERS, stolen=frozenset())
     record = fifo(last)
     deployed = {"deployed_orders_fifo": holding()}
 
-    assert actions(record, world(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(ORDERS)]
-    assert actions(record, world(TargetState.TEMPORARY, off(ago(30)), **deployed)) == []
-    assert actions(record, world(TargetState.TEMPORARY, off(unfinished=2), **deployed)) == [StartForwarding(ORDERS)]
-    assert actions(record, world(TargetState.TEMPORARY, off(), **deployed)) == [ForgetSession(ANN)]
+    assert actions(record, observed(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(ago(30)), **deployed)) == []
+    assert actions(record, observed(TargetState.TEMPORARY, off(unfinished=2), **deployed)) == [StartForwarding(ORDERS)]
+    assert actions(record, observed(TargetState.TEMPORARY, off(), **deployed)) == [ForgetSession(ANN)]
 
 
 def test_after_the_last_session_forwarding_stops_and_the_target_drains():
     """Wire page, A.4 step 6."""
     deployed = {"deployed_memes": holding(3)}
 
-    assert actions(split(Stage.SPLIT), world(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(MEMES)]
-    assert actions(split(Stage.SPLIT), world(TargetState.TEMPORARY, off(), **deployed)) == [MoveSplit(Stage.DRAINING)]
+    assert actions(split(Stage.SPLIT), observed(TargetState.TEMPORARY, on(), **deployed)) == [StopForwarding(MEMES)]
+    assert actions(split(Stage.SPLIT), observed(TargetState.TEMPORARY, off(), **deployed)) == [
+        MoveSplit(Stage.DRAINING)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,12 +174,12 @@ def test_draining(timeout, queue, since, expected):
     drain_timeout = None if timeout is None else timedelta(seconds=timeout)
     record = split(Stage.DRAINING, since=since, drain_timeout=drain_timeout)
 
-    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=queue)) == expected
+    assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=queue)) == expected
 
 
-def test_what_forwards_is_removed_when_it_has_settled():
+def test_a_forwarder_is_deleted_when_it_has_settled():
     def forwarded(forwarder: Forwarder, stage: Stage = Stage.DRAINING) -> list[Action]:
-        return actions(split(stage, since=NOW), world(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
+        return actions(split(stage, since=NOW), observed(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
 
     assert forwarded(off(ago(59))) == []
     assert forwarded(off(SETTLED)) == [RemoveForwarding(MEMES)]
@@ -188,25 +192,25 @@ def test_a_queue_is_deleted_only_after_the_target_is_back_and_nothing_forwards()
     """Operator 3.119: the main output queue was deleted too early."""
     record = split(Stage.RESTORING)
 
-    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [SwitchTargetBack()]
-    assert actions(record, world(TargetState.CHANGING, deployed_memes=holding())) == []
-    assert actions(record, world(TargetState.ORIGINAL, off(ago(30)), deployed_memes=holding())) == []
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
+    assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=holding())) == [SwitchTargetBack()]
+    assert actions(record, observed(TargetState.CHANGING, deployed_memes=holding())) == []
+    assert actions(record, observed(TargetState.ORIGINAL, off(ago(30)), deployed_memes=holding())) == []
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [MoveSplit(Stage.CLEANING)]
 
 
-def test_what_the_target_left_is_returned_to_the_original():
+def test_messages_that_the_target_left_are_returned_to_the_original():
     """With a drain time-out; mirrord loses it."""
     record = split(Stage.CLEANING)
 
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding(2))) == [
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding(2))) == [
         ReturnMessages("deployed-memes", MEMES, to_original=True)
     ]
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding(0, 2))) == []
-    assert actions(record, world(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
-    assert actions(record, world(TargetState.ORIGINAL)) == [ForgetSplit()]
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding(0, 2))) == []
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=holding())) == [DeleteQueue("deployed-memes")]
+    assert actions(record, observed(TargetState.ORIGINAL)) == [ForgetSplit()]
 
 
-def test_a_session_that_starts_while_the_target_drains_brings_the_split_back():
+def test_a_session_that_starts_during_draining_resumes_the_split():
     record = split(Stage.DRAINING, session(phase=Phase.STARTING, since=NOW))
 
-    assert actions(record, world(TargetState.TEMPORARY, deployed_memes=holding())) == [MoveSplit(Stage.SPLIT)]
+    assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=holding())) == [MoveSplit(Stage.SPLIT)]

@@ -1,4 +1,4 @@
-"""The life of a split by commands: what is started is made, what is stopped is undone, and everybody hears why."""
+"""The life of a split by commands: resources are created and undone, and every client receives the reason."""
 
 from datetime import timedelta
 from types import SimpleNamespace
@@ -9,47 +9,47 @@ from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.control.admission import SessionRejected, SplitEnding
-from signalbox.splitting.control.problems import note_trouble
+from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.reconcile import is_at_rest
-from signalbox.splitting.control.reconcile_loop import RoundDesk
+from signalbox.splitting.control.reconcile_loop import ReconcileLoop
+from signalbox.splitting.model.observed_state import ForwardingState, TargetState
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.split import Phase, Stage
-from signalbox.splitting.model.world import ForwardingState, TargetState
 from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, config, message
 
 
-def test_a_started_session_is_told_its_queues_and_environment_before_anything_is_made():
+def test_the_reply_to_start_has_the_queues_and_environment_before_they_exist():
     stage = ControlStage()
 
-    told = stage.start()
+    status = stage.start()
 
-    assert (told["session"], told["target"], told["owner"], told["phase"]) == (
+    assert (status["session"], status["target"], status["owner"], status["phase"]) == (
         "ann",
         "lambda/meme-app",
         "ann@laptop",
         "starting",
     )
-    (queue,) = told["queues"]
+    (queue,) = status["queues"]
     assert queue["original"] == MEMES
     assert queue["url"] == f"https://sqs/1/{queue['temporary']}"
-    assert told["environment"] == {"MEMES_QUEUE": queue["temporary"]}
+    assert status["environment"] == {"MEMES_QUEUE": queue["temporary"]}
     assert stage.queues.queues == {}
 
 
-def test_a_session_becomes_ready_when_all_is_made_and_switched():
+def test_a_session_is_ready_when_everything_is_created_and_switched():
     stage = ControlStage()
     stage.start()
 
     stage.pass_time(6, alive=["ann"])
 
-    assert stage.beat()["phase"] == "ready"
+    assert stage.heartbeat()["phase"] == "ready"
     assert stage.targets.switches == [("switch", APP)]
     assert stage.forwarders.states[MEMES].state is ForwardingState.ON
-    assert stage.told() == [("session", "started"), ("session", "ready")]
+    assert stage.outcomes() == [("session", "started"), ("session", "ready")]
     assert stage.control_queue.asked == []
 
 
-def test_a_stopped_session_takes_the_split_with_it_and_all_is_as_before():
+def test_the_last_stop_undoes_the_split():
     stage = ControlStage().ready("ann")
 
     assert stage.stop()["phase"] == "ending"
@@ -60,17 +60,17 @@ def test_a_stopped_session_takes_the_split_with_it_and_all_is_as_before():
     assert stage.forwarders.states == {}
     assert stage.targets.states[APP] is TargetState.ORIGINAL
     assert stage.memory.locks.held == {}
-    assert stage.memory.notes.notes == {}
-    assert stage.told()[-1] == ("session", "ended")
-    assert stage.beat() == {"session": "ann", "phase": "gone"}
+    assert stage.memory.annotations.annotations == {}
+    assert stage.outcomes()[-1] == ("session", "ended")
+    assert stage.heartbeat() == {"session": "ann", "phase": "gone"}
     assert stage.stop() == {"session": "ann", "phase": "gone"}
 
 
-def test_a_session_without_signs_of_life_ends():
+def test_a_session_without_heartbeats_ends():
     stage = ControlStage().ready("ann")
 
     stage.pass_time(61)
-    assert RoundDesk(stage.ports).wake_all() == 1
+    assert ReconcileLoop(stage.ports).wake_all() == 1
     stage.pass_time(1)
 
     split = stage.split()
@@ -79,7 +79,7 @@ def test_a_session_without_signs_of_life_ends():
     assert (split.sessions[0].reason or "").startswith("no sign of life since")
 
 
-def test_the_same_start_a_second_time_changes_nothing():
+def test_an_identical_start_changes_nothing():
     stage = ControlStage()
 
     first = stage.start()
@@ -88,20 +88,20 @@ def test_the_same_start_a_second_time_changes_nothing():
 
     assert again["queues"] == first["queues"]
     assert again["started_at"] == first["started_at"]
-    assert stage.told() == [("session", "started")]
+    assert stage.outcomes() == [("session", "started")]
 
 
 def test_another_session_of_the_same_name_is_refused():
     stage = ControlStage()
     stage.start()
 
-    with pytest.raises(SessionRejected, match="'ann' is there already"):
+    with pytest.raises(SessionRejected, match="'ann' already exists"):
         stage.start(color="blue")
-    with pytest.raises(SessionRejected, match="'ann' is there already"):
+    with pytest.raises(SessionRejected, match="'ann' already exists"):
         stage.start(owner="bob@laptop")
 
 
-def test_two_who_start_at_the_same_moment_share_one_split():
+def test_two_simultaneous_starts_share_one_split():
     stage = ControlStage()
     splits = stage.memory.splits
     find = splits.find
@@ -119,17 +119,17 @@ def test_two_who_start_at_the_same_moment_share_one_split():
     assert split is not None
     assert [session.session_id for session in split.sessions] == ["bob", "ann"]
     stage.pass_time(6, alive=["ann", "bob"])
-    assert {stage.beat(name)["phase"] for name in ("ann", "bob")} == {"ready"}
+    assert {stage.heartbeat(name)["phase"] for name in ("ann", "bob")} == {"ready"}
     assert stage.targets.switches == [("switch", APP)]
 
 
-def test_a_registry_that_is_changed_meanwhile_counts_from_the_next_split_on():
+def test_a_changed_registry_applies_to_the_next_split():
     stage = ControlStage().ready("ann")
 
     stage.knows(APP, QueueName("other"))
-    told = stage.start("bob", color="blue")
+    status = stage.start("bob", color="blue")
 
-    assert [queue["original"] for queue in told["queues"]] == [MEMES]
+    assert [queue["original"] for queue in status["queues"]] == [MEMES]
     for name in ("ann", "bob"):
         stage.stop(name)
     stage.pass_time(150)
@@ -141,7 +141,7 @@ def test_a_queue_can_be_split_for_one_target_only():
     stage.knows(OTHER_APP, MEMES)
     stage.start()
 
-    with pytest.raises(RejectedError, match="queue 'memes' is split for lambda/meme-app already"):
+    with pytest.raises(RejectedError, match="queue 'memes' is already split for lambda/meme-app"):
         stage.start("bob", target=OTHER_APP)
     assert stage.split(OTHER_APP) is None
 
@@ -157,23 +157,23 @@ def test_a_session_cannot_join_while_its_split_is_undone_and_starts_anew_afterwa
     assert stage.start(color="ann")["phase"] == "starting"
 
 
-def test_a_start_that_is_refused_is_rolled_back_and_says_why():
+def test_a_refused_start_is_undone_with_the_reason():
     stage = ControlStage()
-    told = stage.start()
-    (name,) = (queue["temporary"] for queue in told["queues"])
+    status = stage.start()
+    (name,) = (queue["temporary"] for queue in status["queues"])
     stage.queues.refused[name] = f"AccessDenied: queue {name!r}"
 
     stage.pass_time(5, alive=["ann"])
-    heard = stage.beat()
+    status = stage.heartbeat()
 
-    assert (heard["phase"], heard["reason"]) == ("ending", f"AccessDenied: queue {name!r}")
+    assert (status["phase"], status["reason"]) == ("ending", f"AccessDenied: queue {name!r}")
     stage.pass_time(60)
     assert stage.split() is None
     assert stage.queues.queues == {}
     assert stage.targets.switches == []
 
 
-def test_a_target_that_refuses_ends_all_sessions():
+def test_a_refused_switch_ends_all_sessions():
     stage = ControlStage()
     stage.targets.refused[APP] = "ResourceNotFoundException: meme-app"
     stage.start("ann")
@@ -181,72 +181,72 @@ def test_a_target_that_refuses_ends_all_sessions():
 
     stage.pass_time(6, alive=["ann", "bob"])
 
-    assert {stage.beat(name)["reason"] for name in ("ann", "bob")} == {"ResourceNotFoundException: meme-app"}
+    assert {stage.heartbeat(name)["reason"] for name in ("ann", "bob")} == {"ResourceNotFoundException: meme-app"}
 
 
-def test_what_fails_for_now_is_tried_again_and_told():
+def test_a_temporary_failure_is_retried_and_reported():
     stage = ControlStage()
     stage.targets.failing[APP] = "Throttling: meme-app"
     stage.start()
     stage.pass_time(6, alive=["ann"])
 
-    told = stage.beat()
+    status = stage.heartbeat()
     stage.targets.failing.clear()
     stage.pass_time(12, alive=["ann"])
 
-    assert (told["phase"], told["notes"]) == ("starting", ["Throttling: meme-app"])
-    assert stage.beat()["phase"] == "ready"
+    assert (status["phase"], status["notes"]) == ("starting", ["Throttling: meme-app"])
+    assert stage.heartbeat()["phase"] == "ready"
 
 
-def test_notes_on_a_queue_are_told():
+def test_notes_on_a_queue_are_reported():
     stage = ControlStage()
     stage.queues.notes = ["no dead-letter queue", "no policy"]
     stage.start()
 
     stage.pass_time(3, alive=["ann"])
 
-    assert stage.beat()["notes"] == ["no dead-letter queue", "no policy"]
+    assert stage.heartbeat()["notes"] == ["no dead-letter queue", "no policy"]
 
 
-def test_a_target_that_cannot_be_looked_at_ends_what_is_starting(monkeypatch):
+def test_a_target_that_cannot_be_observed_ends_a_start(monkeypatch):
     stage = ControlStage()
     stage.start()
 
     monkeypatch.setattr(stage.targets, "observe", refusing("AccessDenied: meme-app"))
     stage.pass_time(1)
 
-    assert stage.beat()["reason"] == "AccessDenied: meme-app"
+    assert stage.heartbeat()["reason"] == "AccessDenied: meme-app"
 
 
-def test_a_target_that_cannot_be_looked_at_later_ends_nothing(monkeypatch):
+def test_a_target_that_cannot_be_observed_ends_no_running_session(monkeypatch):
     stage = ControlStage().ready("ann")
 
     monkeypatch.setattr(stage.targets, "observe", refusing("AccessDenied: meme-app"))
     stage.ask("reconcile", target=str(APP), holder="schedule")
 
-    assert stage.beat()["phase"] == "ready"
-    assert stage.beat()["notes"] == ["AccessDenied: meme-app"]
+    assert stage.heartbeat()["phase"] == "ready"
+    assert stage.heartbeat()["notes"] == ["AccessDenied: meme-app"]
 
 
-def test_of_many_troubles_the_newest_are_told_each_once_and_the_oldest_first():
-    """They share one item of the table with what is needed to undo the split."""
+def test_the_newest_problems_are_reported_once_oldest_first():
+    """They share one item of the table with the data that undoes the split."""
     stage = ControlStage().ready("ann")
     texts = [f"{number:02}: {'x' * 2000}" for number in range(25)]
 
     for text in [*texts, texts[-1], texts[-2]]:
         stage.time.moment += timedelta(seconds=1)
-        note_trouble(stage.ports, APP, text)
+        record_problem(stage.ports, APP, text)
 
-    assert stage.beat()["notes"] == [text[:1000] for text in texts[-20:]]
+    assert stage.heartbeat()["notes"] == [text[:1000] for text in texts[-20:]]
 
 
-def test_of_a_session_that_is_gone_nothing_stays_noted():
+def test_the_annotations_of_an_ended_session_are_deleted():
     stage = ControlStage().ready("ann", "bob")
 
     stage.stop("bob")
     stage.pass_time(60, alive=["ann"])
 
-    names = stage.memory.notes.of(APP)
+    names = stage.memory.annotations.of(APP)
     assert [name for name in names if name.startswith("environment:")] == [f"environment:{stage.session_queue()}"]
 
 
@@ -257,8 +257,8 @@ def refusing(text):
     return observe
 
 
-def test_a_round_stops_when_the_record_changes_under_it():
-    """A session that starts while a round works is looked at before anything else is done."""
+def test_a_reconcile_stops_when_its_record_changes():
+    """A session that starts during a reconcile is considered before anything else is done."""
     stage = ControlStage()
     stage.start()
     create = stage.queues.create
@@ -279,7 +279,7 @@ def test_a_round_stops_when_the_record_changes_under_it():
     assert len(split.sessions) == 2
 
 
-def test_signs_of_life_do_not_stop_a_round():
+def test_heartbeats_do_not_stop_a_reconcile():
     stage = ControlStage()
     stage.start()
     create = stage.queues.create
@@ -288,7 +288,7 @@ def test_signs_of_life_do_not_stop_a_round():
     def alive_meanwhile(name, queue, *, target, session):
         made.append(name)
         stage.time.moment = stage.time.moment.replace(microsecond=len(made))
-        stage.beat()
+        stage.heartbeat()
         return create(name, queue, target=target, session=session)
 
     stage.queues.create = alive_meanwhile
@@ -297,7 +297,7 @@ def test_signs_of_life_do_not_stop_a_round():
     assert len(made) == 2
 
 
-def test_there_is_one_chain_of_rounds_for_each_target():
+def test_each_target_has_one_chain_of_reconciles():
     stage = ControlStage()
 
     for name in ("ann", "bob", "cleo"):
@@ -308,42 +308,42 @@ def test_there_is_one_chain_of_rounds_for_each_target():
     assert len(stage.control_queue.asked) == 1
 
 
-def test_a_message_that_comes_twice_makes_no_second_chain():
+def test_a_redelivered_message_starts_no_second_chain():
     stage = ControlStage()
     stage.start()
     ((_, command),) = stage.control_queue.asked
 
     stage.pass_time(1)
-    stage.obey(command)
+    stage.execute(command)
 
     assert len(stage.control_queue.asked) == 1
 
 
-def test_a_chain_that_broke_is_begun_anew():
+def test_a_broken_chain_is_started_again():
     stage = ControlStage()
     stage.start()
     stage.control_queue.asked.clear()
 
     stage.time.moment = stage.time.moment.replace(second=20)
-    stage.beat()
+    stage.heartbeat()
     stage.stop()
 
     assert len(stage.control_queue.asked) == 1
 
 
-def test_a_split_that_cannot_be_read_is_let_alone_and_the_others_are_woken():
+def test_an_unreadable_split_is_skipped_and_the_others_are_reconciled():
     stage = ControlStage()
     stage.start()
     stage.memory.locks.held.clear()
     stage.memory.splits.unreadable = [UnreadableSplit("lambda/aaa", "version 2")]
 
-    assert RoundDesk(stage.ports).wake_all() == 1
+    assert ReconcileLoop(stage.ports).wake_all() == 1
 
 
-def test_what_starts_while_the_last_round_ends_is_not_forgotten():
+def test_a_session_that_starts_as_the_chain_ends_is_reconciled():
     stage = ControlStage()
     stage.start()
-    leave = stage.memory.locks.leave
+    leave = stage.memory.locks.release
     joined = []
 
     def join_first(target, *, holder):
@@ -351,26 +351,29 @@ def test_what_starts_while_the_last_round_ends_is_not_forgotten():
             joined.append(stage.start("bob", color="blue"))
         leave(target, holder=holder)
 
-    stage.memory.locks.leave = join_first
+    stage.memory.locks.release = join_first
     stage.pass_time(20, alive=["ann", "bob"])
 
     assert joined
-    assert stage.beat("bob")["phase"] == "ready"
+    assert stage.heartbeat("bob")["phase"] == "ready"
 
 
-def test_a_round_for_a_split_that_is_gone_does_nothing():
+def test_a_reconcile_without_a_split_does_nothing():
     stage = ControlStage()
 
     assert stage.ask("reconcile", target=str(APP), holder="x") is None
     assert stage.control_queue.asked == []
 
 
-def test_what_a_session_left_goes_to_who_wants_it_next():
+def test_unconsumed_messages_go_to_the_next_matching_session():
     stage = ControlStage().ready("ann", "bob")
     stage.start("cleo", color="bob", config=config("bob", queue_mode="mirror"))
     stage.pass_time(6, alive=["ann", "bob", "cleo"])
     bobs, cleos = stage.session_queue("bob"), stage.session_queue("cleo")
-    stage.queues.queues[stage.session_queue("ann")].waiting += [message("for bob", "bob"), message("for nobody", "x")]
+    stage.queues.queues[stage.session_queue("ann")].waiting += [
+        message("for bob", "bob"),
+        message("for the deployed consumer", "x"),
+    ]
 
     stage.stop("ann")
     stage.pass_time(40, alive=["bob", "cleo"])
@@ -380,7 +383,7 @@ def test_what_a_session_left_goes_to_who_wants_it_next():
     deployed = split.queues[0].deployed
     assert stage.sender.bodies(bobs) == ["for bob"]
     assert stage.sender.bodies(cleos) == []
-    assert stage.sender.bodies(deployed) == ["for nobody"]
+    assert stage.sender.bodies(deployed) == ["for the deployed consumer"]
     returned = [event for event in stage.events if event.kind == "returned"]
     assert [(event.outcome, event.labels["session"], event.destination) for event in returned] == [
         ("session", "ann", bobs),
@@ -388,7 +391,7 @@ def test_what_a_session_left_goes_to_who_wants_it_next():
     ]
 
 
-def test_a_message_that_every_queue_rejects_is_dead_lettered():
+def test_a_returned_message_that_no_queue_accepts_is_dead_lettered():
     stage = ControlStage().ready("ann", "bob")
     stage.sender.refused_bodies["bad"] = "InvalidMessageContents"
     stage.queues.queues[stage.session_queue("ann")].waiting += [message("bad"), message("good")]
@@ -403,7 +406,7 @@ def test_a_message_that_every_queue_rejects_is_dead_lettered():
 
 
 @pytest.mark.parametrize("trouble", ["queue", "call", "burial"])
-def test_what_cannot_be_returned_now_stays_and_is_tried_again(trouble, monkeypatch):
+def test_a_failed_return_is_retried(trouble, monkeypatch):
     stage = ControlStage().ready("ann", "bob")
     deployed = stage.split().queues[0].deployed
     anns = stage.session_queue("ann")
@@ -440,13 +443,13 @@ def test_a_filter_that_is_too_slow_ends_its_session_and_not_the_return():
     stage.stop("ann")
     stage.pass_time(15, alive=["bob", "slow"])
 
-    heard = stage.beat("slow")
-    assert heard["phase"] == "ending"
-    assert heard["reason"].startswith("filter too slow")
+    status = stage.heartbeat("slow")
+    assert status["phase"] == "ending"
+    assert status["reason"].startswith("filter too slow")
     assert stage.sender.bodies(stage.split().queues[0].deployed) == ["x"]
 
 
-def test_messages_that_there_was_no_time_to_decide_on_come_again(monkeypatch):
+def test_messages_beyond_the_time_limit_of_a_return_are_redelivered(monkeypatch):
     stage = ControlStage().ready("ann", "bob")
     anns, pattern = stage.session_queue("ann"), stage.ports.compiler.pattern
     stage.queues.queues[anns].waiting += [message(f"{n}", "x") for n in range(6)]
@@ -466,14 +469,14 @@ def test_messages_that_there_was_no_time_to_decide_on_come_again(monkeypatch):
     assert [one.body for one in stage.queues.queues[anns].in_flight.values()] == ["2", "3", "4", "5"]
 
 
-def test_what_the_deployed_consumer_left_goes_back_to_the_original():
+def test_messages_of_the_deployed_consumer_return_to_the_original():
     stage = ControlStage().ready("ann")
     deployed = stage.split().queues[0].deployed
     stage.stop()
     stage.pass_time(25)
     stage.queues.not_taken = {"second"}
 
-    stage.targets.states[APP] = TargetState.ORIGINAL  # somebody deployed it anew, so it does not drain any more
+    stage.targets.states[APP] = TargetState.ORIGINAL  # a new deployment, so it does not drain any more
     stage.queues.queues[deployed].waiting += [message("first"), message("second")]
     stage.pass_time(40)
     assert stage.queues.returned[MEMES][0].body == "first"
@@ -487,7 +490,7 @@ def test_what_the_deployed_consumer_left_goes_back_to_the_original():
     assert stage.split() is None
 
 
-def test_more_than_one_batch_is_returned_in_one_round():
+def test_one_reconcile_returns_several_batches():
     stage = ControlStage().ready("ann", "bob")
     stage.queues.queues[stage.session_queue("ann")].waiting += [message(f"{n}") for n in range(25)]
 
@@ -497,14 +500,14 @@ def test_more_than_one_batch_is_returned_in_one_round():
     assert len(stage.sender.bodies(stage.split().queues[0].deployed)) == 25
 
 
-def test_a_round_returns_for_no_longer_than_its_record_is_good_for():
+def test_a_reconcile_returns_messages_only_while_its_record_is_valid():
     stage = ControlStage().ready("ann", "bob")
     stage.queues.queues[stage.session_queue("ann")].waiting += [message(f"{n}") for n in range(60)]
     send = stage.sender.send
     rounds = []
 
     def slowly(batch):
-        stage.time.moment = stage.time.moment.replace(microsecond=0) + 3 * (stage.ports.patience.settle / 10)
+        stage.time.moment = stage.time.moment.replace(microsecond=0) + 3 * (stage.ports.timings.settle / 10)
         rounds.append(len(batch.deliveries))
         return send(batch)
 
@@ -516,7 +519,7 @@ def test_a_round_returns_for_no_longer_than_its_record_is_good_for():
 
 
 @pytest.mark.parametrize(("killed", "starts"), [(False, 2), (True, 3)], ids=["none", "one"])
-def test_forwarding_of_a_queue_goes_on_until_no_call_is_unfinished_since_it_was_started(killed, starts):
+def test_forwarding_continues_until_every_call_since_its_start_has_finished(killed, starts):
     stage = ControlStage(ORDERS).ready("ann", "bob")
     stage.pass_time(10, alive=["ann", "bob"])
     stage.stop("ann")
@@ -529,10 +532,10 @@ def test_forwarding_of_a_queue_goes_on_until_no_call_is_unfinished_since_it_was_
     assert split is not None
     assert [session.session_id for session in split.sessions] == ["bob"]
     assert stage.forwarders.states[ORDERS].state is ForwardingState.ON
-    assert sum(name.startswith("forwarding-started") for name in stage.memory.notes.of(APP)) == starts
+    assert sum(name.startswith("forwarding-started") for name in stage.memory.annotations.of(APP)) == starts
 
 
-def test_a_split_ends_in_every_stage_by_itself():
+def test_an_abandoned_split_ends_in_every_stage():
     stage = ControlStage(MEMES, ORDERS)
     stage.targets.is_slow = stage.forwarders.is_slow = True
     stage.start("ann")

@@ -1,18 +1,18 @@
-"""Splits at a glance."""
+"""The summary of all splits."""
 
-from signalbox.splitting.control.summary import glance
+from signalbox.splitting.control.summary import summary
 from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Stage
-from tests.unit.splitting.control.worlds import session, split
+from tests.unit.splitting.control.observed_states import session, split
 
 RECORD = split(Stage.SPLIT, session())
 
 
-def test_a_split_tells_its_queues_and_who_shares_them():
-    (told,) = glance([StoredSplit(RECORD, 1, ())])
+def test_a_summary_has_the_queues_and_the_sessions():
+    (document,) = summary([StoredSplit(RECORD, 1, ())])
 
     (queue,), (share,) = RECORD.queues, RECORD.sessions
-    assert told == {
+    assert document == {
         "target": str(RECORD.target),
         "stage": "split",
         "since": RECORD.since.isoformat(),
@@ -29,8 +29,8 @@ def test_a_split_tells_its_queues_and_who_shares_them():
     }
 
 
-def test_one_that_cannot_be_read_says_why_and_hides_no_other():
-    told = glance([StoredSplit(RECORD, 1, ()), UnreadableSplit("ecs/a/b", "too new")])
+def test_an_unreadable_split_has_its_reason_and_hides_no_other():
+    documents = summary([StoredSplit(RECORD, 1, ()), UnreadableSplit("ecs/a/b", "too new")])
 
-    assert told[0] == {"target": "ecs/a/b", "unreadable": "too new"}
-    assert [one["target"] for one in told] == ["ecs/a/b", str(RECORD.target)]
+    assert documents[0] == {"target": "ecs/a/b", "unreadable": "too new"}
+    assert [one["target"] for one in documents] == ["ecs/a/b", str(RECORD.target)]

@@ -1,4 +1,4 @@
-"""Filters in tests: Python's own regular expressions, and programs that are Python functions by name."""
+"""Filter languages for tests: Python's regular expressions, and programs that are named Python functions."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,14 +1,14 @@
-"""SQS queues at their most naive; all counts in seconds.
+"""A naive simulation of SQS queues with times in seconds.
 
-FIFO queues lock a group while one of its messages is in flight, and swallow for ever what they have seen before (SQS:
-for five minutes), also when it was deleted since.
+FIFO queues lock a group while one of its messages is in flight, and deduplicate for ever (SQS: for five minutes),
+including deleted messages.
 """
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from signalbox.messages import Message
-from signalbox.splitting.model.world import Sample
+from signalbox.splitting.model.observed_state import Sample
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 VISIBILITY = 30

@@ -1,4 +1,4 @@
-"""How messages go from queue to queue in the simulation: the shell around the rules, which may be killed anywhere."""
+"""Forwarding and return in the simulation: the shell around the rules, which may be killed at any step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
-from signalbox.splitting.forwarding.forwarding import deliveries, returned
+from signalbox.splitting.forwarding.deliveries import deliveries, return_request
 from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.model.session_config import QueueId, SessionConfig, parse_mirrord_file
-from signalbox.splitting.model.split import Session, Split
+from signalbox.splitting.model.split import Split, SplitSession
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 from tests.unit.splitting.forwarding.naive_queues import Entry
 
@@ -25,7 +25,7 @@ POISON = "poison"
 
 @dataclass
 class Arrival:
-    """A message came into a queue."""
+    """The arrival of a message in a queue."""
 
     number: int
     key: int
@@ -35,17 +35,17 @@ class Arrival:
 
 @dataclass
 class Messages:
-    """What forwards and returns messages."""
+    """Forwards and returns messages."""
 
-    world: "Simulation"
+    simulation: "Simulation"
 
     def give_back(self, name: QueueName, original: QueueName, *, to_original: bool) -> None:
-        split = self.world.split
+        split = self.simulation.split
         assert split is not None
-        if name not in self.world.queues:
+        if name not in self.simulation.queues:
             return
-        self.world.first_return.setdefault(name, next(self.world.numbers))
-        entries = self.world.queues[name].receive(10, now=self.world.seconds)
+        self.simulation.first_return.setdefault(name, next(self.simulation.numbers))
+        entries = self.simulation.queues[name].receive(10, now=self.simulation.seconds)
         if not to_original:
             session = next(one for one in split.sessions if one.queues[original] == name)
             self.forward(
@@ -58,11 +58,11 @@ class Messages:
             )
             return
         for entry in entries:
-            self.world.burn()
-            told = returned(entry.message(is_fifo=original.endswith(".fifo")))
-            self._put(original, entry, str(told.get("MessageDeduplicationId", "")), "restore")
-            self.world.burn()
-            self.world.queues[name].delete(entry)
+            self.simulation.burn()
+            request = return_request(entry.message(is_fifo=original.endswith(".fifo")))
+            self._put(original, entry, str(request.get("MessageDeduplicationId", "")), "restore")
+            self.simulation.burn()
+            self.simulation.queues[name].delete(entry)
 
     def forward(
         self,
@@ -71,7 +71,7 @@ class Messages:
         entries: list[Entry],
         *,
         split: Split,
-        routed: Callable[[datetime], tuple[Session, ...]],
+        routed: Callable[[datetime], tuple[SplitSession, ...]],
         how: str,
     ) -> None:
         is_fifo = original.endswith(".fifo")
@@ -83,39 +83,39 @@ class Messages:
         for message in messages:
             assert message.first_received_at is not None
             sessions = routed(message.first_received_at)
-            claims = [config_of(one).claim(one.session_id, QueueId(original)) for one in sessions]
+            claims = [stored_config(one).claim(one.session_id, QueueId(original)) for one in sessions]
             found = deliveries(message, decide(message, claims), deployed=deployed, sessions=names)
             # The copies were made when the message was forwarded.
             planned.append((message, found[:1] if how == "return" else found))
         work = FifoBatch(planned, is_fifo)
         while ready := work.take_ready():
             for batch in batches(chain.from_iterable(ready)):
-                self.world.burn()
+                self.simulation.burn()
                 self._send(batch, work, by_id, how)
-        self.world.burn()
+        self.simulation.burn()
         undone = work.not_done()
         for message in messages:
-            if message.message_id not in undone and source in self.world.queues:
-                self.world.queues[source].delete(by_id[message.message_id])
-                self.world.burn()
+            if message.message_id not in undone and source in self.simulation.queues:
+                self.simulation.queues[source].delete(by_id[message.message_id])
+                self.simulation.burn()
 
     def _send(self, batch: Batch, work: FifoBatch[tuple[Delivery, ...]], by_id: dict[str, Entry], how: str) -> None:
         for delivery in batch.deliveries:
             entry = by_id[delivery.message.message_id]
             if entry.color == POISON:
-                self.world.dead.append(entry.key)
-            elif batch.destination not in self.world.queues:
+                self.simulation.dead.append(entry.key)
+            elif batch.destination not in self.simulation.queues:
                 work.fail(delivery.message.message_id)
             else:
-                told = outgoing(delivery.message)
-                assert told["MessageBody"] == str(entry.key)
-                self._put(batch.destination, entry, str(told.get("MessageDeduplicationId", "")), how)
+                request = outgoing(delivery.message)
+                assert request["MessageBody"] == str(entry.key)
+                self._put(batch.destination, entry, str(request.get("MessageDeduplicationId", "")), how)
 
     def _put(self, queue: QueueName, entry: Entry, deduplication_id: str, how: str) -> None:
-        number = next(self.world.numbers)
+        number = next(self.simulation.numbers)
         copy = Entry(entry.key, entry.color, entry.group, deduplication_id or f"{number}", f"{queue}-{number}")
-        if self.world.queues[queue].send(copy):
-            self.world.arrivals.append(Arrival(number, entry.key, queue, how))
+        if self.simulation.queues[queue].send(copy):
+            self.simulation.arrivals.append(Arrival(number, entry.key, queue, how))
 
 
 def config_document(color: str, mode: str) -> dict[str, object]:
@@ -127,5 +127,5 @@ def config(color: str, mode: str) -> SessionConfig:
     return parse_mirrord_file(config_document(color, mode), PlainLanguages())
 
 
-def config_of(session: Session) -> SessionConfig:
+def stored_config(session: SplitSession) -> SessionConfig:
     return config(*session.config.split(" "))

@@ -1,4 +1,4 @@
-"""A world in which splits happen: naive queues, a target, consumers, and functions that may be killed anywhere."""
+"""A simulation of splits: naive queues, a target, consumers, and functions that may be killed at any step."""
 
 import contextlib
 import itertools
@@ -9,7 +9,13 @@ from datetime import datetime, timedelta
 from random import Random
 
 from signalbox.queues import QueueName
-from signalbox.splitting.control.admission import FoundQueue, Request, SplitEnding, new_split, with_session
+from signalbox.splitting.consumers.registry import ConsumedQueue
+from signalbox.splitting.control.admission import (
+    AdmissionRequest,
+    SplitEnding,
+    new_split,
+    with_session,
+)
 from signalbox.splitting.control.reconcile import next_actions
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import (
@@ -26,32 +32,32 @@ from signalbox.splitting.model.actions import (
     StopForwarding,
     SwitchTarget,
     SwitchTargetBack,
-    recorded,
+    apply_change,
 )
-from signalbox.splitting.model.naming import QueueNames
-from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import (
-    Split,
-    alive,
-    ended,
-)
-from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import (
+from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,
-    Patience,
+    ObservedState,
     Sample,
     TargetState,
     TemporaryQueue,
-    World,
+    Timings,
 )
+from signalbox.splitting.model.session_config import QueueId
+from signalbox.splitting.model.split import (
+    Split,
+    ended,
+    with_heartbeat,
+)
+from signalbox.splitting.model.target import Target
+from signalbox.splitting.queues.names import QueueNames
 from tests.unit.splitting.forwarding.naive_queues import START, VISIBILITY, Entry, Queue
 from tests.unit.splitting.forwarding.simulated_messages import Arrival, Messages, config
 
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 ORIGINALS = (STANDARD, FIFO)
 FUNCTION_TIMEOUT = 10
-PATIENCE = Patience(
+TIMINGS = Timings(
     settle=timedelta(seconds=FUNCTION_TIMEOUT + 1),
     empty_for=timedelta(seconds=6),
     heartbeat=timedelta(seconds=60),
@@ -59,12 +65,12 @@ PATIENCE = Patience(
 
 
 class Killed(Exception):
-    """The function ends here."""
+    """Raised where the function is killed."""
 
 
 @dataclass
 class Invocation:
-    """The forwarding function, at work by the record as it was when it began."""
+    """A call of the forwarding function, with the record as it was at its start."""
 
     original: QueueName
     split: Split
@@ -98,14 +104,14 @@ class Simulation:
         self.chance: Random | None = None
         self.risk = 0.0
         self.numbers = itertools.count()
-        self._fresh = (f"{number:012d}" for number in itertools.count())
+        self._random_parts = (f"{number:012d}" for number in itertools.count())
 
     @property
     def now(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
 
     def burn(self) -> None:
-        """Be killed here, if it is time or by chance."""
+        """Raise `Killed` if the fuse has burnt down, or by chance."""
         if self.chance is not None and self.chance.random() < self.risk:
             raise Killed
         if self.fuse is not None:
@@ -128,19 +134,19 @@ class Simulation:
         return key
 
     def start(self, session: str, *, color: str, mode: str = "steal") -> None:
-        request = Request(SessionId(session), f"owner of {session}", f"{color} {mode}", config(color, mode))
+        request = AdmissionRequest(SessionId(session), f"owner of {session}", f"{color} {mode}", config(color, mode))
         names = QueueNames()
         try:
             split = self.split or new_split(
                 Target.parse("lambda/meme-app"),
-                tuple(FoundQueue(QueueId(name), name, timedelta(seconds=VISIBILITY)) for name in ORIGINALS),
+                tuple(ConsumedQueue(QueueId(name), name, timedelta(seconds=VISIBILITY)) for name in ORIGINALS),
                 names=names,
-                fresh=self._fresh,
+                random_parts=self._random_parts,
                 now=self.now,
                 switch_timeout=timedelta(seconds=120),
                 drain_timeout=self.drain_timeout,
             )
-            split = with_session(split, request, names=names, fresh=self._fresh, now=self.now)
+            split = with_session(split, request, names=names, random_parts=self._random_parts, now=self.now)
         except SplitEnding:
             return
         self.gone.discard(session)
@@ -152,7 +158,7 @@ class Simulation:
             self.split = ended(self.split, SessionId(session), reason="stopped", now=self.now)
 
     def lose_laptop(self, session: str) -> None:
-        """The session neither consumes any more nor gives signs of life."""
+        """Stop a session's consumer and its heartbeats."""
         self.gone.add(session)
 
     def tick(self, seconds: float) -> None:
@@ -160,7 +166,7 @@ class Simulation:
             self.seconds += seconds / max(1, int(seconds))
             for session in self.split.live if self.split else ():
                 if session.session_id not in self.gone:
-                    self.split = alive(self.split, session.session_id, now=self.now)
+                    self.split = with_heartbeat(self.split, session.session_id, now=self.now)
             for name, forwarder in list(self.forwarders.items()):
                 settled = {ForwardingState.STARTING: ForwardingState.ON, ForwardingState.STOPPING: ForwardingState.OFF}
                 if forwarder.state in settled:
@@ -172,14 +178,14 @@ class Simulation:
             self._poll()
 
     def _poll(self) -> None:
-        """The platform does not leave messages lying about while it forwards."""
+        """Lambda polls without a pause while it forwards."""
         for original in ORIGINALS:
             if self.split and self.forwarders.get(original, Forwarder()).state is ForwardingState.ON:
                 entries = self.queues[original].receive(10, now=self.seconds)
                 if entries:
                     self.invoke(Invocation(original, self.split, entries, self.seconds))
 
-    def world(self) -> World:
+    def observed(self) -> ObservedState:
         reading = {read == original for original, read in self.reads.items()}
         target = TargetState.MIXED if len(reading) > 1 else TargetState.ORIGINAL
         if reading == {False}:
@@ -190,13 +196,13 @@ class Simulation:
             if name not in ORIGINALS
         }
         forwarders = {name: replace(one, unfinished=self.unfinished[name]) for name, one in self.forwarders.items()}
-        return World(target, forwarders, temporary)
+        return ObservedState(target, forwarders, temporary)
 
     def control(self) -> tuple[Action, ...]:
-        """Carry out what is to be done next, until done or killed."""
+        """Execute the next actions, until done or killed."""
         if self.split is None:
             return ()
-        actions = next_actions(self.split, self.world(), now=self.now, patience=PATIENCE)
+        actions = next_actions(self.split, self.observed(), now=self.now, timings=TIMINGS)
         for action in actions:
             self.burn()
             self.carry_out(action)
@@ -206,7 +212,7 @@ class Simulation:
         assert self.split is not None
         match action:
             case MoveSession() | ForgetSession() | MoveSplit() | ForgetSplit():
-                self.split = recorded(self.split, action, now=self.now)
+                self.split = apply_change(self.split, action, now=self.now)
             case CreateQueue(name, original):
                 self.queues.setdefault(name, Queue(original.endswith(".fifo"), self.seconds))
             case DeleteQueue(name):
@@ -234,7 +240,7 @@ class Simulation:
             self.reads[original] = name
 
     def begin_forwarding(self, original: QueueName) -> None:
-        """The platform calls the forwarding function, which reads messages and the record."""
+        """Lambda calls the forwarding function, which receives messages and reads the record."""
         state = self.forwarders.get(original, Forwarder()).state
         if self.split and state in (ForwardingState.STARTING, ForwardingState.ON, ForwardingState.STOPPING):
             entries = self.queues[original].receive(10, now=self.seconds)
@@ -242,7 +248,7 @@ class Simulation:
                 self.invocations.append(Invocation(original, self.split, entries, self.seconds))
 
     def finish_forwarding(self) -> None:
-        """The oldest invocation does its work, unless its time is over."""
+        """The oldest call continues, unless its timeout is over."""
         if not self.invocations:
             return
         self.invoke(self.invocations.pop(0))
@@ -267,7 +273,7 @@ class Simulation:
         self.unfinished[work.original] -= is_closing
 
     def consume(self, consumer: str, original: QueueName, *, crash: bool = False) -> None:
-        """A consumer takes a message from where it reads, and deletes it unless it crashes."""
+        """Receive a message from the consumer's queue, and delete it unless the consumer crashes."""
         name = self._read_by(consumer, original)
         if name is None or name not in self.queues:
             return
@@ -287,7 +293,7 @@ class Simulation:
         return session is not None and session.config.endswith("mirror")
 
     def run_to_the_end(self, sessions: Iterator[str]) -> None:
-        """Stop all sessions, and let everything work until nothing is left to do."""
+        """Stop all sessions, and run until nothing is left to do."""
         for session in sessions:
             self.stop(session)
         for _ in range(500):

@@ -1,4 +1,4 @@
-"""Who would get a message, from files."""
+"""Explanations of routing decisions from files."""
 
 import pytest
 
@@ -57,17 +57,17 @@ def test_each_message_is_explained_by_the_verdict_of_every_session():
     assert as_document(1, second)["owner"] == "deployed"
 
 
-def test_what_aws_prints_is_a_list_of_messages_too():
+def test_the_output_of_the_aws_cli_is_accepted():
     assert [message.body for message in parse_messages({"Messages": MESSAGES})] == ["1", "2"]
 
 
 @pytest.mark.parametrize("document", [7, "x", {}, {"Messages": {}}, None])
-def test_what_is_no_list_of_messages_is_refused(document):
+def test_other_documents_are_refused(document):
     with pytest.raises(InvalidMessages, match="expected a list of SQS Message objects"):
         parse_messages(document)
 
 
-def test_all_that_is_wrong_with_messages_is_told_at_once():
+def test_all_problems_of_messages_are_reported_together():
     with pytest.raises(InvalidMessages) as refusal:
         parse_messages([{}, {"Body": "b"}, 5])
 
@@ -100,14 +100,14 @@ def test_all_that_is_wrong_with_messages_is_told_at_once():
         pytest.param(
             [{"session": name, "queues": {}} for name in ("ann", "ann", "deployed")],
             [
-                "sessions[1].session: 'ann' is there twice",
-                "sessions[2].session: 'deployed' is what the deployed consumer is called",
+                "sessions[1].session: 'ann' is listed twice",
+                "sessions[2].session: 'deployed' is the name of the deployed consumer",
             ],
             id="names",
         ),
     ],
 )
-def test_all_that_is_wrong_with_sessions_is_told_at_once(document, found):
+def test_all_problems_of_sessions_are_reported_together(document, found):
     with pytest.raises(InvalidSessionConfig) as refusal:
         parse_sessions(document, PlainLanguages())
 

@@ -1,12 +1,12 @@
-"""Who gets a message, for any number of sessions."""
+"""The recipients of a message, for any number of sessions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.filters import AnyOf, Filter, MetadataPattern, Verdict
 from signalbox.splitting.forwarding.matching import Claim, Mode, Outcome, SessionId, decide
-from signalbox.splitting.model.message import Subject
 from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
 
 MESSAGE = Message.parse({"Body": "", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}}})
@@ -20,7 +20,7 @@ def claim(session: str, pattern: str, mode: Mode = Mode.STEAL) -> Claim:
     return Claim(SessionId(session), mode, says(pattern))
 
 
-def test_the_session_that_started_first_gets_what_several_match():
+def test_the_first_started_session_owns_a_message_that_several_match():
     """Wire page, A.4 step 4; mirrord's newest documents say that it is one of them at random."""
     decision = decide(MESSAGE, [claim("none", "blue"), claim("first", "red"), claim("second", "red")])
 
@@ -28,12 +28,12 @@ def test_the_session_that_started_first_gets_what_several_match():
     assert [verdict.session for verdict in decision.verdicts] == ["first"]
 
 
-def test_what_nobody_matches_is_the_deployed_consumers():
+def test_a_message_without_a_match_goes_to_the_deployed_consumer():
     assert decide(MESSAGE, []).owner is None
     assert decide(MESSAGE, [claim("ann", "blue")]).owner is None
 
 
-def test_each_session_that_mirrors_gets_a_copy_whoever_owns_the_message():
+def test_every_mirroring_session_receives_a_copy():
     claims = [
         claim("a", "red", Mode.MIRROR),
         claim("b", "red"),
@@ -45,7 +45,7 @@ def test_each_session_that_mirrors_gets_a_copy_whoever_owns_the_message():
     assert (decide(MESSAGE, claims[:1]).owner, decide(MESSAGE, claims[:1]).copies) == (None, ("a",))
 
 
-def test_all_are_asked_if_one_wants_to_know():
+def test_every_session_is_evaluated_on_request():
     claims = [claim("none", "blue"), claim("first", "red"), claim("second", "red")]
 
     decision = decide(MESSAGE, claims, ask_all=True)
@@ -54,7 +54,7 @@ def test_all_are_asked_if_one_wants_to_know():
     assert [verdict.outcome for verdict in decision.verdicts] == [Outcome.NO_MATCH, Outcome.MATCH, Outcome.MATCH]
 
 
-def test_a_filter_that_is_too_slow_matches_nothing_and_holds_up_nobody():
+def test_a_slow_filter_matches_nothing_and_delays_no_other_session():
     """Operator 3.185.1."""
     decision = decide(MESSAGE, [claim("slow", SLOW), claim("quick", "red")])
 
@@ -62,8 +62,8 @@ def test_a_filter_that_is_too_slow_matches_nothing_and_holds_up_nobody():
     assert [(one.session, one.reason) for one in decision.too_slow] == [("slow", "pattern 'slow' took longer than 1 s")]
 
 
-def test_reasons_name_the_filter_and_never_what_is_in_the_message():
-    verdict = AnyOf((says("blue"), says("green"))).verdict(Subject.of(MESSAGE, sns=False))
+def test_reasons_quote_the_filter_and_never_the_message():
+    verdict = AnyOf((says("blue"), says("green"))).verdict(FilterInput.of(MESSAGE, sns=False))
 
     assert verdict == Verdict(
         matches=False,
@@ -72,7 +72,7 @@ def test_reasons_name_the_filter_and_never_what_is_in_the_message():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["red", "blue"]), st.sampled_from(Mode))))
-def test_the_decision_is_the_naive_one(sessions):
+def test_decisions_equal_the_naive_definition(sessions):
     claims = [claim(str(number), pattern, mode) for number, (pattern, mode) in enumerate(sessions)]
     matching = [one for one, (pattern, _) in zip(claims, sessions, strict=True) if pattern == "red"]
     stealing = [one.session for one in matching if one.mode is Mode.STEAL]

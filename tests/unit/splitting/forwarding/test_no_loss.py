@@ -1,4 +1,4 @@
-"""Whatever is sent, started, stopped and killed in whatever order: nothing is lost, and order holds."""
+"""No message is lost and order holds, for any sequence of sends, starts, stops and kills."""
 
 from collections import Counter
 from datetime import timedelta
@@ -33,76 +33,82 @@ steps = st.one_of(
 )
 
 
-def play(world: Simulation, step: tuple) -> None:  # noqa: C901 - one line for each kind of step
+def play(simulation: Simulation, step: tuple) -> None:  # noqa: C901 - one line for each kind of step
     match step:
         case ("send", original, color, group):
-            world.send(original, color=color, group=group)
+            simulation.send(original, color=color, group=group)
         case ("start", session):
             color, mode = SESSIONS[session]
-            world.start(session, color=color, mode=mode)
+            simulation.start(session, color=color, mode=mode)
         case ("stop", session):
-            world.stop(session)
+            simulation.stop(session)
         case ("lose", session):
-            world.lose_laptop(session)
+            simulation.lose_laptop(session)
         case ("control", kill):
-            world.killed_after(kill, world.control)
+            simulation.killed_after(kill, simulation.control)
         case ("begin", original):
-            world.begin_forwarding(original)
+            simulation.begin_forwarding(original)
         case ("finish", kill):
-            world.killed_after(kill, world.finish_forwarding)
+            simulation.killed_after(kill, simulation.finish_forwarding)
         case ("consume", consumer, original, crash):
-            world.consume(consumer, original, crash=crash)
+            simulation.consume(consumer, original, crash=crash)
         case ("tick", seconds):
-            world.tick(seconds)
+            simulation.tick(seconds)
 
 
-def get_going(world: Simulation, *sessions: str) -> None:
+def get_going(simulation: Simulation, *sessions: str) -> None:
     """Start sessions and wait until messages are forwarded."""
     for session in sessions:
         color, mode = SESSIONS[session]
-        world.start(session, color=color, mode=mode)
-    while world.split and not is_at_rest(world.split):
-        world.control()
-        world.tick(2)
+        simulation.start(session, color=color, mode=mode)
+    while simulation.split and not is_at_rest(simulation.split):
+        simulation.control()
+        simulation.tick(2)
 
 
-def assert_nothing_lost(world: Simulation) -> None:
-    """Each message ended with exactly one owner, or dead; a standard queue's perhaps more than once."""
-    ends = Counter(key for key, _ in world.consumed)
-    for key, entry in world.sent.items():
-        assert ends[key] + (key in world.dead) >= 1, f"message {key} is lost"
+def assert_nothing_lost(simulation: Simulation) -> None:
+    """Assert that each message has exactly one owner or is dead; standard queues may duplicate."""
+    ends = Counter(key for key, _ in simulation.consumed)
+    for key, entry in simulation.sent.items():
+        assert ends[key] + (key in simulation.dead) >= 1, f"message {key} is lost"
         if entry.message_id.startswith(FIFO):
             assert ends[key] <= 1, f"message {key} was consumed {ends[key]} times"
 
 
-def assert_as_before(world: Simulation) -> None:
-    assert set(world.queues) == set(ORIGINALS)
-    assert world.reads == {name: name for name in ORIGINALS}
-    assert world.forwarders == {}
-    assert world.split is None
+def assert_as_before(simulation: Simulation) -> None:
+    assert set(simulation.queues) == set(ORIGINALS)
+    assert simulation.reads == {name: name for name in ORIGINALS}
+    assert simulation.forwarders == {}
+    assert simulation.split is None
 
 
-def assert_order(world: Simulation) -> None:
-    """In each group, a consumer gets messages in the order in which they were sent.
+def assert_order(simulation: Simulation) -> None:
+    """Assert that a consumer receives the messages of a group in the order of sending.
 
-    A message may come later than its turn only because a session had it, that has ended since; and then only those
-    may be before it that were never with this session, and had gone past it before it was taken back.
+    A message may be late only if a session that has ended since held it. Only messages that were never with that
+    session, and overtook it before its return, may then precede it.
     """
-    for consumer in {consumer for _, consumer in world.consumed}:
-        keys = [key for key, one in world.consumed if one == consumer and world.sent[key].message_id.startswith(FIFO)]
+    for consumer in {consumer for _, consumer in simulation.consumed}:
+        keys = [
+            key
+            for key, one in simulation.consumed
+            if one == consumer and simulation.sent[key].message_id.startswith(FIFO)
+        ]
         for place, late in enumerate(keys):
             for early in keys[:place]:
-                if early > late and world.sent[early].group == world.sent[late].group:
-                    assert _may_be_late(world, late, early), f"{consumer} got {early} before {late}"
+                if early > late and simulation.sent[early].group == simulation.sent[late].group:
+                    assert _may_be_late(simulation, late, early), f"{consumer} got {early} before {late}"
 
 
-def _may_be_late(world: Simulation, late: int, early: int) -> bool:
-    visited = {key: {one.queue for one in world.arrivals if one.key == key} for key in (late, early)}
-    last = [one for one in world.arrivals if one.key == early][-1:]
+def _may_be_late(simulation: Simulation, late: int, early: int) -> bool:
+    visited = {key: {one.queue for one in simulation.arrivals if one.key == key} for key in (late, early)}
+    last = [one for one in simulation.arrivals if one.key == early][-1:]
     if not last:
         return False
     for queue in visited[late] - visited[early]:
-        if queue in world.first_return and (last[0].how == "return" or last[0].number < world.first_return[queue]):
+        if queue in simulation.first_return and (
+            last[0].how == "return" or last[0].number < simulation.first_return[queue]
+        ):
             return True
     return False
 
@@ -110,137 +116,137 @@ def _may_be_late(world: Simulation, late: int, early: int) -> bool:
 @settings(max_examples=150)
 @given(st.lists(steps, max_size=60), st.lists(st.sampled_from(sorted(SESSIONS)), max_size=3, unique=True))
 def test_no_message_is_lost_and_order_holds(schedule: list[tuple], going: list[str]) -> None:
-    world = Simulation()
-    get_going(world, *going)
+    simulation = Simulation()
+    get_going(simulation, *going)
 
     for step in schedule:
-        play(world, step)
-    world.run_to_the_end(iter(SESSIONS))
+        play(simulation, step)
+    simulation.run_to_the_end(iter(SESSIONS))
 
-    assert_nothing_lost(world)
-    assert_order(world)
-    assert_as_before(world)
+    assert_nothing_lost(simulation)
+    assert_order(simulation)
+    assert_as_before(simulation)
 
 
-def live_through(world: Simulation, random: Random, *, steps: int) -> None:  # noqa: C901 - as above
-    """People come and go, messages are sent, and each function may be killed at each of its steps."""
-    world.chance, world.risk = random, random.choice([0, 0.02, 0.1])
+def live_through(simulation: Simulation, random: Random, *, steps: int) -> None:  # noqa: C901 - as above
+    """Users start and stop sessions, messages are sent, and each function may be killed at each of its steps."""
+    simulation.chance, simulation.risk = random, random.choice([0, 0.02, 0.1])
     going = random.sample(sorted(SESSIONS), 2)
     for _ in range(steps):
         session, original = random.choice(going), random.choice([FIFO, FIFO, STANDARD])
         match random.choices(range(7), [8, 8, 8, 2, 4, 0.5, 0.2])[0]:
             case 0:
                 for _ in range(random.randint(1, 4)):
-                    world.send(original, color=random.choice(["red", "blue", "green"]), group=random.choice("ggh"))
+                    simulation.send(original, color=random.choice(["red", "blue", "green"]), group=random.choice("ggh"))
             case 1:
-                world.tick(random.choice([1, 1, 2, 5]))
+                simulation.tick(random.choice([1, 1, 2, 5]))
             case 2:
-                world.killed_after(None, world.control)
+                simulation.killed_after(None, simulation.control)
             case 3:
-                world.begin_forwarding(original)
+                simulation.begin_forwarding(original)
             case 4:
-                world.finish_forwarding()
+                simulation.finish_forwarding()
             case 5:
-                play(world, (random.choice(["start", "start", "stop"]), session))
+                play(simulation, (random.choice(["start", "start", "stop"]), session))
             case 6:
-                world.lose_laptop(session)
+                simulation.lose_laptop(session)
         for consumer in ("deployed", session):
-            world.consume(consumer, original, crash=random.random() < world.risk)
+            simulation.consume(consumer, original, crash=random.random() < simulation.risk)
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_functions_killed_at_random_lose_nothing_double_nothing_and_keep_order(seed: int) -> None:
-    world, random = Simulation(), Random(seed)  # noqa: S311
-    get_going(world, *random.sample(sorted(SESSIONS), 2))
+    simulation, random = Simulation(), Random(seed)  # noqa: S311
+    get_going(simulation, *random.sample(sorted(SESSIONS), 2))
 
-    live_through(world, random, steps=150)
-    world.risk /= 4
-    world.run_to_the_end(iter(SESSIONS))
+    live_through(simulation, random, steps=150)
+    simulation.risk /= 4
+    simulation.run_to_the_end(iter(SESSIONS))
 
-    assert_nothing_lost(world)
-    assert_order(world)
-    assert_as_before(world)
+    assert_nothing_lost(simulation)
+    assert_order(simulation)
+    assert_as_before(simulation)
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5]))
 def test_a_drain_time_out_returns_what_the_target_left_to_the_original(seed: int, seconds: int) -> None:
-    world, random = Simulation(drain_timeout=timedelta(seconds=seconds)), Random(seed)  # noqa: S311
-    get_going(world, "ann")
+    simulation, random = Simulation(drain_timeout=timedelta(seconds=seconds)), Random(seed)  # noqa: S311
+    get_going(simulation, "ann")
 
-    live_through(world, random, steps=60)
+    live_through(simulation, random, steps=60)
     for session in SESSIONS:
-        world.stop(session)
+        simulation.stop(session)
     for _ in range(100):  # the target is asleep until it reads the originals again
-        world.tick(1)
-        world.killed_after(None, world.control)
-    world.run_to_the_end(iter(()))
+        simulation.tick(1)
+        simulation.killed_after(None, simulation.control)
+    simulation.run_to_the_end(iter(()))
 
-    assert_nothing_lost(world)
-    assert_as_before(world)
+    assert_nothing_lost(simulation)
+    assert_as_before(simulation)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["start", "stop"]), st.sampled_from(sorted(SESSIONS))), max_size=20))
 def test_the_target_is_switched_once_for_any_number_of_sessions(schedule: list[tuple]) -> None:
-    world = Simulation()
-    get_going(world, "ann")
+    simulation = Simulation()
+    get_going(simulation, "ann")
 
     for step in schedule:
         if step != ("stop", "ann"):
-            play(world, step)
-            world.control()
-            world.tick(12)
-    world.run_to_the_end(iter(SESSIONS))
+            play(simulation, step)
+            simulation.control()
+            simulation.tick(12)
+    simulation.run_to_the_end(iter(SESSIONS))
 
-    assert (world.splits, world.switches, world.switches_back) == (1, 1, 1)
-    assert_as_before(world)
+    assert (simulation.splits, simulation.switches, simulation.switches_back) == (1, 1, 1)
+    assert_as_before(simulation)
 
 
 @pytest.mark.parametrize("original", ORIGINALS)
-def test_two_people_and_the_deployed_consumer_each_get_what_is_theirs(original) -> None:
-    world = Simulation()
-    get_going(world, "ann", "cyd", "eve")
-    red, blue, green = (world.send(original, color=color) for color in ("red", "blue", "green"))
+def test_two_sessions_and_the_deployed_consumer_receive_their_own_messages(original) -> None:
+    simulation = Simulation()
+    get_going(simulation, "ann", "cyd", "eve")
+    red, blue, green = (simulation.send(original, color=color) for color in ("red", "blue", "green"))
 
-    world.begin_forwarding(original)
-    world.finish_forwarding()
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
     for consumer in ("ann", "cyd", "eve", "deployed"):
-        world.consume(consumer, original)
+        simulation.consume(consumer, original)
 
-    assert sorted(world.consumed) == [(red, "ann"), (blue, "cyd"), (green, "deployed")]
-    assert world.copies == [(red, "eve")]
+    assert sorted(simulation.consumed) == [(red, "ann"), (blue, "cyd"), (green, "deployed")]
+    assert simulation.copies == [(red, "eve")]
 
 
 @pytest.mark.parametrize("original", ORIGINALS)
-def test_what_a_session_leaves_goes_to_the_next_that_matches_it_and_then_to_the_deployed_consumer(original) -> None:
-    world = Simulation()
-    get_going(world, "ann", "bob")
-    first = world.send(original, color="red")
-    world.begin_forwarding(original)
-    world.finish_forwarding()
-    world.consume("ann", original, crash=True)  # in flight when the session ends
+def test_unconsumed_messages_go_to_the_next_match_and_then_to_the_deployed_consumer(original) -> None:
+    simulation = Simulation()
+    get_going(simulation, "ann", "bob")
+    first = simulation.send(original, color="red")
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
+    simulation.consume("ann", original, crash=True)  # in flight when the session ends
 
-    world.stop("ann")
+    simulation.stop("ann")
     for _ in range(60):
-        world.control()
-        world.tick(2)
-    world.consume("bob", original)
+        simulation.control()
+        simulation.tick(2)
+    simulation.consume("bob", original)
 
-    assert world.consumed == [(first, "bob")]
-    assert world.split.session("ann") is None
+    assert simulation.consumed == [(first, "bob")]
+    assert simulation.split.session("ann") is None
 
 
 @pytest.mark.parametrize("original", [STANDARD, FIFO])
 def test_a_lost_laptop_ends_its_session(original) -> None:
-    world = Simulation()
-    get_going(world, "ann")
-    world.send(original, color="red")
-    world.begin_forwarding(original)
-    world.finish_forwarding()
+    simulation = Simulation()
+    get_going(simulation, "ann")
+    simulation.send(original, color="red")
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
 
-    world.lose_laptop("ann")
-    world.run_to_the_end(iter(()))
+    simulation.lose_laptop("ann")
+    simulation.run_to_the_end(iter(()))
 
-    assert [consumer for _, consumer in world.consumed] == ["deployed"]
-    assert_as_before(world)
+    assert [consumer for _, consumer in simulation.consumed] == ["deployed"]
+    assert_as_before(simulation)

@@ -1,4 +1,4 @@
-"""Forwarding by the record: who gets what, what comes again, which sessions end, and what is written down of it."""
+"""The splitter: recipients, redelivered messages, cancelled sessions and history events."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.forwarding.splitter import RECORD_AGE, Forwarded, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage, alive, ended
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
 from tests.fakes.splitting import (
     START,
@@ -34,9 +34,9 @@ SETTLE = timedelta(seconds=22)
 LONG_AGO = START - timedelta(hours=1)
 
 
-def session(name: str, color: str, *, mode: str = "steal", **changes: Any) -> Session:
+def session(name: str, color: str, *, mode: str = "steal", **changes: Any) -> SplitSession:
     entry = {"queue_type": "SQS", "queue_mode": mode, "message_filter": {"color": color}}
-    found = Session(
+    found = SplitSession(
         session_id=SessionId(name),
         owner="owner",
         config=json.dumps({"feature": {"split_queues": {"*": entry}}}),
@@ -54,16 +54,16 @@ def session(name: str, color: str, *, mode: str = "steal", **changes: Any) -> Se
 def message(
     body: str, color: str = "", *, group: str | None = None, received_at: datetime | None = START, attempt: int = 1
 ) -> Message:
-    told = {"ApproximateReceiveCount": str(attempt), "SentTimestamp": str(milliseconds(START))}
+    attributes = {"ApproximateReceiveCount": str(attempt), "SentTimestamp": str(milliseconds(START))}
     if received_at is not None:
-        told["ApproximateFirstReceiveTimestamp"] = str(milliseconds(received_at))
+        attributes["ApproximateFirstReceiveTimestamp"] = str(milliseconds(received_at))
     if group is not None:
-        told |= {"MessageGroupId": group, "MessageDeduplicationId": f"d-{body}"}
+        attributes |= {"MessageGroupId": group, "MessageDeduplicationId": f"d-{body}"}
     document: dict[str, object] = {
         "MessageId": f"id-{body}",
         "ReceiptHandle": f"handle-{body}",
         "Body": body,
-        "Attributes": told,
+        "Attributes": attributes,
     }
     if color:
         document["MessageAttributes"] = {"color": {"DataType": "String", "StringValue": color}}
@@ -75,7 +75,7 @@ def milliseconds(moment: datetime) -> int:
 
 
 class CountingLanguages(PlainLanguages):
-    """Counts what it compiles; a pattern `slow` takes its second, and says so."""
+    """Counts compilations; the pattern `slow` times out."""
 
     def __init__(self) -> None:
         self.compiled: list[str] = []
@@ -107,10 +107,10 @@ class UnavailableDeadLetters(MemoryDeadLetters):
         super().dead_letter(message, reason=reason, attributes=attributes)
 
 
-class World:
-    """A split in memory and what forwards its messages; each look at the clock takes `step`."""
+class SplitterStage:
+    """A split in memory with its splitter; each reading of the clock advances it by `step`."""
 
-    def __init__(self, *sessions: Session) -> None:
+    def __init__(self, *sessions: SplitSession) -> None:
         self.store, self.time, self.sender = MemoryStore(), MemoryTime(), UncertainSender()
         self.dead_letters = UnavailableDeadLetters()
         self.queues = MemorySplitQueues(queues={name: MemoryQueue() for name in (STANDARD, FIFO)})
@@ -149,104 +149,104 @@ class World:
         assert stored is not None
         assert self.store.splits.save(split, replacing=stored)
 
-    def forward(self, *messages: Message, original: QueueName = STANDARD) -> Forwarded:
+    def forward(self, *messages: Message, original: QueueName = STANDARD) -> ForwardResult:
         return self.splitter.forward(messages, original, call_id="call")
 
     def sent(self) -> Mapping[str, list[str]]:
         return {name: self.sender.bodies(name) for name in self.sender.sent}
 
-    def session(self, name: str) -> Session:
+    def session(self, name: str) -> SplitSession:
         found = self.split.session(SessionId(name))
         assert found is not None
         return found
 
 
 @pytest.fixture
-def closing() -> World:
-    """A world in which ann's session ends, so that the forwarding of the FIFO queue is about to pause."""
-    return World(session("ann", "red", phase=Phase.ENDING, since=START), session("bob", "blue"))
+def closing() -> SplitterStage:
+    """Return a stage in which ann's session is ending, so the forwarding of the FIFO queue is about to pause."""
+    return SplitterStage(session("ann", "red", phase=Phase.ENDING, since=START), session("bob", "blue"))
 
 
-def happened(forwarded: Forwarded) -> list[tuple[str, str, str | None, str | None]]:
+def happened(forwarded: ForwardResult) -> list[tuple[str, str, str | None, str | None]]:
     return [(one.kind, one.outcome, one.message_id, one.destination) for one in forwarded.events]
 
 
-def test_each_message_goes_where_it_belongs_in_one_call_for_each_queue():
-    world = World(session("ann", "red"), session("bob", "red|blue"))
+def test_each_queue_receives_its_messages_in_one_call():
+    stage = SplitterStage(session("ann", "red"), session("bob", "red|blue"))
 
-    done = world.forward(message("1", "red"), message("2", "blue"), message("3"), message("4", "red"))
+    done = stage.forward(message("1", "red"), message("2", "blue"), message("3"), message("4", "red"))
 
     assert done.not_done == ()
-    assert world.sent() == {"ann-memes": ["1", "4"], "bob-memes": ["2"], "deployed-memes": ["3"]}
-    assert len(world.sender.calls) == 3
+    assert stage.sent() == {"ann-memes": ["1", "4"], "bob-memes": ["2"], "deployed-memes": ["3"]}
+    assert len(stage.sender.calls) == 3
 
 
 def test_a_session_that_mirrors_gets_copies_and_the_deployed_consumer_its_messages():
-    world = World(session("ann", "red", mode="mirror"))
+    stage = SplitterStage(session("ann", "red", mode="mirror"))
 
-    done = world.forward(message("1", "red"))
+    done = stage.forward(message("1", "red"))
 
-    assert world.sent() == {"deployed-memes": ["1"], "ann-memes": ["1"]}
+    assert stage.sent() == {"deployed-memes": ["1"], "ann-memes": ["1"]}
     assert happened(done) == [
         ("routed", "deployed", "id-1", "deployed-memes"),
         ("routed", "copied", "id-1", "ann-memes"),
     ]
 
 
-def test_nothing_is_sent_of_a_queue_that_no_split_has():
-    world = World()
+def test_messages_of_a_queue_without_a_split_are_not_sent():
+    stage = SplitterStage()
 
     with pytest.raises(SplitUnknown, match="'other' belongs to no split"):
-        world.forward(message("1"), original=QueueName("other"))
+        stage.forward(message("1"), original=QueueName("other"))
 
 
-def test_nothing_is_sent_of_a_queue_that_its_split_does_not_know():
-    world = World()
-    world.change(replace(world.split, queues=world.split.queues[:1]))
+def test_messages_of_a_queue_that_the_record_lacks_are_not_sent():
+    stage = SplitterStage()
+    stage.change(replace(stage.split, queues=stage.split.queues[:1]))
 
     with pytest.raises(SplitUnknown):
-        world.forward(message("1", group="g"), original=FIFO)
+        stage.forward(message("1", group="g"), original=FIFO)
 
 
-def test_a_record_is_used_for_two_seconds_and_no_longer():
-    world = World()
-    world.forward(message("1", "red"))
-    world.change(replace(world.split, sessions=(session("ann", "red"),)))
+def test_a_record_is_cached_for_two_seconds():
+    stage = SplitterStage()
+    stage.forward(message("1", "red"))
+    stage.change(replace(stage.split, sessions=(session("ann", "red"),)))
 
-    world.time.moment += RECORD_AGE - timedelta(milliseconds=1)
-    world.forward(message("2", "red"))
-    world.time.moment += timedelta(milliseconds=1)
-    world.forward(message("3", "red"))
+    stage.time.moment += RECORD_AGE - timedelta(milliseconds=1)
+    stage.forward(message("2", "red"))
+    stage.time.moment += timedelta(milliseconds=1)
+    stage.forward(message("3", "red"))
 
-    assert world.sent() == {"deployed-memes": ["1", "2"], "ann-memes": ["3"]}
+    assert stage.sent() == {"deployed-memes": ["1", "2"], "ann-memes": ["3"]}
 
 
-def test_filters_are_compiled_once_however_often_a_heartbeat_changes_the_record():
-    world = World(session("ann", "red"))
+def test_heartbeats_do_not_cause_compilations():
+    stage = SplitterStage(session("ann", "red"))
 
     for _ in range(3):
-        world.forward(message("1", "red"))
-        world.change(alive(world.split, SessionId("ann"), now=world.time.moment))
-        world.time.moment += RECORD_AGE
+        stage.forward(message("1", "red"))
+        stage.change(with_heartbeat(stage.split, SessionId("ann"), now=stage.time.moment))
+        stage.time.moment += RECORD_AGE
 
-    assert world.languages.compiled == ["red"]
+    assert stage.languages.compiled == ["red"]
 
 
-def test_what_was_not_taken_comes_again():
-    world = World(session("ann", "red"))
-    world.sender.failing = {QueueName("ann-memes")}
+def test_a_failed_message_is_redelivered():
+    stage = SplitterStage(session("ann", "red"))
+    stage.sender.failing = {QueueName("ann-memes")}
 
-    done = world.forward(message("1", "red"), message("2"))
+    done = stage.forward(message("1", "red"), message("2"))
 
     assert done.not_done == ("id-1",)
     assert happened(done) == [("routed", "deployed", "id-2", "deployed-memes")]
 
 
-def test_behind_a_message_that_was_not_taken_its_group_waits():
-    world = World(session("ann", "red"))
-    world.sender.failing = {QueueName("ann-orders.fifo")}
+def test_the_group_of_a_failed_message_waits():
+    stage = SplitterStage(session("ann", "red"))
+    stage.sender.failing = {QueueName("ann-orders.fifo")}
 
-    done = world.forward(
+    done = stage.forward(
         message("1", group="a"),
         message("2", "red", group="a"),
         message("3", group="a"),
@@ -255,41 +255,41 @@ def test_behind_a_message_that_was_not_taken_its_group_waits():
     )
 
     assert done.not_done == ("id-2", "id-3")
-    assert world.sent() == {"deployed-orders.fifo": ["1", "4"]}
+    assert stage.sent() == {"deployed-orders.fifo": ["1", "4"]}
 
 
-def test_a_message_that_every_queue_rejects_is_dead_lettered_and_holds_up_nothing():
-    world = World()
-    world.sender.refused_bodies = {"bad": "InvalidMessageContents"}
+def test_a_permanently_refused_message_is_dead_lettered_and_delays_nothing():
+    stage = SplitterStage()
+    stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
 
     bad = message("bad", group="a")
-    done = world.forward(bad, message("2", group="a"), original=FIFO)
+    done = stage.forward(bad, message("2", group="a"), original=FIFO)
 
     assert done.not_done == ()
-    assert world.dead_letters.messages == [(bad, FIFO, "InvalidMessageContents")]
+    assert stage.dead_letters.messages == [(bad, FIFO, "InvalidMessageContents")]
     assert [(one.kind, one.outcome, one.reason) for one in done.events] == [
         ("dead_letter", "dead", "InvalidMessageContents"),
         ("routed", "deployed", None),
     ]
 
 
-def test_a_message_that_cannot_be_dead_lettered_is_received_again():
-    world = World()
-    world.sender.refused_bodies = {"bad": "InvalidMessageContents"}
-    world.dead_letters.is_closed = True
+def test_a_message_that_cannot_be_dead_lettered_is_redelivered():
+    stage = SplitterStage()
+    stage.sender.refused_bodies = {"bad": "InvalidMessageContents"}
+    stage.dead_letters.is_closed = True
 
-    done = world.forward(message("bad"))
+    done = stage.forward(message("bad"))
 
     assert (done.not_done, done.events) == (("id-bad",), ())
 
 
-def test_a_rejected_copy_is_not_dead_lettered_since_its_owner_has_the_message():
-    world = World(session("ann", "red", mode="mirror"), session("bob", "red", mode="mirror"))
-    world.sender.refusing = {QueueName("ann-memes"): "InvalidParameterValue"}
+def test_a_refused_copy_is_not_dead_lettered():
+    stage = SplitterStage(session("ann", "red", mode="mirror"), session("bob", "red", mode="mirror"))
+    stage.sender.refusing = {QueueName("ann-memes"): "InvalidParameterValue"}
 
-    done = world.forward(message("1", "red"))
+    done = stage.forward(message("1", "red"))
 
-    assert (done.not_done, world.dead_letters.messages) == ((), [])
+    assert (done.not_done, stage.dead_letters.messages) == ((), [])
     assert [(one.outcome, one.destination) for one in done.events] == [
         ("deployed", "deployed-memes"),
         ("copied", "bob-memes"),
@@ -298,26 +298,26 @@ def test_a_rejected_copy_is_not_dead_lettered_since_its_owner_has_the_message():
 
 class TestSlowFilters:
     def test_a_filter_that_is_too_slow_ends_its_session_with_the_reason_and_the_batch_goes_on(self):
-        world = World(session("ann", SLOW), session("bob", "blue"))
+        stage = SplitterStage(session("ann", SLOW), session("bob", "blue"))
 
-        done = world.forward(message("1", "blue"), message("2", "green"))
+        done = stage.forward(message("1", "blue"), message("2", "green"))
 
         assert (done.not_done, done.cancelled) == ((), ("ann",))
-        assert world.sent() == {"bob-memes": ["1"], "deployed-memes": ["2"]}
-        assert world.session("ann").phase is Phase.ENDING
-        assert world.session("ann").reason == "filter too slow: pattern 'slow' took longer than 1 s"
-        assert world.session("bob").phase is Phase.READY
+        assert stage.sent() == {"bob-memes": ["1"], "deployed-memes": ["2"]}
+        assert stage.session("ann").phase is Phase.ENDING
+        assert stage.session("ann").reason == "filter too slow: pattern 'slow' took longer than 1 s"
+        assert stage.session("bob").phase is Phase.READY
 
     def test_the_next_batch_is_forwarded_by_the_new_record_at_once(self):
-        world = World(session("ann", SLOW))
-        world.forward(message("1", "blue"))
+        stage = SplitterStage(session("ann", SLOW))
+        stage.forward(message("1", "blue"))
 
-        done = world.forward(message("2", "blue"))
+        done = stage.forward(message("2", "blue"))
 
         assert done.cancelled == ()
-        assert world.sent() == {"deployed-memes": ["1", "2"]}
+        assert stage.sent() == {"deployed-memes": ["1", "2"]}
 
-    def test_in_a_fifo_queue_each_message_is_asked_about_since_it_may_have_been_sent_before(self):
+    def test_a_slow_filter_is_evaluated_for_each_fifo_message(self):
         asked = []
 
         class Slow(CountingLanguages):
@@ -325,80 +325,80 @@ class TestSlowFilters:
                 found = super().pattern(text, case_sensitive=case_sensitive)
                 return CountedPattern(found, asked)
 
-        world = World(session("ann", SLOW))
-        world.splitter.compiler = Slow()
+        stage = SplitterStage(session("ann", SLOW))
+        stage.splitter.compiler = Slow()
 
-        world.forward(message("1", "a", group="g"), message("2", "b", group="g"), original=FIFO)
+        stage.forward(message("1", "a", group="g"), message("2", "b", group="g"), original=FIFO)
 
         assert asked == ["a", "b"]
 
-    def test_in_a_fifo_queue_nothing_is_asked_about_what_came_after_all_know(self):
+    def test_a_slow_filter_is_skipped_for_fifo_messages_after_the_settle_time(self):
         ended_at = START - SETTLE
         ann = session("ann", SLOW, phase=Phase.ENDING, since=ended_at, reason="filter too slow: pattern")
-        world = World(ann, session("bob", "blue"))
+        stage = SplitterStage(ann, session("bob", "blue"))
 
         before = message("1", "x", group="g", received_at=START - timedelta(milliseconds=1))
-        done = world.forward(before, original=FIFO)
-        after = world.forward(message("2", "x", group="g"), original=FIFO)
+        done = stage.forward(before, original=FIFO)
+        after = stage.forward(message("2", "x", group="g"), original=FIFO)
 
         assert [verdict.attempt for verdict in done.events] == [1]
         assert (done.cancelled, after.cancelled) == ((), ())
-        assert sorted(world.languages.compiled) == ["blue", "slow"]
-        assert world.sent() == {"deployed-orders.fifo": ["1", "2"]}
+        assert sorted(stage.languages.compiled) == ["blue", "slow"]
+        assert stage.sent() == {"deployed-orders.fifo": ["1", "2"]}
 
-    def test_a_batch_for_which_there_is_no_time_comes_again_from_where_it_was_left(self):
-        world = World(session("ann", "red"))
-        world.step = timedelta(seconds=6)
+    def test_messages_beyond_the_time_budget_are_redelivered(self):
+        stage = SplitterStage(session("ann", "red"))
+        stage.step = timedelta(seconds=6)
 
-        done = world.forward(*(message(str(number)) for number in range(5)))
+        done = stage.forward(*(message(str(number)) for number in range(5)))
 
         assert done.not_done == ("id-2", "id-3", "id-4")
-        assert world.sent() == {"deployed-memes": ["0", "1"]}
+        assert stage.sent() == {"deployed-memes": ["0", "1"]}
 
-    def test_one_message_at_least_is_decided_on(self):
-        world = World()
-        world.step = timedelta(seconds=60)
+    def test_at_least_one_message_is_decided(self):
+        stage = SplitterStage()
+        stage.step = timedelta(seconds=60)
 
-        assert world.forward(message("1"), message("2")).not_done == ("id-2",)
+        assert stage.forward(message("1"), message("2")).not_done == ("id-2",)
 
-    def test_it_ends_although_others_write_the_record_at_the_same_moment(self):
-        world = World(session("ann", SLOW))
-        save, others = world.store.splits.save, iter(range(3))
+    def test_a_cancellation_is_retried_when_other_writers_change_the_record(self):
+        stage = SplitterStage(session("ann", SLOW))
+        save, others = stage.store.splits.save, iter(range(3))
 
         def contested(split, *, replacing):
             if next(others, None) is not None:
-                save(alive(world.split, SessionId("ann"), now=START), replacing=replacing)
+                save(with_heartbeat(stage.split, SessionId("ann"), now=START), replacing=replacing)
             return save(split, replacing=replacing)
 
-        world.splitter.splits = Contested(world.store.splits, contested)
+        stage.splitter.splits = Contested(stage.store.splits, contested)
 
-        assert world.forward(message("1", "x")).cancelled == ("ann",)
+        assert stage.forward(message("1", "x")).cancelled == ("ann",)
 
-    def test_when_others_always_come_first_the_next_batch_tries_again(self):
-        world = World(session("ann", SLOW))
-        world.splitter.splits = Contested(world.store.splits, lambda split, *, replacing: None)
+    def test_a_cancellation_that_never_succeeds_is_left_to_the_next_batch(self):
+        stage = SplitterStage(session("ann", SLOW))
+        stage.splitter.splits = Contested(stage.store.splits, lambda split, *, replacing: None)
 
-        done = world.forward(message("1", "x"))
+        done = stage.forward(message("1", "x"))
 
         assert (done.cancelled, done.not_done) == ((), ())
-        assert world.session("ann").phase is Phase.READY
+        assert stage.session("ann").phase is Phase.READY
 
-    def test_a_session_that_somebody_ended_meanwhile_keeps_its_reason(self):
-        world = World(session("ann", SLOW))
-        world.forward(message("1"))
-        world.change(ended(world.split, SessionId("ann"), reason="stopped", now=START))
+    def test_a_session_that_has_already_ended_keeps_its_reason(self):
+        stage = SplitterStage(session("ann", SLOW))
+        stage.forward(message("1"))
+        stage.change(ended(stage.split, SessionId("ann"), reason="stopped", now=START))
 
-        assert world.forward(message("2", "x")).cancelled == ()
-        assert world.session("ann").reason == "stopped"
+        assert stage.forward(message("2", "x")).cancelled == ()
+        assert stage.session("ann").reason == "stopped"
 
-    def test_a_split_that_ended_meanwhile_is_left_alone(self):
-        world = World(session("ann", SLOW))
-        world.forward(message("1"))
-        stored = world.store.splits.find(TARGET)
+    def test_a_split_that_has_ended_is_not_written(self):
+        stage = SplitterStage(session("ann", SLOW))
+        stage.forward(message("1"))
+        stored = stage.store.splits.find(TARGET)
         assert stored is not None
-        world.store.splits.forget(stored)
+        stage.store.splits.forget(stored)
 
-        assert world.forward(message("2", "x")).cancelled == ()
+        assert stage.forward(message("2", "x")).cancelled == ()
 
 
 class TestUnreadableFilters:
@@ -413,38 +413,38 @@ class TestUnreadableFilters:
         ],
         ids=["no JSON", "no filters"],
     )
-    def test_a_session_whose_filters_cannot_be_read_ends_and_the_others_go_on(self, config, reason):
-        world = World(session("ann", "red", config=config), session("bob", "red"))
+    def test_a_session_with_unreadable_filters_ends_and_the_others_continue(self, config, reason):
+        stage = SplitterStage(session("ann", "red", config=config), session("bob", "red"))
 
-        done = world.forward(message("1", "red"))
+        done = stage.forward(message("1", "red"))
 
         assert done.cancelled == ("ann",)
-        assert world.session("ann").reason == reason
-        assert world.sent() == {"bob-memes": ["1"]}
+        assert stage.session("ann").reason == reason
+        assert stage.sent() == {"bob-memes": ["1"]}
 
-    def test_a_reason_is_cut_to_what_a_record_has_room_for(self):
+    def test_a_long_reason_is_truncated(self):
         entry = {"queue_type": "SQS", "message_filter": {"x" * 1000: "("}}
         config = json.dumps({"feature": {"split_queues": {"*": entry}}})
-        world = World(session("ann", "red", config=config))
+        stage = SplitterStage(session("ann", "red", config=config))
 
-        world.forward(message("1"))
+        stage.forward(message("1"))
 
-        assert len(world.session("ann").reason or "") == 500
+        assert len(stage.session("ann").reason or "") == 500
 
 
 class TestClosing:
-    def test_a_call_is_on_account_from_before_it_sends_until_its_messages_are_deleted(self, closing):
-        world = closing
-        world.queues.queues[FIFO].in_flight = {"handle-1": message("1"), "handle-2": message("2")}
+    def test_a_closing_call_is_in_the_ledger_until_its_messages_are_deleted(self, closing):
+        stage = closing
+        stage.queues.queues[FIFO].in_flight = {"handle-1": message("1"), "handle-2": message("2")}
 
-        world.forward(message("1", "red", group="g"), message("2", group="g"), original=FIFO)
+        stage.forward(message("1", "red", group="g"), message("2", group="g"), original=FIFO)
 
-        assert world.store.ledger.begun == [(FIFO, "call")]
-        assert world.store.ledger.calls == {}
-        assert world.queues.queues[FIFO].in_flight == {}
-        assert world.sent() == {"ann-orders.fifo": ["1"], "deployed-orders.fifo": ["2"]}
+        assert stage.store.ledger.begun == [(FIFO, "call")]
+        assert stage.store.ledger.calls == {}
+        assert stage.queues.queues[FIFO].in_flight == {}
+        assert stage.sent() == {"ann-orders.fifo": ["1"], "deployed-orders.fifo": ["2"]}
 
-    def test_of_a_call_that_sent_nothing_of_a_message_for_certain_nothing_is_left_to_finish(self, closing):
+    def test_a_call_whose_failures_are_certain_leaves_the_ledger(self, closing):
         closing.sender.failing = {QueueName("ann-orders.fifo")}
         closing.queues.queues[FIFO].in_flight = {"handle-1": message("1")}
 
@@ -454,7 +454,7 @@ class TestClosing:
         assert closing.store.ledger.calls == {}
         assert list(closing.queues.queues[FIFO].in_flight) == ["handle-1"]
 
-    def test_a_call_of_which_nobody_knows_what_it_sent_stays_on_account(self, closing):
+    def test_a_call_with_an_unknown_outcome_stays_in_the_ledger(self, closing):
         closing.sender.uncertain = frozenset({"ann-orders.fifo"})
 
         done = closing.forward(message("1", "red", group="g"), message("2", group="h"), original=FIFO)
@@ -462,7 +462,7 @@ class TestClosing:
         assert done.not_done == ("id-1",)
         assert list(closing.store.ledger.calls) == [(FIFO, "call")]
 
-    def test_a_call_whose_messages_could_not_be_deleted_stays_on_account(self, closing):
+    def test_a_call_whose_messages_could_not_be_deleted_stays_in_the_ledger(self, closing):
         closing.splitter.queues = NothingIsDeleted()
 
         done = closing.forward(message("1", "red", group="g"), original=FIFO)
@@ -470,20 +470,20 @@ class TestClosing:
         assert done.not_done == ()
         assert list(closing.store.ledger.calls) == [(FIFO, "call")]
 
-    def test_no_account_is_kept_while_nothing_closes(self):
-        world = World(session("ann", "red"))
+    def test_the_ledger_is_unused_while_no_queue_closes(self):
+        stage = SplitterStage(session("ann", "red"))
 
-        world.forward(message("1", "red", group="g"), original=FIFO)
+        stage.forward(message("1", "red", group="g"), original=FIFO)
 
-        assert world.store.ledger.begun == []
+        assert stage.store.ledger.begun == []
 
 
-def test_a_message_without_a_time_of_its_first_receipt_came_just_now():
-    world = World(session("ann", "red", effective_at=START))
+def test_a_message_without_a_first_receive_time_counts_as_new():
+    stage = SplitterStage(session("ann", "red", effective_at=START))
 
-    world.forward(message("1", "red", group="g", received_at=None), original=FIFO)
+    stage.forward(message("1", "red", group="g", received_at=None), original=FIFO)
 
-    assert world.sent() == {"ann-orders.fifo": ["1"]}
+    assert stage.sent() == {"ann-orders.fifo": ["1"]}
 
 
 class CountedPattern:
@@ -496,7 +496,7 @@ class CountedPattern:
 
 
 class Contested:
-    """The records, with another way to save."""
+    """The records, with a replaceable `save`."""
 
     def __init__(self, splits: Any, save: Any) -> None:
         self.find, self.of_queue, self.save = splits.find, splits.of_queue, save
@@ -508,11 +508,11 @@ class NothingIsDeleted(MemorySplitQueues):
 
 
 class Killed(Exception):
-    """The function ends here."""
+    """Raised where the function is killed."""
 
 
 class MortalSender(MemoryQueueSender):
-    """A FIFO queue's memory of what it has seen, and a function that is killed at one of its calls."""
+    """A sender that deduplicates like a FIFO queue, and is killed at one of its calls."""
 
     left = 0
 
@@ -528,26 +528,26 @@ class MortalSender(MemoryQueueSender):
 
 
 @pytest.mark.parametrize("call", range(1, 11))
-def test_a_batch_that_was_broken_off_at_any_call_comes_again_and_ends_as_if_it_had_not_been(call):
+def test_a_batch_killed_at_any_call_ends_like_an_uninterrupted_one(call):
     messages = [message(str(n), ("red", "blue", "")[n % 3], group="ab"[n % 2]) for n in range(10)]
-    broken, whole = (World(session("ann", "red"), session("bob", "blue", phase=Phase.ENDING)) for _ in range(2))
-    for world in (broken, whole):
-        world.splitter.sender = world.sender = MortalSender()
+    broken, whole = (SplitterStage(session("ann", "red"), session("bob", "blue", phase=Phase.ENDING)) for _ in range(2))
+    for stage in (broken, whole):
+        stage.splitter.sender = stage.sender = MortalSender()
     broken.sender.left = call
 
     with pytest.raises(Killed):
         broken.forward(*messages, original=FIFO)
     is_on_account = list(broken.store.ledger.calls) == [(FIFO, "call")]
-    undone = [world.forward(*messages, original=FIFO).not_done for world in (broken, whole)]
+    undone = [stage.forward(*messages, original=FIFO).not_done for stage in (broken, whole)]
 
     assert is_on_account
     assert undone == [(), ()]
     assert by_queue_and_group(broken) == by_queue_and_group(whole)
 
 
-def by_queue_and_group(world: World) -> Mapping[tuple[str, int], list[str]]:
+def by_queue_and_group(stage: SplitterStage) -> Mapping[tuple[str, int], list[str]]:
     return {
         (name, group): [body for body in bodies if int(body) % 2 == group]
-        for name, bodies in world.sent().items()
+        for name, bodies in stage.sent().items()
         for group in range(2)
     }

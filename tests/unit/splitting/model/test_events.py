@@ -8,7 +8,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionId, SessionVerdict
 from signalbox.splitting.model import events
 from signalbox.splitting.model.split import Stage
-from tests.unit.splitting.control.worlds import ANN, BOB, MEMES, NOW, session, split
+from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, NOW, session, split
 
 EVE = SessionId("eve")
 SPLIT = split(Stage.SPLIT, session(), session(BOB, owner="Bob"), session(EVE))
@@ -32,7 +32,7 @@ STOLEN = Decision(ANN, (EVE,), (verdict(ANN), verdict(EVE, mode=Mode.MIRROR)))
 MISSED = Decision(None, (), (verdict(ANN, outcome=Outcome.NO_MATCH),))
 
 
-def test_a_message_that_a_session_gets_is_told_with_the_copies_that_others_get():
+def test_a_routed_message_has_an_event_for_its_owner_and_each_copy():
     own, copy = events.routed(MESSAGE, STOLEN, split=SPLIT, queue=QUEUE, at=NOW)
 
     assert (own.capability, own.kind, own.outcome, own.occurred_at) == ("splitting", "routed", "session", NOW)
@@ -44,7 +44,7 @@ def test_a_message_that_a_session_gets_is_told_with_the_copies_that_others_get()
     assert copy.labels["verdict"] == "why eve"
 
 
-def test_a_message_that_nobody_claims_is_told_as_the_deployed_consumers():
+def test_an_unclaimed_message_has_an_event_of_the_deployed_consumer():
     (event,) = events.routed(MESSAGE, MISSED, split=SPLIT, queue=QUEUE, at=NOW)
 
     assert (event.outcome, event.destination, event.labels) == (
@@ -54,7 +54,7 @@ def test_a_message_that_nobody_claims_is_told_as_the_deployed_consumers():
     )
 
 
-def test_the_same_message_sent_again_to_the_same_queue_is_the_same_fact():
+def test_a_resent_message_has_the_same_event_id():
     first, copy = events.routed(MESSAGE, STOLEN, split=SPLIT, queue=QUEUE, at=NOW)
     again, _ = events.routed(MESSAGE, STOLEN, split=SPLIT, queue=QUEUE, at=NOW + timedelta(seconds=9))
     (elsewhere,) = events.routed(MESSAGE, MISSED, split=SPLIT, queue=QUEUE, at=NOW)
@@ -63,7 +63,7 @@ def test_the_same_message_sent_again_to_the_same_queue_is_the_same_fact():
     assert len({first.event_id, copy.event_id, elsewhere.event_id}) == 3
 
 
-def test_a_message_of_which_sqs_told_little_has_neither_latency_nor_attempt():
+def test_a_message_without_system_attributes_has_neither_latency_nor_attempt():
     (event,) = events.routed(replace(MESSAGE, system_attributes={}), MISSED, split=SPLIT, queue=QUEUE, at=NOW)
 
     assert (event.latency_ms, event.attempt) == (None, None)
@@ -79,14 +79,14 @@ def test_a_message_that_a_session_left_goes_to_another_one_or_to_the_deployed_co
     assert (deployed.outcome, deployed.destination, deployed.labels) == ("deployed", "deployed-memes", left)
 
 
-def test_what_the_deployed_consumer_left_goes_back_to_the_original():
+def test_messages_of_the_deployed_consumer_return_to_the_original():
     event = events.returned(MESSAGE, None, left_by=None, split=SPLIT, queue=QUEUE, at=NOW)
 
     assert (event.outcome, event.source, event.destination) == ("original", "memes", "memes")
     assert event.labels == {"target": "lambda/meme-app"}
 
 
-def test_a_dead_letter_says_why():
+def test_a_dead_letter_has_its_reason():
     reason = "InvalidMessageContents: characters that are not allowed"
     event = events.dead_letter(MESSAGE, target=SPLIT.target, original=QueueName("memes"), reason=reason, at=NOW)
 
@@ -94,17 +94,17 @@ def test_a_dead_letter_says_why():
     assert (event.event_id, event.destination) == ("dead_letter:m1:memes", None)
 
 
-def test_no_event_has_anything_of_a_message_in_it():
-    told = [
+def test_no_event_contains_a_body_or_attributes():
+    recorded = [
         *events.routed(MESSAGE, STOLEN, split=SPLIT, queue=QUEUE, at=NOW),
         events.returned(MESSAGE, STOLEN, left_by=BOB, split=SPLIT, queue=QUEUE, at=NOW),
         events.dead_letter(MESSAGE, target=SPLIT.target, original=MEMES, reason="refused", at=NOW),
     ]
 
-    assert not any(word in event.to_json() for event in told for word in ("secret", "color", "crimson"))
+    assert not any(word in event.to_json() for event in recorded for word in ("secret", "color", "crimson"))
 
 
-def test_a_session_is_told_by_its_start_so_that_one_of_the_same_name_is_another():
+def test_a_session_event_is_identified_by_name_and_start():
     began = datetime(2026, 11, 21, 11, 59, 57, 500_000, tzinfo=UTC)
     found = session(started_at=began, reason="stopped")
 

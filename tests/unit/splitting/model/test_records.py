@@ -1,4 +1,4 @@
-"""The record of a split as text, and the samples beside it."""
+"""The JSON form of a split's record and of its samples."""
 
 import json
 from dataclasses import replace
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import Sample, TemporaryQueue, Timings, is_empty
 from signalbox.splitting.model.records import (
     UnreadableRecord,
     read_record,
@@ -19,13 +20,12 @@ from signalbox.splitting.model.records import (
     with_samples,
 )
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Session, Split, SplitQueue, Stage
+from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
-from signalbox.splitting.model.world import Patience, Sample, TemporaryQueue, is_empty
-from tests.unit.splitting.control.worlds import BOB, MEMES, NOW, ORDERS, ago, ending, session, split
+from tests.unit.splitting.control.observed_states import BOB, MEMES, NOW, ORDERS, ago, ending, session, split
 
 SECOND = timedelta(seconds=1)
-PATIENCE = Patience(empty_samples=3, empty_for=timedelta(seconds=60))
+TIMINGS = Timings(empty_samples=3, empty_for=timedelta(seconds=60))
 RECORD = split(Stage.SPLIT, session(), ending(BOB, reason="stopped"), originals=(MEMES, ORDERS))
 
 moments = st.timedeltas(timedelta(days=-2000), timedelta(days=5000)).map(NOW.__add__)
@@ -41,7 +41,7 @@ queues = st.builds(
     tags=st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=2).map(tuple),
 )
 sessions = st.builds(
-    Session,
+    SplitSession,
     session_id=names.map(SessionId),
     owner=st.text(max_size=8),
     config=st.text(),
@@ -80,7 +80,7 @@ def test_a_record_names_its_version_and_is_readable_by_people():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("not JSON", "JSONDecodeError"),
         ("[]", "TypeError"),
@@ -94,8 +94,8 @@ def test_a_record_names_its_version_and_is_readable_by_people():
     ],
     ids=["no-json", "list", "empty", "newer", "incomplete", "stage", "target", "tags", "queues"],
 )
-def test_a_record_that_this_version_did_not_write_is_never_half_read(text, told):
-    with pytest.raises(UnreadableRecord, match=told):
+def test_a_record_of_another_form_is_not_read_partially(text, reason):
+    with pytest.raises(UnreadableRecord, match=reason):
         read_record(text)
 
 
@@ -107,60 +107,60 @@ samples = st.lists(st.builds(Sample, moments, st.integers(0, 9), st.integers(0, 
 
 
 @given(st.dictionaries(names, samples, max_size=3))
-def test_samples_come_back_to_the_microsecond(found):
+def test_samples_keep_their_microseconds(found):
     assert read_samples(samples_text(found)) == found
 
 
 def kept(*found: Sample) -> tuple[Sample, ...]:
-    return with_samples({MEMES: found[:-1]}, {MEMES: found[-1]}, patience=PATIENCE)[MEMES]
+    return with_samples({MEMES: found[:-1]}, {MEMES: found[-1]}, timings=TIMINGS)[MEMES]
 
 
-def test_zeros_are_kept_as_far_back_as_emptiness_is_judged_and_no_further():
+def test_zero_samples_are_kept_for_as_long_as_emptiness_needs_them():
     zeros = [sample(seconds) for seconds in (120, 90, 61, 30, 0)]
 
     assert kept(*zeros) == tuple(zeros[2:])
 
 
-def test_fewer_samples_than_emptiness_asks_for_are_all_kept_however_old():
+def test_too_few_zero_samples_are_all_kept():
     zeros = [sample(seconds) for seconds in (600, 300, 0)]
 
     assert kept(*zeros) == tuple(zeros)
 
 
-def test_what_was_before_the_last_message_is_forgotten():
+def test_samples_before_the_last_message_are_dropped():
     assert kept(sample(20), sample(10, waiting=1), sample(5), sample(0)) == (sample(5), sample(0))
     assert kept(sample(20), sample(10, in_flight=1), sample(0, waiting=2)) == (sample(0, waiting=2),)
     assert kept(sample(10), sample(0, waiting=2)) == (sample(0, waiting=2),)
 
 
-def test_a_queue_without_a_new_sample_keeps_its_old_ones_until_it_is_long_gone():
+def test_a_queue_without_new_samples_is_dropped_after_an_hour():
     known = {MEMES: (sample(3600),), ORDERS: (sample(3601),), QueueName("never"): ()}
 
-    found = with_samples(known, {QueueName("new"): sample(0)}, patience=PATIENCE)
+    found = with_samples(known, {QueueName("new"): sample(0)}, timings=TIMINGS)
 
     assert found == {MEMES: (sample(3600),), QueueName("new"): (sample(0),)}
-    assert with_samples({}, {}, patience=PATIENCE) == {}
+    assert with_samples({}, {}, timings=TIMINGS) == {}
 
 
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from([0, 0, 0, 0, 1])), min_size=1, max_size=30),
     st.integers(0, 400),
 )
-def test_what_is_forgotten_never_changes_whether_a_queue_is_empty(steps, since):
+def test_dropped_samples_never_change_the_check_for_emptiness(steps, since):
     at, everything, known = NOW, [], {}
     for seconds, waiting in steps:
         at += seconds * SECOND
         everything.append(Sample(at, waiting, 0))
-        known = with_samples(known, {MEMES: everything[-1]}, patience=PATIENCE)
+        known = with_samples(known, {MEMES: everything[-1]}, timings=TIMINGS)
         pair = [TemporaryQueue(NOW, found) for found in (tuple(everything), known[MEMES])]
 
-        verdicts = [is_empty(one, since=NOW + since * SECOND, patience=PATIENCE) for one in pair]
+        verdicts = [is_empty(one, since=NOW + since * SECOND, timings=TIMINGS) for one in pair]
 
         assert verdicts[0] == verdicts[1]
         assert pair[0].has_waiting == pair[1].has_waiting
 
 
-def test_the_clock_of_a_record_may_stand_in_another_zone():
+def test_a_record_may_have_times_in_another_zone():
     text = record_text(RECORD).replace(RECORD.since.isoformat(), "2026-11-21T12:00:00+01:00")
 
     assert read_record(text) == replace(

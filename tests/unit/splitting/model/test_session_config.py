@@ -3,8 +3,8 @@
 import pytest
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.matching import Mode, SessionId
-from signalbox.splitting.model.message import Subject
 from signalbox.splitting.model.session_config import InvalidSessionConfig, QueueId, SessionConfig, parse_mirrord_file
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
@@ -24,14 +24,14 @@ def problems(queues: object) -> list[str]:
 def matches(queues: object, queue_id: str = "q", body: str = "mine", **attributes: str) -> bool:
     found = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
     message = Message.parse({"Body": body, "MessageAttributes": found})
-    return config(queues).claim(ANN, QueueId(queue_id)).filter.verdict(Subject.of(message, sns=False)).matches
+    return config(queues).claim(ANN, QueueId(queue_id)).filter.verdict(FilterInput.of(message, sns=False)).matches
 
 
 def sqs(**entry: object) -> dict[str, object]:
     return {"queue_type": "SQS", **entry}
 
 
-def test_the_map_and_the_list_say_the_same():
+def test_the_map_and_the_list_form_are_equal():
     """split_queues.rs, deserialize_legacy_map_form and deserialize_list_form."""
     entry = sqs(message_filter={"region": "^eu"})
 
@@ -71,7 +71,7 @@ def test_message_filter(filter_, attributes, expected):
         ("error", False),
     ],
 )
-def test_a_jq_filter_must_say_true_itself(program, expected):
+def test_a_jq_filter_must_output_true(program, expected):
     """Wire page, A.1: a truthy text is no match, nor is a run-time error."""
     assert matches({"q": sqs(jq_filter=program)}) is expected
 
@@ -82,7 +82,7 @@ def test_a_jq_filter_must_say_true_itself(program, expected):
         pytest.param(sqs(message_filter={"a": "x"}, jq_filter="true"), True, id="both match"),
         pytest.param(sqs(message_filter={"a": "x"}, jq_filter="false"), False, id="jq does not"),
         pytest.param(sqs(message_filter={"a": "n"}, jq_filter="true"), False, id="attributes do not"),
-        pytest.param(sqs(message_filter={}, jq_filter="true"), True, id="an empty one beside jq is no hindrance"),
+        pytest.param(sqs(message_filter={}, jq_filter="true"), True, id="an empty one next to jq"),
         pytest.param(sqs(filter={"metadata": "^a: x$"}, jq_filter="true"), True, id="the newer one and jq"),
         pytest.param(sqs(filter={"metadata": "^a: x$"}, jq_filter="false"), False, id="the newer one, and not jq"),
         pytest.param(sqs(), False, id="neither matches nothing"),
@@ -108,12 +108,12 @@ def test_two_filters_must_both_match_and_none_matches_nothing(entry, expected):
         ({"all_of": [{"metadata": "tenant: b"}, {"metadata": "none"}]}, False),
     ],
 )
-def test_the_composable_filter_searches_lines_and_minds_case(filter_, expected):
+def test_the_composable_filter_searches_lines_with_case(filter_, expected):
     """Wire page, A.1: newest documents."""
     assert matches({"q": sqs(filter=filter_)}, tenant="blue", size="7") is expected
 
 
-def test_a_star_is_every_queue_but_those_that_are_named():
+def test_a_star_is_every_queue_without_its_own_entry():
     queues = {"*": sqs(jq_filter="true"), "ad-queue": sqs(message_filter={})}
 
     assert matches(queues, "anything")
@@ -123,16 +123,16 @@ def test_a_star_is_every_queue_but_those_that_are_named():
     assert not config(queues).steals(QueueId("ad-queue"))
 
 
-def test_a_queue_that_is_not_listed_matches_nothing_and_says_why():
+def test_an_unlisted_queue_matches_nothing_with_a_reason():
     """Operator 3.178: a filter on one queue never affects another."""
     claim = config({"q": sqs(jq_filter="true")}).claim(ANN, QueueId("other"))
 
-    verdict = claim.filter.verdict(Subject.of(Message.parse({"Body": ""}), sns=False))
+    verdict = claim.filter.verdict(FilterInput.of(Message.parse({"Body": ""}), sns=False))
     assert not verdict.matches
     assert verdict.reason == "queue 'other' is not listed, so it matches nothing"
 
 
-def test_mirroring_is_asked_for_by_queue():
+def test_mirroring_is_set_for_each_queue():
     parsed = config({"q": sqs(queue_mode="mirror", jq_filter="true"), "p": sqs(queue_mode="steal", jq_filter="true")})
 
     assert [entry.mode for entry in parsed.entries] == [Mode.MIRROR, Mode.STEAL]
@@ -148,7 +148,7 @@ def test_a_queue_listed_twice_matches_what_either_entry_matches():
     assert not matches(queues, a="z")
 
 
-def test_queues_of_other_brokers_stay_as_they_are_and_are_told():
+def test_queues_of_other_brokers_are_reported_and_not_split():
     parsed = config(
         [{"queue_id": "orders", "queue_type": "Kafka", "payload_protobuf": {}}, {"queue_id": "orders", **sqs()}]
     )
@@ -219,7 +219,7 @@ def test_without_queues_there_is_nothing_to_split(document):
         pytest.param([{**sqs()}], ["[0].queue_id: is missing or empty"], id="list without id"),
         pytest.param(
             {"q": {"queue_id": "q", **sqs()}},
-            [".q.queue_id: the key is the queue id here; give a list to have it inside"],
+            [".q.queue_id: the key is already the queue id; use a list to give it as a field"],
             id="map with id",
         ),
         pytest.param("q", [": expected an object, not 'q'"], id="neither map nor list"),
@@ -239,17 +239,17 @@ def test_without_queues_there_is_nothing_to_split(document):
         ),
     ],
 )
-def test_what_is_wrong_is_named(queues, found):
+def test_each_problem_is_named_with_its_path(queues, found):
     assert problems(queues) == found
 
 
-def test_an_unknown_type_names_what_is_known():
+def test_an_unknown_queue_type_is_refused_with_the_known_ones():
     (problem,) = problems({"q": sqs(queue_type="ActiveMQ")})
 
     assert problem.startswith(".q.queue_type: unknown queue type 'ActiveMQ'; known: SQS, Kafka, RMQ, GCPPubSub")
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_together():
     """Wire page, A.1: errors at the client, before anything is created."""
     found = problems(
         {

@@ -1,4 +1,4 @@
-"""Targets, and what is said of those that cannot be switched."""
+"""Targets, and the refusal of unsupported ones."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_targets_are_named_by_kind_and_name(text, target):
 
 
 @pytest.mark.parametrize("text", ["deployment/meme-app", "Rollout/meme-app", "pod/meme-app/container/main"])
-def test_a_kubernetes_workload_is_refused_with_what_is_supported(text):
+def test_a_kubernetes_workload_is_refused_with_the_supported_kinds(text):
     with pytest.raises(InvalidTarget, match=r"runs on Kubernetes, .*: Lambda, EcsService, SsmParameter"):
         Target.parse(text)
 
@@ -35,6 +35,6 @@ def test_a_kubernetes_workload_is_refused_with_what_is_supported(text):
         ("ecs/orders", "expected CLUSTER/SERVICE"),
     ],
 )
-def test_what_is_no_target_is_refused_with_the_reason(text, reason):
+def test_an_invalid_target_is_refused_with_the_reason(text, reason):
     with pytest.raises(InvalidTarget, match=reason):
         Target.parse(text)

@@ -1,4 +1,4 @@
-"""Strays: what a crash left behind is deleted, and nothing else."""
+"""The orphan-queue sweeper deletes queues that a crash left behind, and nothing else."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import pytest
 from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
-from signalbox.splitting.queues.orphan_queues import SplitSweep
+from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 from tests.fakes.splitting import MemoryQueue
 from tests.unit.splitting.control.control_stage import ControlStage, message
 
@@ -34,7 +34,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stage = ControlStage()
         self.found = MemoryFoundQueues()
-        self.desk = SplitSweep(
+        self.sweeper = OrphanQueueSweeper(
             self.stage.memory.splits, self.found, self.stage.queues, self.stage.time, stage="signalbox"
         )
 
@@ -48,39 +48,39 @@ def test_a_temporary_queue_that_no_split_knows_is_deleted_after_a_day():
     sweep = Sweep()
     sweep.add()
 
-    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == [STRAY]
+    assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == [STRAY]
     assert sweep.found.deleted == [STRAY]
 
 
-def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
+def test_new_used_and_foreign_queues_are_kept():
     sweep = Sweep()
     sweep.add("mirrord-young", hours=23)
     sweep.add("mirrord-full", waiting=1)
     sweep.add("mirrord-theirs", **{STAGE_TAG: "other"})
     sweep.add("mirrord-rendezvous", **{CAPABILITY_TAG: "rendezvous"})
 
-    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+    assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == []
 
 
-def test_what_a_split_knows_stays():
+def test_queues_of_a_split_are_kept():
     sweep = Sweep()
-    told = sweep.stage.start()
+    status = sweep.stage.start()
     split = sweep.stage.split()
     assert split is not None
-    sweep.add(told["queues"][0]["temporary"])
+    sweep.add(status["queues"][0]["temporary"])
     sweep.add(split.queues[0].deployed)
 
-    assert list(sweep.desk.delete_strays(prefix="mirrord-")) == []
+    assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == []
 
 
-def test_nothing_is_deleted_while_a_split_cannot_be_read():
+def test_nothing_is_deleted_while_a_split_is_unreadable():
     """Its record may name any of them."""
     sweep = Sweep()
     sweep.add()
     sweep.stage.memory.splits.unreadable = [UnreadableSplit("lambda/meme-app", "version 2")]
 
     with pytest.raises(UnreadableRecord, match="lambda/meme-app"):
-        list(sweep.desk.delete_strays(prefix="mirrord-"))
+        list(sweep.sweeper.delete_orphans(prefix="mirrord-"))
     assert sweep.found.deleted == []
 
 
@@ -95,8 +95,8 @@ def test_nothing_is_deleted_while_a_split_cannot_be_read():
     ],
     ids=["over", "not-over", "no-moment", "no-zone", "none"],
 )
-def test_a_reply_queue_is_deleted_when_its_time_is_over(tags, is_deleted):
+def test_a_reply_queue_is_deleted_after_its_lifetime(tags, is_deleted):
     sweep = Sweep()
     sweep.add(f"{REPLIES}ann", **tags)
 
-    assert bool(list(sweep.desk.delete_reply_queues(prefix=REPLIES))) is is_deleted
+    assert bool(list(sweep.sweeper.delete_reply_queues(prefix=REPLIES))) is is_deleted

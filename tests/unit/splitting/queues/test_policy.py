@@ -1,4 +1,4 @@
-"""The policy for splitting: what mirrord asks for, what returning needs beside it, and nothing more."""
+"""The minimal policy: mirrord's permissions, those for returning messages, and nothing more."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def test_originals_are_read_by_their_names() -> None:
     }
 
 
-def test_temporary_queues_are_known_by_their_prefix() -> None:
+def test_temporary_queues_are_matched_by_their_prefix() -> None:
     found = statements(replace(BY_NAME, prefix="split-"))["UseTemporaryQueues"]
 
     assert found["Resource"] == [f"{ARNS}split-*"]
@@ -45,8 +45,8 @@ def test_temporary_queues_are_known_by_their_prefix() -> None:
     ]
 
 
-def test_what_a_session_leaves_can_be_returned() -> None:
-    """mirrord loses it, and so needs no leave for it."""
+def test_unconsumed_messages_can_be_returned() -> None:
+    """mirrord loses these messages, and so needs no permission for it."""
     found = statements(BY_NAME)
 
     assert found["ReturnIntoOriginals"]["Action"] == ["sqs:SendMessage"]
@@ -59,7 +59,7 @@ def test_what_a_session_leaves_can_be_returned() -> None:
     assert found["ReturnFromTemporaryQueues"]["Resource"] == [f"{ARNS}mirrord-*"]
 
 
-def test_originals_can_be_told_by_a_tag() -> None:
+def test_originals_can_be_selected_by_a_tag() -> None:
     found = statements(BY_TAG)
 
     assert set(found) == {
@@ -77,7 +77,7 @@ def test_names_and_a_tag_allow_both() -> None:
     assert {"ReadOriginals", "ReadOriginalsByTag"} < set(statements(replace(BY_NAME, tag=BY_TAG.tag)))
 
 
-def test_dead_letter_queues_are_only_asked_whose_they_take() -> None:
+def test_dead_letter_queues_are_only_described() -> None:
     found = statements(replace(BY_NAME, dead_letter_queues=(QueueName("dead"),)))["ReadDeadLetterQueues"]
 
     assert (found["Action"], found["Resource"]) == (["sqs:GetQueueAttributes"], [f"{ARNS}dead"])
@@ -93,7 +93,7 @@ def test_keys_are_used_through_sqs_alone() -> None:
     assert found["Condition"] == {"StringEquals": {"kms:ViaService": "sqs.eu-west-1.amazonaws.com"}}
 
 
-def test_without_encryption_there_is_nothing_about_keys() -> None:
+def test_a_policy_without_keys_has_no_kms_statement() -> None:
     assert "UseKeys" not in statements(BY_NAME)
 
 
@@ -103,7 +103,7 @@ def test_no_action_is_a_pattern() -> None:
     assert not [action for one in statements(whole).values() for action in one["Action"] if "*" in action]
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     with pytest.raises(InvalidPolicy) as raised:
         policy_document(replace(BY_NAME, queues=(QueueName("a b"), QueueName("*")), dead_letter_queues=("",)))
 

@@ -1,4 +1,4 @@
-"""What temporary queues take over."""
+"""The attributes that temporary queues copy."""
 
 import json
 
@@ -10,7 +10,7 @@ from signalbox.splitting.queues.queue_attributes import Clone, DeadLetterQueue, 
 ORIGINAL, NAME = QueueName("memes"), QueueName("mirrord-tmp-1-memes")
 ARN = "arn:aws:sqs:eu-north-1:314159265359"
 DEAD_LETTERS = f"{ARN}:memes-dead"
-REFUSED = f"no dead-letter queue: {DEAD_LETTERS} does not take messages from temporary queues"
+REFUSED = f"no dead-letter queue: {DEAD_LETTERS} does not accept messages from temporary queues"
 REDRIVE = {
     "QueueArn": f"{ARN}:memes",
     "RedrivePolicy": json.dumps({"deadLetterTargetArn": DEAD_LETTERS, "maxReceiveCount": 5}),
@@ -22,7 +22,7 @@ def clone(attributes: dict[str, str], tags: dict[str, str] | None = None, **opti
     return cloned(attributes, tags or {}, original=ORIGINAL, name=NAME, **given)
 
 
-def test_settings_are_those_of_the_original_but_not_what_only_it_has():
+def test_attributes_are_copied_except_those_unique_to_the_original():
     """Wire page, A.4: attributes cloned."""
     copied = {
         "VisibilityTimeout": "45",
@@ -47,7 +47,7 @@ def test_settings_are_those_of_the_original_but_not_what_only_it_has():
     assert clone(copied | own) == Clone(copied, {}, ())
 
 
-def test_a_queue_with_a_key_of_its_own_is_encrypted_with_that():
+def test_a_customer_managed_key_is_copied():
     attributes = {
         "KmsMasterKeyId": "alias/memes",
         "KmsDataKeyReusePeriodSeconds": "300",
@@ -57,7 +57,7 @@ def test_a_queue_with_a_key_of_its_own_is_encrypted_with_that():
     assert clone(attributes).attributes == {"KmsMasterKeyId": "alias/memes", "KmsDataKeyReusePeriodSeconds": "300"}
 
 
-def test_in_the_policy_only_the_queues_name_is_replaced():
+def test_only_the_queue_name_in_the_policy_is_replaced():
     """mirrord's sqs.md: the same policy, with the single change of updating the queue name."""
     statement = {
         "Sid": "memes",
@@ -102,12 +102,12 @@ def test_a_policy_may_have_one_statement_or_none():
         ),
         (
             DeadLetterQueue(unreadable="AccessDenied"),
-            f"no dead-letter queue: whom {DEAD_LETTERS} takes messages from cannot be read (AccessDenied)",
+            f"no dead-letter queue: the redrive allow policy of {DEAD_LETTERS} cannot be read (AccessDenied)",
         ),
     ],
     ids=["default", "all", "listed", "not listed", "none", "unreadable"],
 )
-def test_dead_letters_go_where_the_originals_go_if_they_are_taken_there(dead_letter_queue, refusal):
+def test_the_dead_letter_queue_is_copied_if_it_accepts_the_queue(dead_letter_queue, refusal):
     """Wire page, A.4: CreateQueue with a refused dead-letter queue fails."""
     made = clone(REDRIVE, dead_letter_queue=dead_letter_queue)
 
@@ -115,11 +115,11 @@ def test_dead_letters_go_where_the_originals_go_if_they_are_taken_there(dead_let
     assert ("RedrivePolicy" in made.attributes) is (refusal is None)
 
 
-def test_without_a_dead_letter_queue_none_can_refuse():
+def test_a_queue_without_a_dead_letter_queue_has_no_refusal():
     assert redrive_refusal({}, name=NAME, dead_letter_queue=DeadLetterQueue(unreadable="no")) is None
 
 
-def test_tags_ours_win_over_configured_ones_and_those_over_the_originals():
+def test_own_tags_override_configured_ones_which_override_the_originals():
     made = clone(
         {},
         {"team": "a", "tool": "x", "owner": "x", "aws:cloudformation:stack-name": "memes"},
@@ -130,7 +130,7 @@ def test_tags_ours_win_over_configured_ones_and_those_over_the_originals():
     assert made.tags == {"team": "a", "tool": "mirrord", "owner": "ann"}
 
 
-def test_more_tags_than_a_queue_can_have_are_left_out_and_told():
+def test_surplus_tags_are_left_out_and_reported():
     made = clone({}, {f"t{number}": "" for number in range(50)}, own_tags={"owner": "ann", "t0": "ours"})
 
     assert len(made.tags) == 50

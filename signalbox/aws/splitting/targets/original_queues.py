@@ -1,0 +1,90 @@
+"""Shared rules of the target kinds: original queues, target state and error translation."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from signalbox.aws.shared.errors import effect
+from signalbox.errors import EffectRefused, RejectedError
+from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
+from signalbox.splitting.consumers.environment import UnresolvedQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueue
+from signalbox.splitting.model.observed_state import TargetState
+from signalbox.splitting.model.split import Split, Stage
+from signalbox.splitting.model.target import Target
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+
+@contextmanager
+def switch_errors(target: Target) -> Iterator[None]:
+    """Raise `EffectRefused` or `EffectFailed` for any error in the block."""
+    try:
+        with effect(str(target)):
+            yield
+    except EffectRefused:
+        raise
+    except RejectedError as error:
+        raise EffectRefused(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalQueues:
+    """Original queues, as SQS describes them."""
+
+    sqs: "SQSClient"
+
+    def described(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> tuple[ConsumedQueue, ...]:
+        """Return the queues of one queue id. Raises `UnresolvedQueue` and `EffectRefused`."""
+        return tuple(self._described(queue, name) for name in names)
+
+    def _described(self, queue: RegisteredQueue, name: QueueName) -> ConsumedQueue:
+        try:
+            parse_queue_name(name.removesuffix(FIFO_SUFFIX))
+        except InvalidQueueName as error:
+            # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
+            raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
+        with effect(f"queue {name!r}"):
+            visibility = self._visibility(name)
+        if visibility is None:
+            raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")
+        return ConsumedQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()))
+
+    def _visibility(self, name: QueueName) -> timedelta | None:
+        try:
+            url = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            page = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        except self.sqs.exceptions.QueueDoesNotExist:
+            return None
+        return timedelta(seconds=int(page["Attributes"]["VisibilityTimeout"]))
+
+
+def target_state(names: Iterable[QueueName], split: Split) -> TargetState:
+    """Return the state of a target that reads these queues; queues outside the split are ignored."""
+    found = set(names)
+    if found.isdisjoint(queue.deployed for queue in split.queues):
+        return TargetState.ORIGINAL
+    is_mixed = not found.isdisjoint(queue.original for queue in split.queues)
+    return TargetState.MIXED if is_mixed else TargetState.TEMPORARY
+
+
+def is_switching(split: Split) -> bool:
+    """Return whether the target should read its temporary queues.
+
+    A requested state is reported only when it is reached everywhere, any other at once, so that a switch that never
+    completes can be undone.
+    """
+    return split.stage in (Stage.STARTING, Stage.SPLIT)
+
+
+def deployed_names(split: Split) -> dict[QueueName, QueueName]:
+    """Return the temporary names by original."""
+    return {queue.original: queue.deployed for queue in split.queues}
+
+
+def original_names(split: Split) -> dict[QueueName, QueueName]:
+    """Return the originals by temporary name."""
+    return {queue.deployed: queue.original for queue in split.queues}

@@ -1,0 +1,53 @@
+"""The input of filters: an SQS message with its attributes, including those in an SNS envelope."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from signalbox.messages import Attribute, Message
+
+
+@dataclass(frozen=True, slots=True)
+class FilterInput:
+    """A message prepared once for all filters: its attribute lines, and the values by name in lower case."""
+
+    message: Message
+    lines: tuple[tuple[str, str], ...]
+    values: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, message: Message, *, sns: bool) -> "FilterInput":
+        """Return the filter input of a message; with `sns`, including the attributes of an SNS envelope."""
+        found = (*_lines(message.attributes), *_lines(envelope_attributes(message.body) if sns else {}))
+        values: dict[str, tuple[str, ...]] = {}
+        for name, text in found:
+            key = name.casefold()
+            values[key] = (*values.get(key, ()), text)
+        return cls(message, found, values)
+
+
+def _lines(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, str]]:
+    for name, attribute in attributes.items():
+        if (text := attribute.searchable) is not None:
+            yield name, text
+
+
+def envelope_attributes(body: str) -> dict[str, Attribute]:
+    """Return the message attributes of an SNS notification; empty if the body is anything else."""
+    try:
+        envelope = json.loads(body)
+    except (ValueError, RecursionError):  # a body may be nested deeper than Python can parse
+        return {}
+    if not isinstance(envelope, dict) or envelope.get("Type") != "Notification":
+        return {}
+    attributes = envelope.get("MessageAttributes")
+    if not isinstance(attributes, dict):
+        return {}
+    return {name: attribute for name, value in attributes.items() if (attribute := _envelope_attribute(value))}
+
+
+def _envelope_attribute(value: object) -> Attribute | None:
+    if not isinstance(value, dict):
+        return None
+    data_type, text = value.get("Type"), value.get("Value")
+    return Attribute(data_type, text) if isinstance(data_type, str) and isinstance(text, str) else None

@@ -1,0 +1,77 @@
+"""The messages that forwarding and return send."""
+
+import pytest
+
+from signalbox.messages import Message, outgoing, size_bytes
+from signalbox.queues import QueueName
+from signalbox.sending import MAXIMUM_ENTRIES, Delivery
+from signalbox.splitting.forwarding.deliveries import deliveries, return_request
+from signalbox.splitting.forwarding.matching import Decision, SessionId
+
+DEPLOYED, ANN = QueueName("deployed"), QueueName("ann")
+
+
+def message(number: int) -> Message:
+    return Message.parse({"MessageId": str(number), "Body": ""})
+
+
+def test_a_message_goes_to_its_owner_and_as_a_copy_to_each_session_that_mirrors_it():
+    decision = Decision(SessionId("ann"), (SessionId("eve"),), ())
+    planned = deliveries(message(1), decision, deployed=DEPLOYED, sessions={"ann": ANN, "eve": QueueName("eve")})
+
+    assert [(one.destination, one.is_copy) for one in planned] == [("ann", False), ("eve", True)]
+
+
+def test_unclaimed_messages_go_to_the_deployed_consumer():
+    (only,) = deliveries(message(1), Decision(None, (), ()), deployed=DEPLOYED, sessions={})
+
+    assert only == Delivery(message(1), DEPLOYED)
+
+
+FULL = {
+    "MessageId": "m",
+    "Body": "b",
+    "Attributes": {
+        "MessageGroupId": "g",
+        "MessageDeduplicationId": "d",
+        "AWSTraceHeader": "Root=1",
+        "SentTimestamp": "1",
+        "SenderId": "AROA",
+    },
+    "MessageAttributes": {
+        **{f"a{number}": {"DataType": "String", "StringValue": "x"} for number in range(9)},
+        "picture": {"DataType": "Binary", "BinaryValue": "iVBORw=="},
+    },
+}
+
+
+def test_a_message_is_forwarded_as_it_was_sent():
+    """A message with ten attributes has no room for one more, so none is added."""
+    assert outgoing(Message.parse(FULL)) == {
+        "MessageBody": "b",
+        "MessageAttributes": FULL["MessageAttributes"],
+        "MessageGroupId": "g",
+        "MessageDeduplicationId": "d",
+        "MessageSystemAttributes": {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}},
+    }
+    assert outgoing(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
+
+
+def test_a_returned_message_has_a_new_deduplication_id_that_retries_repeat():
+    message_ = Message.parse(FULL)
+    request = return_request(message_)
+
+    assert request["MessageDeduplicationId"] != "d"
+    assert len(request["MessageDeduplicationId"]) == 64  # SQS allows 128
+    assert request == return_request(message_)
+    assert {**request, "MessageDeduplicationId": "d"} == outgoing(message_)
+    assert return_request(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [({"Body": "é"}, 2), (FULL, 1 + 9 * (2 + 6 + 1) + 7 + 6 + 6), ({"Body": "\ud800"}, 3)],
+)
+def test_attributes_count_towards_the_size_of_a_message(value, size):
+    assert size_bytes(Message.parse(value)) == size
+    assert MAXIMUM_ENTRIES == 10
