@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from benchmarks import calls, coldstart, original, robustness, timing
-from benchmarks.clients import Clients, our_clients, real_clients
-from benchmarks.command import parser, status
-from benchmarks.machine import this_machine
-from benchmarks.original import NoGo, Programs
-from benchmarks.report import Results, show, tables, targets
-from benchmarks.stage import Stage, running_stage
+from benchmarks.parts.rendezvous import calls, coldstart, original, robustness, timing
+from benchmarks.parts.rendezvous.clients import Clients, our_clients, real_clients
+from benchmarks.parts.rendezvous.original import NoGo, Programs
+from benchmarks.parts.rendezvous.report import Results, tables, targets
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.machine import this_machine
+from benchmarks.shared.report import show
+from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_error, print_json
 from signalbox.local.progress import step
 

@@ -44,7 +44,7 @@ class SignalboxStack(Stack):
         self.overflow = HistoryOverflow(
             self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
         )
-        self.overflow.introduce(self._writers)
+        self.overflow.connect_to(self._writers)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=self.lake, key=key, config=config).jobs
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)

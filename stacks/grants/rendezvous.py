@@ -70,7 +70,7 @@ def grant_schedules(
     for name, function in calls.items():
         allow(schedules.roles[name], ["lambda:InvokeFunction"], [function.function_arn])
     for job in jobs:
-        for name in job.what.times:
+        for name in job.definition.schedules:
             allow(schedules.roles[name], ["glue:StartJobRun"], [job.job.job_arn])
     for role in schedules.roles.values():
         allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])

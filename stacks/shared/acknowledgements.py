@@ -191,7 +191,7 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
 
 def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
     objects = "The objects of one prefix of one bucket: Spark and Iceberg name them, and topics, days and replays do."
-    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.what.reads), *folders_of(job), f"{RAW_PREFIX}*")
+    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.definition.reads), *folders_of(job), f"{RAW_PREFIX}*")
     for name in folders:
         if name.endswith("*"):
             _accept_resource(job.role, f"{bucket}/{name}", objects)

@@ -1,4 +1,4 @@
-"""Running jobs over history: with Spark on this machine for the local stage, by Glue for one in AWS."""
+"""Runs of history jobs: with Spark on this machine for the local stage, with Glue for a stage in AWS."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ Job = tuple[str, Mapping[str, str]]
 
 
 def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
-    """Run jobs one after another, to the end; `on_line` hears what they print, where they run on this machine."""
+    """Run jobs one after another until they end; `on_line` receives the output lines of local runs."""
     if deployment.endpoint_url is None:
         _run_in_aws(deployment, jobs)
     else:
@@ -30,5 +30,5 @@ def _run_in_aws(deployment: "Deployment", jobs: Sequence[Job]) -> None:
         run_id, before = runs.start(script, arguments), ""
         for state in runs.follow(script, run_id):
             if state != before:
-                say(f"{runs.job(script)}: {state.lower()}")
+                say(f"{runs.job_name(script)}: {state.lower()}")
             before = state

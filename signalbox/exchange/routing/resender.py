@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.fifo import FifoBatch
-from signalbox.history.replay_state import Sent
+from signalbox.history.replay_state import SendResult
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, QueueSender, batches
@@ -25,7 +25,7 @@ class Resender:
     sleep: Callable[[float], None]
     parallel_map: ParallelMap = serial_map
 
-    def send(self, messages: Sequence[Message]) -> Sent:
+    def send(self, messages: Sequence[Message]) -> SendResult:
         """Send messages; return their outcomes."""
         refused = {str(one.message_id): TOO_LONG for one in messages if size_bytes(one) > MAXIMUM_BYTES}
         progress = _SendProgress([one for one in messages if one.message_id not in refused], refused)
@@ -35,7 +35,7 @@ class Resender:
                 self._attempt(progress)
         left = {str(one.message_id) for one in progress.left}
         unknown = left & progress.unknown
-        return Sent(
+        return SendResult(
             taken=tuple(progress.taken),
             refused=progress.refused | dict.fromkeys(sorted(left - unknown), NOT_TAKEN),
             doubtful=(*progress.doubtful, *sorted(unknown)),

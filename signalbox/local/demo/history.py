@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from signalbox.aws.history.report_files import fetched
+from signalbox.aws.history.report_files import download_report
 from signalbox.errors import UnavailableError
 from signalbox.history.jobs import REPORTS
 from signalbox.local.demo.splitting import MESSAGES
@@ -60,7 +60,7 @@ def history_rows(deployment: "Deployment") -> Iterator[Row]:
     yield "table logs", f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
     home = (deployment.folder or StageFolder().path) / "reports"
     for name, report in REPORTS.items():
-        list(fetched(s3, bucket, report, days, home / name))
+        list(download_report(s3, bucket, report, days, home / name))
         yield f"report {name}", "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))
     _check(home / "splitting", days)
     yield "pictures", f"{home}/*/{days[-1]}.svg, and on the page; `signalbox report topics --open`"

@@ -69,24 +69,6 @@ ADVICE = {
 }
 
 
-def run_job(
-    name: str,
-    arguments: Mapping[str, str],
-    *,
-    endpoint_url: str,
-    credentials: Credentials,
-    region: str,
-    on_line: Callable[[str], None],
-) -> None:
-    """Run a job and pass each line of its output to `on_line`; `s3://` is the endpoint's S3.
-
-    The first run downloads the archives that PySpark lacks. Raises `UnavailableError` with the end of Spark's output if
-    the job fails, and `RejectedError` if there is no job of this name.
-    """
-    jobs = [(name, arguments)]
-    run_jobs(jobs, endpoint_url=endpoint_url, credentials=credentials, region=region, on_line=on_line)
-
-
 def run_jobs(
     jobs: Sequence[tuple[str, Mapping[str, str]]],
     *,
@@ -97,7 +79,9 @@ def run_jobs(
 ) -> None:
     """Run jobs one after another in one Spark session, which takes longer to start than most jobs take.
 
-    The first job that fails ends the run. Raises like `run_job`.
+    Each line of the output is passed to `on_line`; `s3://` is the endpoint's S3. The first run downloads the archives
+    that PySpark lacks. The first job that fails ends the run. Raises `UnavailableError` with the end of Spark's output
+    if a job fails, and `RejectedError` if a job does not exist.
     """
     commands = [[str(_script(name)), *_words(arguments)] for name, arguments in jobs]
     class_path = f"{jars(on_line)}/*"

@@ -22,8 +22,8 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import REGION
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 REALM = ExchangeName("xs_trial.fifo")
 PREFIX = "stage-"
@@ -110,7 +110,7 @@ class LiveStage:
         return int(session_id)
 
     def history(self) -> list[tuple[str, str]]:
-        return [(row["kind"], row["outcome"]) for row in sorted(written(self.s3), key=lambda row: row["occurred_at"])]
+        return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
 
 def record_of(message: dict[str, Any], queue: str) -> Event:
@@ -129,12 +129,12 @@ def record_of(message: dict[str, Any], queue: str) -> Event:
 
 def forget_everything() -> None:
     """Make every function instance cold."""
-    cool(exchange_wiring, wiring, connect, receive, session, session_wiring, overview, overview_wiring)
+    clear_caches(exchange_wiring, wiring, connect, receive, session, session_wiring, overview, overview_wiring)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> Iterator[LiveStage]:
-    found = LiveStage(sqs, make_lake(), live_table, exchange_table)
+    found = LiveStage(sqs, create_history_stream(), live_table, exchange_table)
     pepper = boto3.client("secretsmanager").create_secret(Name="pepper", SecretString="pepper")["ARN"]
     settings = {
         "STAGE": "signalbox",

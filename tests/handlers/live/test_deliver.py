@@ -32,9 +32,16 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.fakes.live import MemoryConnections
+from tests.handlers.environment import (
+    OVERFLOW,
+    STREAM,
+    clear_caches,
+    create_history_stream,
+    dead_letter_reason,
+    written_events,
+)
 from tests.handlers.exchange.test_route import record_of
-from tests.handlers.recorded import batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, reason_of, written
+from tests.handlers.recorded_events import batch
 
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
 PATTERN = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
@@ -145,8 +152,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    cool(exchange_wiring, wiring, deliver_wiring, deliver)
-    found = DeliverStage(sqs, live_table, make_lake(), *urls[:2], dead_letters_url=urls[2])
+    clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
+    found = DeliverStage(sqs, live_table, create_history_stream(), *urls[:2], dead_letters_url=urls[2])
     monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
     now = datetime.now(UTC)
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, now, live=LiveSettings()))
@@ -154,7 +161,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     found.grant(GRANT)
     found.join()
     yield found
-    cool(exchange_wiring, wiring, deliver_wiring, deliver)
+    clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
 
 
 def subscribed(*, expects_backfill: bool = False) -> Any:
@@ -187,7 +194,7 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
         (36, [2]),
         (36, [3]),
     ]
-    (row,) = written(stage.s3)
+    (row,) = written_events(stage.s3)
     assert (row["capability"], row["kind"], row["outcome"], row["labels"]["events"]) == (
         "live",
         "delivered",
@@ -249,7 +256,7 @@ def test_a_blocked_connection_does_not_delay_others(stage: DeliverStage) -> None
     stage.deliver()
 
     assert (stage.posted(), len(stage.posted(other))) == ([], 1)
-    assert [(row["outcome"], row["reason"]) for row in written(stage.s3)] == [
+    assert [(row["outcome"], row["reason"]) for row in written_events(stage.s3)] == [
         ("failed", "the connection takes nothing now")
     ]
 
@@ -275,8 +282,8 @@ def test_an_unreadable_message_is_dead_lettered_with_its_reason_and_blocks_nothi
     assert len(stage.posted()) == 1
     (letter,) = stage.dead_letters()
     assert (letter["Body"], letter["Attributes"]["MessageGroupId"]) == ("{}", CONNECTION)
-    assert reason_of(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
-    (row,) = written(stage.s3)
+    assert dead_letter_reason(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
+    (row,) = written_events(stage.s3)
     assert (row["kind"], row["outcome"], row["reason"]) == ("dead_letter", "dead", "nothing that an outbox has")
     assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]
 
@@ -287,7 +294,7 @@ def test_a_batch_of_only_unreadable_messages_is_dead_lettered(stage: DeliverStag
     assert stage.deliver() == []
 
     (letter,) = stage.dead_letters()
-    assert reason_of(letter).endswith("nothing that an outbox has: KeyError('parcel')")
+    assert dead_letter_reason(letter).endswith("nothing that an outbox has: KeyError('parcel')")
 
 
 def test_a_redelivered_message_is_dead_lettered_once(stage: DeliverStage) -> None:
@@ -308,7 +315,7 @@ def test_a_message_that_cannot_be_dead_lettered_is_redelivered_and_blocks_nothin
     (left,) = stage.deliver()
 
     assert len(stage.posted()) == 1
-    assert written(stage.s3) == []
+    assert written_events(stage.s3) == []
     stage.sqs.create_queue(QueueName=NAMES[2], Attributes=FIFO)
     assert stage.deliver() == []  # before its visibility timeout
     (letter,) = stage.dead_letters()

@@ -13,6 +13,7 @@ from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.environment import dead_letter_reason
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     INBOX,
     ORDERED_DEAD,
@@ -23,8 +24,7 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     record_of,
     stage,
 )
-from tests.handlers.recorded import batch
-from tests.handlers.surroundings import reason_of
+from tests.handlers.recorded_events import batch
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_an_unreadable_message_becomes_a_dead_letter_and_blocks_no_other(admin):
 
     (letter,) = admin.taken(ORDERED_DEAD)
     assert (letter["Body"], letter["Attributes"]["MessageGroupId"]) == ("nonsense", "c1")
-    assert reason_of(letter).startswith("a message of 8 characters is not a call: JSONDecodeError")
+    assert dead_letter_reason(letter).startswith("a message of 8 characters is not a call: JSONDecodeError")
     assert len(admin.replies("c1")) == 1
     assert ("dead_letter", "dead") in admin.history()
 

@@ -12,6 +12,7 @@ from signalbox.live.session.connection import MAXIMUM_PER_SECOND
 from signalbox.live.session.state import ConnectionId, State, opened
 from signalbox.live.wamp.patterns import TopicPattern
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.environment import dead_letter_reason
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     DEAD,
     INBOX,
@@ -21,7 +22,6 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     TIMERS,
     stage,
 )
-from tests.handlers.surroundings import reason_of
 
 A = TopicPattern.parse("trial.a")
 
@@ -128,7 +128,7 @@ def test_an_unreadable_message_of_an_inbox_becomes_a_dead_letter_and_blocks_no_o
         ("nonsense", "c1"),
         ('{"heard": "music"}', "c1"),
     ]
-    assert list(map(reason_of, dead_letters)) == [
+    assert list(map(dead_letter_reason, dead_letters)) == [
         "expected 'f' and a frame, or a JSON object",
         "heard: expected one of killed, lost, elapsed, rights, not 'music'",
     ]
@@ -158,7 +158,7 @@ def test_an_unreadable_timer_becomes_a_dead_letter_and_the_others_are_forwarded(
 
     assert stage.replies("c1")[-1] == "close"
     (letter,) = stage.taken(DEAD)
-    assert (letter["Body"], reason_of(letter)) == (
+    assert (letter["Body"], dead_letter_reason(letter)) == (
         "{}",
         "a message of 2 characters is not a timer: KeyError('connection')",
     )

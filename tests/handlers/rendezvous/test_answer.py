@@ -9,7 +9,7 @@ from lambdas.rendezvous.answer import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
-from tests.handlers.recorded import batch, client_id, event, message, request
+from tests.handlers.recorded_events import batch, client_id, event, message, request
 
 # The session id and the offer of the recorded events, which belong to one rendezvous.
 SID = "Ytd81pBxO3lOBlExTQBURw"

@@ -17,7 +17,7 @@ from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
-from tests.handlers.recorded import armored, event, request
+from tests.handlers.recorded_events import armored, event, request
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'

@@ -6,7 +6,7 @@ from lambdas.rendezvous.offer import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.handlers.recorded import batch, client_id, message
+from tests.handlers.recorded_events import batch, client_id, message
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 RESTRICTED = offer_body(sample_offer("restricted"), "restricted")

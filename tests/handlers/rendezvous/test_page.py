@@ -11,7 +11,7 @@ from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
-from tests.handlers.recorded import event, request
+from tests.handlers.recorded_events import event, request
 
 NOBODY = """\
 current snowflakes available: 0

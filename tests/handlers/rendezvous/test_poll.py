@@ -11,7 +11,7 @@ from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.handlers.recorded import batch, event, message, request
+from tests.handlers.recorded_events import batch, event, message, request
 
 IDLE = '{"Status":"no match","Offer":"","NAT":"","NextPoll":%d,"RelayURL":""}'
 REFUSED = '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'

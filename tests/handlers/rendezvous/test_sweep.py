@@ -7,7 +7,7 @@ import pytest
 from lambdas.rendezvous import offer, wiring
 from lambdas.rendezvous.sweep import handler
 from signalbox.queues import Lease, QueueName, QueueUrl
-from tests.handlers.recorded import batch, event, message
+from tests.handlers.recorded_events import batch, event, message
 
 
 @pytest.fixture

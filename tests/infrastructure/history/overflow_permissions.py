@@ -1,4 +1,4 @@
-"""What writers of history may do with the queue of what Firehose refuses, and what the function may that drains it."""
+"""The expected permissions for the overflow queue: of the writers and of the function `drain`."""
 
 WRITERS = (
     *(f"Rendezvous/{name}Role" for name in ("Offer", "Poll", "Answer", "Client", "Sweep")),

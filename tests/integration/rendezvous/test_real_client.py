@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.clients import real_clients
-from benchmarks.original import NoGo, build_client
-from benchmarks.proxies import polling
-from benchmarks.stage import Stage
+from benchmarks.parts.rendezvous.clients import real_clients
+from benchmarks.parts.rendezvous.original import NoGo, build_client
+from benchmarks.parts.rendezvous.proxies import polling
+from benchmarks.shared.stage import Stage
 
 pytestmark = pytest.mark.emulator
 CLIENTS = 2

@@ -14,7 +14,7 @@ from signalbox.cli.shared.user_keys import user_key
 from signalbox.local.stage_folder import StageFolder
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import parse_user_name
-from tests.integration.live.page import Desk
+from tests.integration.live.page import WorkingFolder
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.sr3 import Sr3, environment
 
@@ -29,7 +29,7 @@ ARRIVAL_SECONDS = 90  # the emulator starts a function's first instance meanwhil
 class Both:
     """A user at two desks: one with the command, one with sr3."""
 
-    desk: Desk
+    desk: WorkingFolder
     sr3: Sr3
     user: str
 
@@ -45,7 +45,7 @@ class Both:
 @pytest.fixture
 def both(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> Iterator[Both]:
     environment()
-    desk, user = Desk.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
+    desk, user = WorkingFolder.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
     desk.run("user", "add", user, "--role", "source")
     key = user_key(replace(deployment, folder=stage_folder.path), parse_user_name(user))
     host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]

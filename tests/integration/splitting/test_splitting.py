@@ -23,7 +23,7 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import FaultInjector
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -208,11 +208,11 @@ def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(sta
     """
     seen = len(stage.consumer.received())
     outputs = stage.deployment.outputs
-    killer = Killer(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
+    injector = FaultInjector(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
     developers = [Developer(stage, name) for name in VISITS]
     sent = {queue: made(queue, THOUSANDS) for queue in (MEMES, ORDERS)}
 
-    with killer.killing(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
+    with injector.continuous_kills(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
         arrived = {name: threading.Event() for name in VISITS}
         sending = [threads.submit(_send_slowly, stage, messages, arrived) for messages in sent.values()]
         visits = [threads.submit(_visit, one, *VISITS[one.name], arrived[one.name]) for one in developers]

@@ -1,4 +1,4 @@
-"""Who may see and say what, and what ends when that changes."""
+"""The rights of users: coverage of patterns by grants, and revoked subscriptions."""
 
 from itertools import product
 
@@ -13,7 +13,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 
 REALM = ExchangeName("xs_arvados")
-# All topics of up to three components: what is not told apart by these is not told apart.
+# All topics of up to three components: a difference between patterns shows in one of them.
 WORDS = ["a", "b", "ab", "c"]
 TOPICS = [RoutingKey(".".join(words)) for length in (1, 2, 3) for words in product(WORDS, repeat=length)]
 uris = st.lists(st.sampled_from(["a", "b", "ab", ""]), min_size=1, max_size=3).map(".".join)
@@ -61,7 +61,11 @@ def test_a_grant_covers_only_what_it_matches(grant: TopicPattern, wanted: TopicP
         ((MatchPolicy.WILDCARD, "a."), (MatchPolicy.PREFIX, "a."), False),
     ],
 )
-def test_what_covers_what(grant: tuple[MatchPolicy, str], wanted: tuple[MatchPolicy, str], is_covered: bool) -> None:  # noqa: FBT001
+def test_coverage_of_patterns_by_grants(
+    grant: tuple[MatchPolicy, str],
+    wanted: tuple[MatchPolicy, str],
+    is_covered: bool,  # noqa: FBT001
+) -> None:
     assert covers(TopicPattern(*grant), TopicPattern(*wanted)) is is_covered
 
 
@@ -79,7 +83,7 @@ def test_what_covers_what(grant: tuple[MatchPolicy, str], wanted: tuple[MatchPol
         (Role.SUBSCRIBER, "xs_arvados.fifo", False, False),
     ],
 )
-def test_roles_are_those_of_the_exchange(role: Role, realm: str, reads: bool, writes: bool) -> None:  # noqa: FBT001
+def test_rights_by_role_are_those_of_the_exchange(role: Role, realm: str, reads: bool, writes: bool) -> None:  # noqa: FBT001
     found = rights(role=role, realm=ExchangeName(realm))
 
     assert found.may_subscribe(TopicPattern.parse("", MatchPolicy.PREFIX)) is reads
@@ -88,7 +92,7 @@ def test_roles_are_those_of_the_exchange(role: Role, realm: str, reads: bool, wr
     assert found.are_any is (reads or writes)
 
 
-def test_a_grant_opens_topics_to_somebody_whose_role_does_not() -> None:
+def test_a_grant_adds_topics_to_the_rights_of_the_role() -> None:
     found = rights(read("trial", MatchPolicy.PREFIX), Grant(Right.WRITE, TopicPattern.parse("trial.in")))
 
     assert found.are_any
@@ -100,7 +104,7 @@ def test_a_grant_opens_topics_to_somebody_whose_role_does_not() -> None:
     assert not found.may_publish(RoutingKey("trial.out"))
 
 
-def test_a_grant_to_publish_is_none_to_subscribe() -> None:
+def test_a_grant_to_publish_does_not_permit_subscribing() -> None:
     found = rights(Grant(Right.WRITE, TopicPattern.parse("", MatchPolicy.PREFIX)))
 
     assert not found.may_subscribe(TopicPattern.parse("a"))
@@ -117,20 +121,20 @@ def test_a_grant_to_publish_is_none_to_subscribe() -> None:
     ],
     ids=["admin", "feeder", "everything granted", "granted by name", "another name"],
 )
-def test_wamps_own_is_open_by_name_only(found: Rights, is_open: bool) -> None:  # noqa: FBT001
+def test_wamps_own_topics_need_a_grant_in_their_namespace(found: Rights, is_open: bool) -> None:  # noqa: FBT001
     assert found.may_subscribe(TopicPattern.parse("wamp.session.on_join")) is is_open
     assert found.may_receive(RoutingKey("wamp.session.on_join")) is is_open
     assert found.may_administer("wamp.session.kill") is is_open
 
 
-def test_who_may_see_everything_still_sees_nothing_of_wamps_own() -> None:
+def test_a_role_that_may_read_everything_may_not_read_wamps_own_topics() -> None:
     found = rights(role=Role.FEEDER)
 
     assert found.may_subscribe(TopicPattern.parse("", MatchPolicy.PREFIX))
     assert not found.may_receive(RoutingKey("wamp.session.on_join"))
 
 
-def test_subscriptions_that_nothing_carries_any_more_are_revoked() -> None:
+def test_subscriptions_without_a_covering_right_are_revoked() -> None:
     logs, records = TopicPattern.parse("logs.", MatchPolicy.PREFIX), TopicPattern.parse("records.a")
 
     assert revoked([logs, records], rights(read("logs.", MatchPolicy.PREFIX))) == [records]
@@ -139,7 +143,7 @@ def test_subscriptions_that_nothing_carries_any_more_are_revoked() -> None:
 
 
 @given(st.lists(patterns, max_size=6), st.lists(patterns, max_size=4))
-def test_what_is_not_revoked_can_only_deliver_what_is_granted(
+def test_remaining_subscriptions_deliver_only_granted_topics(
     subscriptions: list[TopicPattern], granted: list[TopicPattern]
 ) -> None:
     found = rights(*(Grant(Right.READ, pattern) for pattern in granted))

@@ -92,7 +92,7 @@ class Sent:
 
 
 def published(world: MemoryLive) -> list[Sent]:
-    """Return what was sent to the realm's queue, once each."""
+    """Return the messages in the realm's queue without duplicates."""
     found: dict[str, Sent] = {}
     for message in world.sender.sent.get(world.ports().names.queue(REALM), []):
         note = json.loads(message.attributes[LIVE].text or "")

@@ -1,4 +1,4 @@
-"""How a session begins, and how it does not."""
+"""The start of sessions, and its refusals."""
 
 import json
 from dataclasses import replace
@@ -34,7 +34,7 @@ def hello(authid: object = "joe", *methods: object) -> Hello:
 
 
 def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
-    """What is said to one who may not join; the connection is closed behind it."""
+    """Return the ABORT that refuses a client; the connection is closed after it."""
     outcome = connection.receive(heard)
     *_, abort, close = outcome.effects
     assert close == Close()
@@ -52,7 +52,7 @@ def welcome_of(name: str, role: str, method: str) -> Welcome:
     )
 
 
-def test_where_anybody_may_join_anybody_does() -> None:
+def test_a_client_joins_an_anonymous_realm_without_a_secret() -> None:
     connection = Connection()
 
     outcome = connection.receive(HELLO)
@@ -65,7 +65,7 @@ def test_where_anybody_may_join_anybody_does() -> None:
     assert outcome.session.features == {"subscription_revocation"}
 
 
-def test_a_ticket_is_asked_for_and_taken() -> None:
+def test_a_client_joins_by_a_ticket() -> None:
     connection = Connection()
 
     assert connection.replies(hello("joe", "ticket")) == [Challenge("ticket", {})]
@@ -74,7 +74,7 @@ def test_a_ticket_is_asked_for_and_taken() -> None:
     assert outcome.session.state is State.JOINED
 
 
-def test_a_signature_is_asked_for_and_taken() -> None:
+def test_a_client_joins_by_a_signature() -> None:
     connection = Connection()
 
     (challenge,) = connection.replies(hello("joe", "wampcra", "ticket"))
@@ -92,7 +92,7 @@ def test_a_signature_is_asked_for_and_taken() -> None:
 
 @pytest.mark.parametrize("method", ["ticket", "wampcra"])
 @pytest.mark.parametrize("user", [JOE, None], ids=["wrong secret", "unknown user"])
-def test_unknown_users_and_wrong_secrets_are_told_alike(method: str, user: object) -> None:
+def test_unknown_users_and_wrong_secrets_get_the_same_answer(method: str, user: object) -> None:
     connection = Connection()
     connection.context = replace(connection.context, account=JOE if user else None)
 
@@ -104,7 +104,7 @@ def test_unknown_users_and_wrong_secrets_are_told_alike(method: str, user: objec
     assert abort == Abort({"message": "wrong authid or secret"}, error_uris.AUTHENTICATION_FAILED)
 
 
-def test_a_ticket_is_no_signature() -> None:
+def test_a_ticket_is_not_a_valid_signature() -> None:
     connection = Connection()
     connection.receive(hello("joe", "wampcra"))
 
@@ -144,21 +144,21 @@ def test_a_user_without_a_key_cannot_sign_but_has_a_ticket() -> None:
         ),
     ],
 )
-def test_who_may_not_join_is_told_why(heard: Hello, reason: str, message: str) -> None:
+def test_a_refused_client_gets_the_reason(heard: Hello, reason: str, message: str) -> None:
     connection = Connection()
     connection.context = replace(connection.context, realm=CLOSED_REALM)
 
     assert the_abort(connection, heard) == Abort({"message": message}, reason)
 
 
-def test_a_realm_that_is_not_there_cannot_be_joined() -> None:
+def test_an_unknown_realm_cannot_be_joined() -> None:
     connection = Connection()
     connection.context = replace(connection.context, realm=None)
 
     assert the_abort(connection, HELLO).reason == error_uris.NO_SUCH_REALM
 
 
-def test_a_realm_that_went_meanwhile_cannot_be_joined() -> None:
+def test_a_realm_that_was_deleted_during_the_challenge_cannot_be_joined() -> None:
     connection = Connection()
     connection.receive(hello("joe", "ticket"))
     connection.context = replace(connection.context, realm=None)
@@ -166,7 +166,7 @@ def test_a_realm_that_went_meanwhile_cannot_be_joined() -> None:
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NO_SUCH_REALM
 
 
-def test_a_user_to_whom_nothing_is_open_does_not_join() -> None:
+def test_a_user_without_rights_cannot_join() -> None:
     connection = Connection()
     connection.context = replace(connection.context, account=WITHOUT_RIGHTS)
     connection.receive(hello("nobody", "ticket"))
@@ -174,7 +174,7 @@ def test_a_user_to_whom_nothing_is_open_does_not_join() -> None:
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NOT_AUTHORIZED
 
 
-def test_anonymous_is_chosen_where_a_client_prefers_it() -> None:
+def test_anonymous_is_chosen_if_the_client_lists_it_first() -> None:
     connection = Connection()
     connection.context = replace(connection.context, realm=OPEN_REALM)
 
@@ -188,7 +188,7 @@ def test_anonymous_is_chosen_where_a_client_prefers_it() -> None:
     [{}, {"roles": []}, {"roles": {"subscriber": 1}}, {"roles": {"subscriber": {"features": {"x": 1}}}}],
     ids=["no roles", "a list", "a number", "not true"],
 )
-def test_features_that_are_not_announced_rightly_are_none(details: dict[str, object]) -> None:
+def test_malformed_announcements_of_features_are_ignored(details: dict[str, object]) -> None:
     connection = Connection()
 
     assert connection.receive(Hello(REALM, details)).session.features == frozenset()
@@ -196,7 +196,7 @@ def test_features_that_are_not_announced_rightly_are_none(details: dict[str, obj
 
 @pytest.mark.parametrize("seconds", [10, 100])
 @pytest.mark.parametrize("first", [None, hello("joe", "ticket")], ids=["before HELLO", "before AUTHENTICATE"])
-def test_who_joins_too_late_does_not(first: Hello | None, seconds: int) -> None:
+def test_a_client_that_is_too_late_cannot_join(first: Hello | None, seconds: int) -> None:
     connection = Connection()
     if first:
         connection.receive(first)
@@ -207,7 +207,7 @@ def test_who_joins_too_late_does_not(first: Hello | None, seconds: int) -> None:
     assert abort == Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT)
 
 
-def test_the_time_to_join_does_not_begin_anew_with_hello() -> None:
+def test_hello_does_not_restart_the_join_timeout() -> None:
     connection = Connection()
     connection.wait(9)
     connection.receive(hello("joe", "ticket"))

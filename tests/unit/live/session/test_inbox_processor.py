@@ -1,4 +1,4 @@
-"""A connection's inbox, from what is said to what is told, kept and sent."""
+"""The processing of a connection's inbox: replies, stored state and sent messages."""
 
 import json
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ def test_a_client_subscribes_and_publishes(world, client) -> None:
     assert sent.message.attributes["publisher"].text == "subscriber"
 
 
-def test_what_is_said_wrongly_ends_the_session(world, client) -> None:
+def test_a_protocol_violation_ends_the_session(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
 
@@ -88,7 +88,7 @@ def test_what_is_said_wrongly_ends_the_session(world, client) -> None:
         ("a realm", "wamp.error.invalid_uri"),
     ],
 )
-def test_only_what_was_declared_live_can_be_joined(world, client, realm, reason) -> None:
+def test_only_live_exchanges_can_be_joined(world, client, realm, reason) -> None:
     world.declare(None, "xs_nobody.fifo")
 
     ((kind, details, found), close) = client.say(1, realm, {"authid": "source", "authmethods": ["ticket"]})
@@ -98,7 +98,7 @@ def test_only_what_was_declared_live_can_be_joined(world, client, realm, reason)
 
 
 @pytest.mark.parametrize("details", [{}, {"authmethods": []}, {"authmethods": ["anonymous", "ticket"]}])
-def test_a_realm_may_be_joined_without_a_secret_if_it_says_so(world, client, details) -> None:
+def test_a_realm_with_an_anonymous_user_can_be_joined_without_a_secret(world, client, details) -> None:
     world.declare(LiveSettings(anonymous=UserName("subscriber")))
 
     ((kind, _, told),) = client.say(1, REALM, details)
@@ -106,7 +106,7 @@ def test_a_realm_may_be_joined_without_a_secret_if_it_says_so(world, client, det
     assert (kind, told["authid"], told["authmethod"]) == (2, "subscriber", "anonymous")
 
 
-def test_nobody_is_joined_without_a_secret_where_it_is_not_allowed(world, client) -> None:
+def test_other_realms_cannot_be_joined_without_a_secret(world, client) -> None:
     assert client.say(1, REALM, {})[0][2] == "wamp.error.authentication_required"
 
 
@@ -125,7 +125,7 @@ def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, clien
     assert [(event.kind, event.outcome, event.labels) for event in world.recorded] == [("session", "refused", {})]
 
 
-def test_who_tries_many_secrets_is_refused_for_a_while_even_with_the_right_one(world, client) -> None:
+def test_too_many_failed_logins_refuse_even_the_right_secret(world, client) -> None:
     world.accounts.failures[UserName("source")] = 20
     client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
 
@@ -137,21 +137,21 @@ def test_who_tries_many_secrets_is_refused_for_a_while_even_with_the_right_one(w
     )
 
 
-def test_a_realm_that_ends_while_somebody_joins_is_gone(world, client) -> None:
+def test_a_realm_that_stops_being_live_during_a_challenge_cannot_be_joined(world, client) -> None:
     client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
     world.declare(None)
 
     assert client.say(5, "source-secret", {})[0][2] == "wamp.error.no_such_realm"
 
 
-def test_in_a_realm_that_is_none_any_more_nothing_is_open(world, client) -> None:
+def test_a_realm_that_stopped_being_live_grants_no_rights(world, client) -> None:
     client.join()
     world.declare(None)
 
     assert client.say(32, 1, {}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
-def test_the_past_is_asked_for_behind_what_lets_events_reach_the_subscription(world, client) -> None:
+def test_past_events_are_requested_after_the_subscription_is_attached(world, client) -> None:
     client.join()
 
     client.say(32, 1, {"_history": {"last": 3}}, "trial.a")
@@ -163,14 +163,14 @@ def test_the_past_is_asked_for_behind_what_lets_events_reach_the_subscription(wo
     assert world.subscribers.of_topic(REALM, "trial.a")
 
 
-def test_a_subscription_that_wants_no_past_waits_for_none(world, client) -> None:
+def test_a_subscription_without_past_events_expects_none(world, client) -> None:
     client.join()
     client.say(32, 1, {"get_retained": False}, "trial.a")
 
     assert not world.outboxes.items[client.connection][-1].expects_backfill
 
 
-def test_who_unsubscribes_is_found_no_more(world, client) -> None:
+def test_an_ended_subscription_is_detached(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
 
@@ -180,7 +180,7 @@ def test_who_unsubscribes_is_found_no_more(world, client) -> None:
     assert world.outboxes.items[client.connection][-1].ends == A.subscription_id
 
 
-def test_rights_that_are_taken_away_end_subscriptions_and_are_told(world, client) -> None:
+def test_revoked_rights_end_subscriptions_and_notify_the_client(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
@@ -193,7 +193,7 @@ def test_rights_that_are_taken_away_end_subscriptions_and_are_told(world, client
     assert client.say(16, 2, {"acknowledge": True}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
-def test_rights_are_asked_for_again_when_they_changed_within_a_batch(world, client) -> None:
+def test_rights_are_read_again_when_they_changed_within_a_batch(world, client) -> None:
     client.join()
     client.processor = processor_of(client)
     client.say(32, 1, {}, "trial.a")
@@ -203,7 +203,7 @@ def test_rights_are_asked_for_again_when_they_changed_within_a_batch(world, clie
     assert client.say(32, 2, {}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
-def test_what_may_not_be_published_is_counted_when_nobody_waits(world, client) -> None:
+def test_a_refused_publication_without_acknowledgement_is_counted(world, client) -> None:
     client.join()
 
     assert client.say(16, 2, {}, "elsewhere", ["x"]) == []
@@ -213,7 +213,7 @@ def test_what_may_not_be_published_is_counted_when_nobody_waits(world, client) -
     assert published(world) == []
 
 
-def test_a_publication_to_an_exchange_that_is_gone_is_refused(world, client) -> None:
+def test_a_publication_to_a_deleted_exchange_is_refused(world, client) -> None:
     client.join()
     world.sender = GoneSender()
 
@@ -232,7 +232,7 @@ def test_a_publication_to_an_exchange_that_is_gone_is_refused(world, client) -> 
         (OrderBy.EXCHANGE, {"exchange"}),
     ],
 )
-def test_what_keeps_its_order_is_one_group(world, client, order_by, groups) -> None:
+def test_the_message_group_follows_from_the_ordering_mode(world, client, order_by, groups) -> None:
     world.declare(LiveSettings(order_by=order_by))
     client.join()
     for topic in ("trial.a", "trial.b"):
@@ -241,13 +241,13 @@ def test_what_keeps_its_order_is_one_group(world, client, order_by, groups) -> N
     assert {sent.message.group_id for sent in published(world)} == groups
 
 
-def test_who_does_not_join_in_time_is_aborted(world, client) -> None:
+def test_a_client_that_does_not_join_in_time_is_aborted(world, client) -> None:
     world.moment += timedelta(seconds=11)
 
     assert client.notify(Elapsed())[0][2] == "wamp.error.timeout"
 
 
-def test_a_connection_that_is_gone_leaves_nothing_behind(world, client) -> None:
+def test_a_lost_connection_leaves_no_session_and_no_subscription(world, client) -> None:
     client.join()
     client.say(32, 1, {"match": "prefix"}, "trial.")
 
@@ -261,7 +261,7 @@ def test_a_connection_that_is_gone_leaves_nothing_behind(world, client) -> None:
 
 
 @pytest.mark.parametrize(("code", "name"), [(6, "goodbye"), (3, "abort")])
-def test_a_clients_own_words_are_not_written_down(world, client, code, name) -> None:
+def test_the_reason_that_a_client_gives_is_not_recorded(world, client, code, name) -> None:
     client.join()
     client.say(code, {"message": "my secret"}, "my.secret")
 
@@ -269,7 +269,7 @@ def test_a_clients_own_words_are_not_written_down(world, client, code, name) -> 
     assert "my" not in world.recorded[-1].to_json()
 
 
-def test_a_session_that_is_killed_is_looked_at_again(world, client) -> None:
+def test_a_killed_session_starts_a_timer(world, client) -> None:
     client.join()
     assert world.timers.started == []
 
@@ -280,11 +280,11 @@ def test_a_session_that_is_killed_is_looked_at_again(world, client) -> None:
     assert world.recorded[-1].reason == "wamp.close.killed"
 
 
-def test_of_a_connection_that_nobody_knows_nothing_comes(world) -> None:
+def test_messages_of_an_unknown_connection_have_no_effect(world) -> None:
     assert Client(world, ConnectionId("nobody")).say(1, REALM, {}) == []
 
 
-def test_a_frame_that_comes_again_is_told_once(world, client) -> None:
+def test_a_frame_that_is_received_twice_is_answered_once(world, client) -> None:
     client.join()
     for _ in range(3):
         client.say(32, 1, {"get_retained": True}, "trial.a", frame="f")
@@ -296,14 +296,14 @@ def test_a_frame_that_comes_again_is_told_once(world, client) -> None:
 
 
 class StaleSessions(MemorySessions):
-    """Somebody else changes every session that is read."""
+    """`Sessions` in which another writer changes every session after it is read."""
 
     def find(self, connection: ConnectionId) -> Stored | None:
         found = super().find(connection)
         return found and replace(found, version=found.version - 1)
 
 
-def test_a_session_that_somebody_else_changed_is_not_overwritten(world, client) -> None:
+def test_a_concurrent_change_of_the_session_is_not_overwritten(world, client) -> None:
     world.sessions = StaleSessions(world.sessions.records)
 
     with pytest.raises(SessionChanged, match="c1"):
@@ -317,7 +317,7 @@ def test_a_session_that_somebody_else_changed_is_not_overwritten(world, client) 
 
 @dataclass
 class CountingSessions(MemorySessions):
-    """Counts how often a session is stored."""
+    """`Sessions` that count writes."""
 
     saved: int = 0
 
@@ -330,7 +330,7 @@ def frame(*message: object) -> str:
     return frame_body(json.dumps(message))
 
 
-def test_what_is_said_in_a_row_is_stored_once(world, client) -> None:
+def test_the_messages_of_a_batch_are_stored_in_one_write(world, client) -> None:
     client.join()
     world.sessions = CountingSessions(world.sessions.records)
 
@@ -341,7 +341,7 @@ def test_what_is_said_in_a_row_is_stored_once(world, client) -> None:
     assert [sent.body for sent in published(world)] == list(range(10))
 
 
-def test_of_large_frames_not_all_are_stored_at_once(world, client) -> None:
+def test_large_frames_are_stored_in_several_writes(world, client) -> None:
     client.join()
     world.sessions = CountingSessions(world.sessions.records)
 
@@ -351,7 +351,7 @@ def test_of_large_frames_not_all_are_stored_at_once(world, client) -> None:
     assert len(published(world)) == 4
 
 
-def test_what_is_said_before_nonsense_is_done(world, client) -> None:
+def test_messages_before_an_unreadable_one_are_processed(world, client) -> None:
     client.join()
     bodies = [frame(16, 1, {}, "trial.a", [1]), "nonsense", frame(16, 2, {}, "trial.a", [2])]
 
@@ -367,11 +367,11 @@ def test_what_is_said_before_nonsense_is_done(world, client) -> None:
     assert [sent.body for sent in published(world)] == [1]
 
 
-def test_of_a_connection_that_nobody_knows_everything_is_done(world) -> None:
+def test_messages_of_an_unknown_connection_are_done(world) -> None:
     assert len(Client(world, ConnectionId("nobody")).receive_all("nonsense", frame(1, REALM, {}))) == 2
 
 
-def test_nothing_stands_in_the_inbox(world, client) -> None:
+def test_an_empty_inbox_has_no_effect(world, client) -> None:
     assert client.receive_all() == []
 
 
@@ -380,13 +380,13 @@ def test_nothing_stands_in_the_inbox(world, client) -> None:
 
 @pytest.fixture
 def admin(world: MemoryLive) -> Client:
-    """Somebody who watches all that WAMP tells of sessions and subscriptions."""
+    """An administrator who subscribes to all meta events."""
     found = Client(world, ConnectionId("admin")).open().join("admin")
     found.say(32, 1, {"match": "prefix"}, "wamp.")
     return found
 
 
-def test_who_watches_is_told_of_sessions(world, admin, client) -> None:
+def test_subscribers_of_meta_events_get_those_of_sessions(world, admin, client) -> None:
     client.join()
     client.notify(Lost())
 
@@ -401,7 +401,7 @@ def test_who_watches_is_told_of_sessions(world, admin, client) -> None:
     assert joined.message.attributes["publisher"].text == "wamp.meta"
 
 
-def test_who_watches_is_told_of_subscriptions_and_of_the_first_and_last(world, admin, client) -> None:
+def test_subscribers_of_meta_events_get_those_of_subscriptions(world, admin, client) -> None:
     other = Client(world, ConnectionId("c2")).open().join("source")
     client.join()
     world.sender.sent.clear()
@@ -425,7 +425,7 @@ def test_who_watches_is_told_of_subscriptions_and_of_the_first_and_last(world, a
 DETAILS = {"id": A.subscription_id, "uri": "trial.a", "match": "exact"}
 
 
-def test_where_nobody_watches_nothing_is_told(world, client) -> None:
+def test_meta_events_without_subscribers_are_not_published(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
     client.notify(Lost())
@@ -433,7 +433,7 @@ def test_where_nobody_watches_nothing_is_told(world, client) -> None:
     assert published(world) == []
 
 
-def test_meta_events_of_an_exchange_that_is_gone_are_nobodys(world, admin, client) -> None:
+def test_meta_events_of_a_deleted_exchange_are_dropped(world, admin, client) -> None:
     client.join()
     world.sender = GoneSender()
 

@@ -1,4 +1,4 @@
-"""The session machine as a whole: its table, how it ends, and what no sequence of messages can bring about."""
+"""The session machine as a whole: its table, the end of sessions, and properties of every sequence of messages."""
 
 from collections import Counter
 from dataclasses import replace
@@ -58,11 +58,11 @@ def violation(text: str) -> list[Effect]:
 # --- the table
 
 
-def test_every_state_has_its_rules() -> None:
+def test_every_state_has_rules() -> None:
     assert list(RULES) == list(OTHERWISE) == list(State)
 
 
-def test_the_end_leads_nowhere_and_every_state_can_be_reached() -> None:
+def test_closed_is_final_and_every_state_is_reachable() -> None:
     leads_to = {state: set[State]().union(*(one.leads_to for one in RULES[state].values())) for state in State}
 
     assert leads_to == {
@@ -95,7 +95,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("state", "name"), [(state, name) for state, names in REFUSED.items() for name in names])
-def test_what_may_not_be_said_is_a_protocol_violation(state: State, name: str) -> None:
+def test_a_message_that_is_not_allowed_is_a_protocol_violation(state: State, name: str) -> None:
     """Basic profile, «Protocol Errors»."""
     connection = in_state(state)
 
@@ -110,7 +110,7 @@ CLIENTS_AS_ANONYMOUS = Listener(SESSION, "joe", "subscriber")
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED, State.JOINED])
-def test_what_is_no_message_is_a_protocol_violation(state: State) -> None:
+def test_a_malformed_message_is_a_protocol_violation(state: State) -> None:
     assert list(in_state(state).receive(MalformedFrame("expected JSON")).effects)[-2:] == violation("expected JSON")
 
 
@@ -142,14 +142,14 @@ def test_abort_is_not_answered(state: State) -> None:
     assert connection.session.state is State.CLOSED
 
 
-def test_a_connection_that_is_gone_is_not_written_to() -> None:
+def test_a_lost_connection_gets_no_message() -> None:
     connection = joined()
 
     assert list(connection.receive(Lost()).effects) == [Leave(CLIENTS, frozenset()), Close()]
     assert connection.receive(Lost()).effects == ()
 
 
-def test_a_session_that_is_killed_is_told_goodbye_and_its_answer_awaited() -> None:
+def test_a_killed_session_gets_goodbye_and_its_answer_is_awaited() -> None:
     connection = joined()
     connection.receive(Subscribe(RequestId(1), {}, "open.a"))
 
@@ -163,7 +163,7 @@ def test_a_session_that_is_killed_is_told_goodbye_and_its_answer_awaited() -> No
     assert connection.receive(Goodbye({}, "wamp.close.goodbye_and_out")).effects == (Close(),)
 
 
-def test_who_does_not_answer_goodbye_is_closed_after_a_while() -> None:
+def test_a_client_that_does_not_answer_goodbye_is_closed_at_the_deadline() -> None:
     connection = in_state(State.CLOSING)
     connection.wait(10)
 
@@ -172,7 +172,7 @@ def test_who_does_not_answer_goodbye_is_closed_after_a_while() -> None:
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED])
-def test_a_session_that_is_killed_before_it_began_is_aborted(state: State) -> None:
+def test_a_session_that_is_killed_before_it_joined_is_aborted(state: State) -> None:
     assert list(in_state(state).receive(KILLED).effects) == [
         Post(Abort({"message": "by root"}, "wamp.close.killed")),
         Close(),
@@ -190,7 +190,7 @@ def test_a_connection_that_does_not_join_is_closed(state: State) -> None:
     assert connection.receive(Elapsed()).effects == (abort, Close())
 
 
-def test_a_session_that_has_joined_has_no_such_limit() -> None:
+def test_a_joined_session_has_no_deadline() -> None:
     connection = joined()
     connection.wait(7_000)
 
@@ -198,7 +198,7 @@ def test_a_session_that_has_joined_has_no_such_limit() -> None:
     assert connection.session.state is State.JOINED
 
 
-def test_a_connection_that_is_lost_in_time_is_not_told_that_it_is_late() -> None:
+def test_a_connection_that_is_lost_after_the_deadline_gets_no_abort() -> None:
     connection = Connection()
     connection.wait(10)
 
@@ -208,7 +208,7 @@ def test_a_connection_that_is_lost_in_time_is_not_told_that_it_is_late() -> None
 # --- frames that come again
 
 
-def test_the_newest_frame_has_its_effects_again_and_older_ones_have_none() -> None:
+def test_the_newest_frame_returns_its_effects_again_and_older_ones_return_none() -> None:
     connection = joined()
     first, second = Subscribe(RequestId(1), {}, "open.a"), Goodbye({}, "x")
     connection.context = replace(connection.context, frame=FrameId("1"))
@@ -223,7 +223,7 @@ def test_the_newest_frame_has_its_effects_again_and_older_ones_have_none() -> No
     assert connection.session == gone.session
 
 
-def test_no_more_frames_are_remembered_than_can_come_again() -> None:
+def test_only_as_many_frames_are_kept_as_can_be_received_again() -> None:
     connection = joined()
     for number in range(50):
         connection.context = replace(connection.context, frame=FrameId(str(number)))
@@ -277,7 +277,7 @@ REPLIES = messages.Subscribed | messages.Unsubscribed | messages.Error | message
 
 
 def replies_to(request: Message, effects: tuple[Effect, ...]) -> int:
-    """How many replies a request gets: those that are posted, and those that are left to others."""
+    """Return the number of replies to a request, posted by the session or by another function."""
     number = 0
     for effect in effects:
         if isinstance(effect, Distribute | AnswerCall):
@@ -312,7 +312,7 @@ def test_no_sequence_of_messages_leaves_the_table_or_outlives_its_end(steps: lis
 
 
 @given(st.lists(st.tuples(asked, st.sampled_from([JOE, WITHOUT_RIGHTS, None])), max_size=12))
-def test_every_request_has_one_reply_and_a_publication_one_if_it_wants_one(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+def test_every_request_has_one_reply_and_a_publication_one_if_requested(steps: list[tuple]) -> None:  # type: ignore[type-arg]
     connection = joined()
     for request, user in steps:
         connection.context = replace(connection.context, account=user)
@@ -324,8 +324,8 @@ def test_every_request_has_one_reply_and_a_publication_one_if_it_wants_one(steps
 
 
 @given(st.lists(st.tuples(heard_things, st.sampled_from([JOE, WITHOUT_RIGHTS])), max_size=25))
-def test_what_is_attached_is_what_the_session_has(steps: list[tuple]) -> None:  # type: ignore[type-arg]
-    """And none is attached before its SUBSCRIBED stands in the outbox, or detached after its UNSUBSCRIBED."""
+def test_the_attached_patterns_are_the_subscriptions_of_the_session(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    """No pattern is attached before its SUBSCRIBED is in the outbox, or detached after its UNSUBSCRIBED."""
     connection, attached, told = joined(), set[SubscriptionId](), set[SubscriptionId]()
     for heard, user in steps:
         connection.context = replace(connection.context, account=user)

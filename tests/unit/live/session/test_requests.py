@@ -1,4 +1,4 @@
-"""What a session that has joined may ask for, and what it gets."""
+"""The requests of joined sessions and their replies."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ A = TopicPattern.parse("open.a")
 
 
 def error(connection: Connection, request: object) -> tuple[int, str, str]:
-    """The type that is replied to, the error and its text; no other effect."""
+    """Return the refused message type, the error URI and its text; there is no other effect."""
     (effect,) = connection.receive(request).effects  # type: ignore[arg-type] # any request
     assert isinstance(effect, Post)
     assert isinstance(effect.message, Error)
@@ -62,7 +62,7 @@ def publish(topic: str = "open.a", **options: object) -> Publish:
     return Publish(ONE, options, topic, Payload(("Hello, world!",)))
 
 
-def test_a_subscription_is_told_before_events_can_reach_it() -> None:
+def test_subscribed_is_posted_before_the_subscription_is_attached() -> None:
     connection = joined()
 
     outcome = connection.receive(subscribe())
@@ -74,7 +74,7 @@ def test_a_subscription_is_told_before_events_can_reach_it() -> None:
     assert outcome.session.subscriptions == {A.subscription_id: A}
 
 
-def test_what_is_wanted_of_the_past_is_passed_on() -> None:
+def test_requested_past_events_are_passed_on() -> None:
     pattern = TopicPattern.parse("open.", MatchPolicy.PREFIX)
     effects = joined().receive(subscribe("open.", match="prefix", get_retained=True, _history={"last": 3})).effects
 
@@ -130,20 +130,20 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         (Unregister(ONE, 3), (66, error_uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")),
     ],
 )
-def test_every_error_where_it_belongs(request_: object, told: tuple[int, str, str]) -> None:
+def test_refused_requests_get_the_error_of_the_specification(request_: object, told: tuple[int, str, str]) -> None:
     assert error(joined(), request_) == told
 
 
 @pytest.mark.parametrize("user", [WITHOUT_RIGHTS, None], ids=["without rights", "gone"])
 @pytest.mark.parametrize("request_", [subscribe(), publish(acknowledge=True), Call(ONE, {}, "wamp.session.list")])
-def test_rights_are_those_of_the_moment(user: object, request_: object) -> None:
+def test_current_rights_decide(user: object, request_: object) -> None:
     connection = joined()
     connection.context = replace(connection.context, account=WITHOUT_RIGHTS if user else None)
 
     assert error(connection, request_)[1] == error_uris.NOT_AUTHORIZED
 
 
-def test_a_session_has_so_many_subscriptions_and_no_more() -> None:
+def test_the_number_of_subscriptions_is_limited() -> None:
     connection = joined()
     for number in range(MAXIMUM_SUBSCRIPTIONS):
         connection.receive(subscribe(f"open.{number}"))
@@ -156,7 +156,7 @@ def test_a_session_has_so_many_subscriptions_and_no_more() -> None:
     assert len(connection.receive(subscribe("open.0")).effects) == 2
 
 
-def test_unsubscribing_stops_the_events_first() -> None:
+def test_unsubscribing_detaches_before_the_reply() -> None:
     connection = joined()
     connection.receive(subscribe())
 
@@ -181,7 +181,7 @@ def test_an_unacknowledged_publication_has_no_reply() -> None:
     )
 
 
-def test_a_publication_may_want_all_that_there_is() -> None:
+def test_a_publication_may_use_every_option() -> None:
     wanted = publish(acknowledge=True, exclude_me=False, disclose_me=True, retain=True)
 
     assert joined().receive(wanted).effects == (
@@ -198,12 +198,12 @@ def test_a_publication_may_want_all_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"acknowledge": False}, {"acknowledge": 1}], ids=["unsaid", "no", "not a yes"])
-def test_who_does_not_wait_for_a_reply_gets_no_error_either(options: Dictionary) -> None:
+def test_a_publication_without_acknowledgement_gets_no_error(options: Dictionary) -> None:
     """Basic profile, «Publish ERROR»: only with acknowledge. It is counted."""
     assert joined().receive(publish("a b", **options)).effects == (Drop(error_uris.INVALID_URI),)
 
 
-def test_what_is_too_large_is_told_the_limit_and_the_other_way() -> None:
+def test_a_publication_that_is_too_large_gets_the_limit_and_the_alternative() -> None:
     connection = joined()
     connection.context = replace(connection.context, size_bytes=MAXIMUM_PUBLISH_BYTES)
     assert isinstance(connection.receive(publish()).effects[0], Distribute)
@@ -217,7 +217,7 @@ def test_what_is_too_large_is_told_the_limit_and_the_other_way() -> None:
     )
 
 
-def test_calls_of_what_there_is_are_passed_on() -> None:
+def test_permitted_calls_are_answered_by_an_effect() -> None:
     payload = Payload((A.subscription_id,), {"limit": 10})
 
     assert joined().receive(Call(ONE, {}, "wamp.subscription.get_events", payload)).effects == (
@@ -225,13 +225,13 @@ def test_calls_of_what_there_is_are_passed_on() -> None:
     )
 
 
-def test_administrators_may_call_what_looks_at_others() -> None:
+def test_administrators_may_call_granted_procedures() -> None:
     assert joined(ADMIN).receive(Call(ONE, {}, "wamp.session.list")).effects == (
         AnswerCall(ONE, "wamp.session.list", Payload()),
     )
 
 
-def test_a_call_cannot_be_cancelled_and_has_its_reply() -> None:
+def test_cancel_is_ignored_and_the_call_is_answered() -> None:
     assert joined().receive(Cancel(ONE, {})).effects == ()
 
 
@@ -243,7 +243,7 @@ REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason
     [("", [Post(REVOKED, ends=A.subscription_id)]), ("AutobahnPython/26.10.2", [])],
     ids=["announced it", "announced it, and would drop the connection"],
 )
-def test_a_revoked_subscription_falls_silent_and_is_told_to_whom_can_bear_it(user_agent: str, told: list[Post]) -> None:
+def test_a_revocation_is_reported_to_clients_that_accept_it(user_agent: str, told: list[Post]) -> None:
     connection = joined(user_agent=user_agent)
     connection.receive(subscribe())
     connection.receive(subscribe("open.kept"))
@@ -255,7 +255,7 @@ def test_a_revoked_subscription_falls_silent_and_is_told_to_whom_can_bear_it(use
     assert list(outcome.session.subscriptions.values()) == [TopicPattern.parse("open.kept")]
 
 
-def test_who_has_not_announced_revocation_is_told_nothing() -> None:
+def test_clients_without_the_revocation_feature_are_not_notified() -> None:
     """Advanced profile, «Subscription Revocation»: MUST NOT."""
     connection = joined()
     connection.session = replace(connection.session, features=frozenset())
@@ -265,7 +265,7 @@ def test_who_has_not_announced_revocation_is_told_nothing() -> None:
     assert connection.receive(RightsChanged()).effects == (Detach(A),)
 
 
-def test_rights_that_still_carry_everything_change_nothing() -> None:
+def test_rights_that_still_cover_all_subscriptions_change_nothing() -> None:
     connection = joined()
     connection.receive(subscribe())
     connection.context = replace(connection.context, account=JOE)

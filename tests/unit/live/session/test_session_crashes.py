@@ -1,4 +1,4 @@
-"""Whenever a function is killed between two of its calls, what was heard comes again, and all ends the same."""
+"""A function that is killed between any two of its calls processes the message again, with the same result."""
 
 import itertools
 import json
@@ -56,7 +56,7 @@ def client_subscription(client: Client) -> int:
 
 
 def state_after(step: Step, countdown: Countdown | None) -> tuple[Any, bool]:
-    """Return all that others can see of a step, and whether its function was killed."""
+    """Return the visible results of a step, and whether its function was killed."""
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
@@ -84,7 +84,7 @@ def seen(world: MemoryLive, client: Client) -> Any:
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_nothing_is_lost_and_nothing_is_told_twice(step: Step) -> None:
+def test_a_killed_step_that_is_repeated_has_the_effects_of_one(step: Step) -> None:
     undisturbed, _ = state_after(step, None)
 
     for calls in itertools.count():
@@ -107,8 +107,8 @@ ROW = [
 ]
 
 
-def said_in_a_row(countdown: Countdown | None, *, one_by_one: bool, knows_done: bool) -> tuple[Any, bool]:
-    """Return what comes of several frames of a batch, of which some, or all, come again, one by one or not."""
+def processed_in_a_batch(countdown: Countdown | None, *, one_by_one: bool, knows_done: bool) -> tuple[Any, bool]:
+    """Return the visible results of a batch of which some or all frames are received again, one by one or together."""
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
@@ -129,11 +129,11 @@ def said_in_a_row(countdown: Countdown | None, *, one_by_one: bool, knows_done: 
 
 
 @pytest.mark.parametrize(("one_by_one", "knows_done"), list(itertools.product([True, False], repeat=2)))
-def test_what_is_said_in_a_row_may_come_again_in_any_way(*, one_by_one: bool, knows_done: bool) -> None:
-    undisturbed, _ = said_in_a_row(None, one_by_one=True, knows_done=True)
+def test_a_batch_may_be_received_again_in_any_split(*, one_by_one: bool, knows_done: bool) -> None:
+    undisturbed, _ = processed_in_a_batch(None, one_by_one=True, knows_done=True)
 
     for calls in itertools.count():
-        found, was_killed = said_in_a_row(Countdown(calls), one_by_one=one_by_one, knows_done=knows_done)
+        found, was_killed = processed_in_a_batch(Countdown(calls), one_by_one=one_by_one, knows_done=knows_done)
         assert found == undisturbed, f"killed after {calls} calls"
         if not was_killed:
             break
@@ -152,8 +152,8 @@ SAYINGS: dict[str, Step] = {
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(SAYINGS)), st.integers(0, 12)), max_size=12))
-def test_what_others_see_of_a_session_is_what_it_is(steps: list[tuple[str, int]]) -> None:
-    """Whatever a client says, and however often its function is killed over it."""
+def test_stored_rows_agree_with_the_session_after_any_sequence(steps: list[tuple[str, int]]) -> None:
+    """For any sequence of messages, and any number of kills of the function."""
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
@@ -175,7 +175,7 @@ def test_what_others_see_of_a_session_is_what_it_is(steps: list[tuple[str, int]]
 
 
 def until_done(client: Client, step: Step, countdown: Countdown) -> None:
-    """Have something heard by a function that is killed before one of its calls, and then by one that is not."""
+    """Run a step in a function that is killed before one of its calls, and then in one that is not."""
     client.ports = killing(client.world.ports(), countdown)
     with suppress(Killed):
         step(client)
