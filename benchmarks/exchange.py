@@ -1,4 +1,4 @@
-"""Measures the exchange: routing beside other matchers, SQS calls, time to a queue: `python -m benchmarks.exchange`."""
+"""Benchmarks of the exchange: matching, SQS calls and latency: `python -m benchmarks.exchange`."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ KOMBU_LIMIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run has measured."""
+    """All results of a run."""
 
     machine: Machine
     routing: Sequence[Routing] = ()
@@ -34,7 +34,7 @@ class Results:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Run the benchmarks and print their tables."""
     options = _options(arguments)
     return status(lambda: _print(_measured(options), options))
 
@@ -65,7 +65,7 @@ def _measured(options: argparse.Namespace) -> Results:
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """Yield the tables of what was measured."""
+    """Yield the tables of results."""
     if results.routing:
         yield _routing(results.routing)
     if results.calls:
@@ -105,9 +105,9 @@ def _calls(calls: Sequence[Calls]) -> Table:
         for one in calls
     ]
     note = (
-        "Lambda receives and deletes. The floor is full calls only, for whoever could wait for them: receive and "
-        "delete by tens, send by tens to each queue. Each batch of ten is sent on at once, so where a message is for "
-        "one of many queues, calls are not full. A look is one read of the table's versions."
+        "Lambda receives and deletes. The floor is the number of calls if all were full: receive and delete by tens, "
+        "send by tens to each queue. Each batch of ten is sent on at once, so that calls are not full where a message "
+        "is for one of many queues. A look is one read of the table's versions."
     )
     return Table(f"SQS calls for {exchange_calls.MESSAGES:,} messages", columns, rows, note)
 
@@ -124,7 +124,7 @@ def _latency(latency: Mapping[str, Summary]) -> Table:
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
-    """Yield what the exchange promises of these figures, and whether this run kept it."""
+    """Yield the exchange's performance targets, and whether this run met them."""
     rates = {one.bindings: one for one in results.routing}
     if rates:
         few, many = rates[SIZES[0]], rates[SIZES[-1]]

@@ -32,8 +32,8 @@ from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, n
 from glue_jobs.shared.replay_destination import Destination, ReplayStage
 from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.messages.replayed_messages import Original, original_of_letter
-from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.messages.replayed_messages import OriginalMessage, original_of_dead_letter
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.history.replay_run import ReplayRun, SourceMessage
 from signalbox.history.replay_state import (
@@ -139,10 +139,10 @@ def _dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> DeadLetterS
     matcher: BindingTrie[bool] = BindingTrie()
     matcher.add(topics, True)  # noqa: FBT003 - the value of a match
 
-    def is_selected(original: Original) -> bool:
+    def is_selected(original: OriginalMessage) -> bool:
         at = original.published_at
         is_in_time = (start is None or at >= start) and (end is None or at < end)
-        return is_in_time and bool(matcher.matching(original.envelope.key))
+        return is_in_time and bool(matcher.matching(original.properties.key))
 
     return DeadLetterSource(
         stage.sqs,
@@ -152,8 +152,8 @@ def _dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> DeadLetterS
     )
 
 
-def _original(dead_letter: Message, *, exchange: ExchangeName | None) -> Original:
-    return original_of_letter(dead_letter, exchange=exchange)
+def _original(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
+    return original_of_dead_letter(dead_letter, exchange=exchange)
 
 
 def _count_dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> ReplayVolume:
@@ -164,8 +164,8 @@ def _count_dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> Repla
     try:
         while found := dead_letters.take(DEAD_LETTER_BATCH, nothing):
             for one in found:
-                messages, size = messages + 1, size + len(one.item.envelope.body.encode(errors="replace"))
-                topics[one.item.envelope.key] = topics.get(one.item.envelope.key, 0) + 1
+                messages, size = messages + 1, size + len(one.item.properties.body.encode(errors="replace"))
+                topics[one.item.properties.key] = topics.get(one.item.properties.key, 0) + 1
     finally:
         dead_letters.release()
     left_out = {"of other topics or times": dead_letters.not_selected, "not readable": dead_letters.unreadable}
@@ -179,7 +179,7 @@ def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None
     dead_letters = _dead_letters(stage, request) if "dead_letters" in request else None
     source = dead_letters or LogSource(stage.lake, progress.source, _log_selection(request), progress.position)
 
-    def send(ready: Sequence[SourceMessage[Original]]) -> SendResult:
+    def send(ready: Sequence[SourceMessage[OriginalMessage]]) -> SendResult:
         return resender.send([write(one.item) for one in ready])
 
     def report_progress(now: ReplayProgress) -> None:

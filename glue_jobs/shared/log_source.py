@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from glue_jobs.shared.lake import Lake
 from glue_jobs.transforms.tables import LOGS
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.messages.properties import Envelope
-from signalbox.exchange.messages.replayed_messages import UNKNOWN, Original
+from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.exchange.messages.replayed_messages import UNKNOWN, OriginalMessage
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.replay_run import SourceMessage
@@ -88,7 +88,7 @@ class LogSource:
         """True: a snapshot never changes."""
         return True
 
-    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Original]]:  # noqa: ARG002 - used by queues
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[OriginalMessage]]:  # noqa: ARG002 - used by queues
         """Return the next messages in order of publication."""
         if self._rows is None:
             self._rows = islice(self._ordered(), self.position, None)
@@ -138,12 +138,12 @@ def _exclusion_reason(selection: LogSelection) -> Column:
     return reason
 
 
-def _original(row: Row) -> Original:
+def _original(row: Row) -> OriginalMessage:
     headers = {name: Attribute("String", text) for name, text in (row.headers or {}).items()}
-    return Original(
+    return OriginalMessage(
         f"{row.exchange} {row.topic} {row.sequence}",
         ExchangeName(row.exchange),
-        Envelope(RoutingKey(row.topic), row.body, headers),
+        MessageProperties(RoutingKey(row.topic), row.body, headers),
         MessageId(str(row.publication)),
         row.publisher or UNKNOWN,
         datetime.fromtimestamp(row.at_ms / 1000, UTC),

@@ -15,9 +15,9 @@ from glue_jobs.shared.lake import Lake, spark_session
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.aws.shared.queue_sender import SqsQueueSender
-from signalbox.exchange.messages.replayed_messages import Original, replayed_copy, replayed_publication
+from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.resender import Resender
 from signalbox.history.replay_state import MAX_CLAIM_SIZE, InvalidReplay, ReplayId
 from signalbox.messages import Message
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_sqs.client import SQSClient
 
-MessageBuilder = Callable[[Original], Message]
+MessageBuilder = Callable[[OriginalMessage], Message]
 
 
 class ReplayStage:
@@ -120,7 +120,7 @@ class Destination:
             raise InvalidReplay(f"queue {self.name!r} is not declared: `signalbox queue declare {self.name}`")
         ttl = queue.settings.message_ttl
 
-        def copy(original: Original) -> Message:
+        def copy(original: OriginalMessage) -> Message:
             expires_at = None if ttl is None else datetime.now(UTC) + ttl
             return replayed_copy(original, self.replay_id, into=self.name, expires_at=expires_at)
 

@@ -1,1 +1,1 @@
-"""The functions of the exchange."""
+"""The Lambda functions of the exchange."""

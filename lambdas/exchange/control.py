@@ -1,4 +1,4 @@
-"""Obeys commands from the control queues, of which each says who asks, and deletes what is due by the schedule."""
+"""The function `control`: executes commands of the control queues, and scheduled deletions."""
 
 import logging
 from typing import Any
@@ -8,9 +8,9 @@ from lambdas.shared.commands import CommandProcessor
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
-from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.expiry import Expiring
+from signalbox.exchange.control.expiry import ExpiryService
 from signalbox.live.admin import commands
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.sarracenia.rights.names import UserName
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the commands that stay in flight; for a task of the schedule, how many queues it deleted."""
+    """Return the commands to redeliver; for a scheduled task, the number of deleted queues."""
     if "Records" in event:
         processor = CommandProcessor(_answer, control_wiring.replies(), control_wiring.dead_letters(), _reply_prefix)
         return processor.process(event["Records"])
@@ -37,7 +37,7 @@ def _answer(record: dict[str, Any], envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
     if isinstance(command, commands.Command):
         return LiveCommandHandlers(control_wiring.granting()).answer(_user(record), command)
-    return ExchangeDesk(control_wiring.ports()).answer(_user(record), command)
+    return ExchangeService(control_wiring.ports()).answer(_user(record), command)
 
 
 def _reply_prefix(record: dict[str, Any]) -> str:
@@ -45,12 +45,12 @@ def _reply_prefix(record: dict[str, Any]) -> str:
 
 
 def _user(record: dict[str, Any]) -> UserName | None:
-    # Whoever may send there is that user; what a message says of its sender is nothing.
+    # Permission to send to the queue identifies the user; claims within a message do not count.
     return wiring.names().user_of(record["eventSourceARN"].rpartition(":")[2])
 
 
 def _delete_expired() -> int:
-    deleted = Expiring(control_wiring.ports()).delete_expired()
+    deleted = ExpiryService(control_wiring.ports()).delete_expired()
     for queue in deleted:
         logger.info("queue %r has expired and is deleted", queue.name)
     return len(deleted)

@@ -1,4 +1,4 @@
-"""What the function `control` works with, made once for each function instance."""
+"""The dependencies of the function `control`, created once for each function instance."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import boto3
 
 from lambdas.exchange import wiring
 from lambdas.shared import history as writing
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
@@ -22,8 +22,8 @@ from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.exchange.control.orphan_queues import ExchangeSweep
-from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
+from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
+from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
@@ -31,7 +31,7 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 @cache
 def replies() -> SqsReplies:
-    """Return what answers clients."""
+    """Return the sender of replies to clients."""
     settings = wiring.settings()
     return SqsReplies(wiring.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
 
@@ -43,14 +43,14 @@ def dead_letters() -> SqsDeadLetters:
 
 
 @cache
-def sweep() -> ExchangeSweep:
-    """Return what deletes strays."""
-    return ExchangeSweep(ports(), SqsTemporaryQueues(wiring.sqs()))
+def sweep() -> OrphanQueueSweeper:
+    """Return the orphan-queue sweeper."""
+    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(wiring.sqs()))
 
 
 @cache
 def ports() -> ControlPorts:
-    """Return all that commands and the schedule's tasks work with."""
+    """Return the ports of commands and scheduled tasks."""
     settings, sqs, table = wiring.settings(), wiring.sqs(), wiring.table()
     stage, route_arn = settings.text("STAGE"), settings.text("ROUTE_FUNCTION_ARN")
     tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY}
@@ -71,10 +71,10 @@ def ports() -> ControlPorts:
         metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), wiring.CLOCK.now),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=wiring.CLOCK,
-        setup=setup(),
+        config=config(),
         queue_url=replies().url,
         record=writing.record,
-        side_by_side=side_by_side,
+        parallel_map=parallel_map,
     )
 
 
@@ -91,16 +91,16 @@ def granting() -> LiveAdminPorts:
         inbox=SqsInbox(wiring.sqs(), wiring.settings().text("LIVE_INBOX_URL")),
         clock=wiring.CLOCK,
         record=writing.record,
-        parallel_map=side_by_side,
+        parallel_map=parallel_map,
     )
 
 
 @cache
-def setup() -> Setup:
-    """Return what the stage is like."""
+def config() -> StageConfig:
+    """Return the stage's settings."""
     settings = wiring.settings()
     region, account = settings.text("ROUTE_FUNCTION_ARN").split(":")[3:5]
-    return Setup(
+    return StageConfig(
         names=wiring.names(),
         account=account,
         region=region,
@@ -112,6 +112,6 @@ def setup() -> Setup:
 
 
 def queue_arn_prefix() -> str:
-    """Return the ARN of any queue here up to its name: they are where the router is."""
+    """Return the ARN prefix of all queues, which are in the account and region of the router."""
     partition, _, region, account = wiring.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
     return f"arn:{partition}:sqs:{region}:{account}:"

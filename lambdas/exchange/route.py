@@ -1,4 +1,4 @@
-"""Routes what is published to exchanges, and tries again what a queue did not take."""
+"""The function `route`: routes publications, and retries copies that a queue did not accept."""
 
 import logging
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from lambdas.exchange import route_wiring, wiring
 from lambdas.shared import history as writing
 from lambdas.shared.records import in_flight, messages_of
-from signalbox.exchange.routing.router import ExchangeUnknown, Routed
+from signalbox.exchange.routing.router import ExchangeUnknown, RoutingResult
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the messages that stay in flight, because not all of their copies are accounted for."""
+    """Return the messages to redeliver, of which not all copies are accounted for."""
     records = event["Records"]
     queue = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
     messages = messages_of(records)
@@ -28,7 +28,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return in_flight(routed.not_done)
 
 
-def _routed(queue: QueueName, messages: Sequence[Message]) -> Routed:
+def _routed(queue: QueueName, messages: Sequence[Message]) -> RoutingResult:
     ordered_retry_queue = route_wiring.ordered_retry_queue()
     if queue in (route_wiring.retry_queue(), ordered_retry_queue):
         return route_wiring.retrier().retry(messages, is_ordered=queue == ordered_retry_queue)

@@ -1,4 +1,4 @@
-"""What both functions of the exchange work with, made once for each function instance."""
+"""The dependencies of both functions of the exchange, created once for each function instance."""
 
 import os
 from functools import cache
@@ -8,7 +8,7 @@ import boto3
 
 from signalbox.aws.shared.clock import SystemClock
 from signalbox.aws.shared.settings import Settings
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -25,7 +25,7 @@ def settings() -> Settings:
 
 @cache
 def names() -> StageNames:
-    """Return what things are called."""
+    """Return the names of the stage's resources."""
     return StageNames(settings().text("STAGE"), settings().text("EXCHANGE_PREFIX"))
 
 
@@ -42,5 +42,5 @@ def sqs() -> "SQSClient":
 
 
 def url_prefix() -> str:
-    """Return the URL of any queue here up to its name: that of the dead-letter queue has the same."""
+    """Return the URL of a queue of the stage up to its name, as the dead-letter queue's URL has it."""
     return settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL").rpartition("/")[0] + "/"

@@ -11,7 +11,7 @@ from lambdas.live import deliver_wiring, wiring
 from lambdas.live.dead_letters import dead_letter
 from lambdas.shared import history as writing
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.exchange.messages.publications import sent_at
 from signalbox.history.event import HistoryEvent
 from signalbox.live.outbox.events import closing_summary, delivery_events
@@ -40,7 +40,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     until = wiring.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     _create_clients()
-    results = list(side_by_side(partial(_deliver, until), by_connection.items()))
+    results = list(parallel_map(partial(_deliver, until), by_connection.items()))
     dead_lettered, undecided = _dead_letter(unreadable)
     delivered = [one for one in results if isinstance(one, DeliveryResult)]
     writing.record(

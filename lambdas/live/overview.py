@@ -10,7 +10,7 @@ from lambdas.live.connection_batches import by_connection
 from lambdas.live.dead_letters import dead_letter
 from lambdas.shared import history
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.history.event import HistoryEvent
 from signalbox.live.procedures.overview_calls import InvalidOverviewCall
 from signalbox.live.procedures.overview_service import OverviewService
@@ -32,7 +32,7 @@ def _answer_calls(records: Iterable[Record]) -> list[str]:
     events: list[HistoryEvent] = []  # appending to a list is thread-safe
     answer = partial(_answer_in_order, overview_wiring.service(), events)  # clients are made before the threads start
     try:
-        return [message for failed in side_by_side(answer, by_connection(records).items()) for message in failed]
+        return [message for failed in parallel_map(answer, by_connection(records).items()) for message in failed]
     finally:
         history.record(events)
 

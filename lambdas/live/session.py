@@ -10,7 +10,7 @@ from lambdas.live import session_wiring, wiring
 from lambdas.live.connection_batches import by_connection
 from lambdas.live.dead_letters import dead_letter
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import side_by_side
+from lambdas.shared.threads import parallel_map
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
@@ -44,7 +44,7 @@ def _process_inboxes(records: Iterable[Record]) -> list[str]:
     """Process inboxes, of several connections at a time; write history before the messages are deleted."""
     process = partial(_process_inbox, session_wiring.ports())  # boto3 clients are made before the threads start
     try:
-        return [message for failed in side_by_side(process, by_connection(records).items()) for message in failed]
+        return [message for failed in parallel_map(process, by_connection(records).items()) for message in failed]
     finally:
         session_wiring.write_history()
 

@@ -18,7 +18,7 @@ from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
 from signalbox.live.router.directory import CachedSubscriberDirectory

@@ -16,7 +16,7 @@ def pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS)
 
 
-def side_by_side(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
+def parallel_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> list[Answer]:
     """Return the results of concurrent calls, in the order of `values`.
 
     All have ended when this ends, however it does: a copy that is sent later could overtake another.

@@ -16,7 +16,7 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
-from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
+from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.exchange.model.records import User
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials

@@ -7,9 +7,9 @@ from typing import Any
 
 from sarracenia.postformat import PostFormat
 
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.errors import RejectedError
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.sarracenia.formats import v02, v03
 from signalbox.sarracenia.formats.payloads import Format, Payload
 from signalbox.sarracenia.formats.topics import escaped, unescaped
@@ -25,7 +25,7 @@ class Unreadable(RejectedError):
     """Raised when sr3 cannot read or write a message in the format that it has, or is to have."""
 
 
-def received(delivered: Delivered, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - sr3's class has no types
+def received(delivered: DeliveredMessage, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - sr3's class has no types
     """Return a message of a queue as sr3's. Raises `Unreadable`."""
     headers = dict(delivered.headers)
     content_type = headers.pop(CONTENT_TYPE, None) or _assumed_type(delivered.body)
@@ -43,7 +43,7 @@ def received(delivered: Delivered, options: Mapping[str, Any]) -> Any:  # noqa: 
     return message
 
 
-def posted(message: Message, options: Mapping[str, Any]) -> Post:
+def posted(message: Message, options: Mapping[str, Any]) -> PublishRequest:
     """Return what is published of a message of sr3. Raises `Unreadable` and `InvalidTopic`."""
     told = copy.copy(message)
     # sr3 is the one that says which format: of a message that it received it may be the same again.
@@ -57,7 +57,7 @@ def posted(message: Message, options: Mapping[str, Any]) -> Post:
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in headers.items()}
     if content_type != _assumed_type(body):
         texts[CONTENT_TYPE] = content_type
-    return Post(topic, body, texts)
+    return PublishRequest(topic, body, texts)
 
 
 def _assumed_type(body: str) -> str:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from signalbox.clients.exchange.consumer import Consumer, Taken
+from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 from signalbox.sending import MAXIMUM_ENTRIES
 
 # As RabbitMQ (consumer_timeout): sr3 forgets some messages without a word, which nobody else would ever get.
@@ -21,9 +21,9 @@ class Intake:
 
     consumer: Consumer
     now: Callable[[], float] = time.time
-    _waiting: deque[Taken] = field(default_factory=deque)
-    _working: dict[str, tuple[Taken, float]] = field(default_factory=dict)
-    _done: list[Taken] = field(default_factory=list)
+    _waiting: deque[ReceivedMessage] = field(default_factory=deque)
+    _working: dict[str, tuple[ReceivedMessage, float]] = field(default_factory=dict)
+    _done: list[ReceivedMessage] = field(default_factory=list)
 
     @property
     def waiting(self) -> int:
@@ -42,7 +42,7 @@ class Intake:
             self.give_back(*forgotten)
         self._waiting.extend(self.consumer.receive(wait_seconds=wait_seconds))
 
-    def next(self) -> Taken:
+    def next(self) -> ReceivedMessage:
         """Return a message that waits here, which sr3 works on from now on."""
         taken = self._waiting.popleft()
         self._working[taken.receipt] = (taken, self.now())
@@ -60,11 +60,11 @@ class Intake:
             self.acknowledge()
         return True
 
-    def give_back(self, *taken: Taken) -> None:
+    def give_back(self, *taken: ReceivedMessage) -> None:
         """Let others have messages that sr3 works on."""
         for one in taken:
             del self._working[one.receipt]
-        self.consumer.give_back(*taken)
+        self.consumer.release(*taken)
 
     def acknowledge(self) -> None:
         """Tell the queue what is done; what it cannot be told comes again."""

@@ -10,8 +10,8 @@ from botocore.session import Session
 
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.errors import UnavailableError
-from signalbox.exchange.control.errors import refusals
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.control.errors import translated_errors
+from signalbox.exchange.model.names import StageNames
 from signalbox.sarracenia.broker_url import Broker
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def client_of(broker: Broker) -> ExchangeClient:
         sqs = _sqs(broker)
         names = StageNames(broker.stage)
         missing = f"stage {broker.stage!r} at {broker.host} has no user {str(broker.user)!r}"
-        with refusals(sqs, missing=missing, denied=f"{missing}, or the access key is another's"):
+        with translated_errors(sqs, missing=missing, denied=f"{missing}, or the access key is another's"):
             url = sqs.get_queue_url(QueueName=names.control_queue(broker.user))["QueueUrl"]
         client = ExchangeClient(sqs, names, url.rpartition("/")[0] + "/", broker.user)
         with ExitStack() as unless_it_works:

@@ -1,1 +1,1 @@
-"""Constructs of the exchange."""
+"""CDK constructs of the exchange."""

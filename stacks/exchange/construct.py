@@ -1,4 +1,4 @@
-"""The exchange: the queue that takes commands, the queues of what is tried again, and the functions behind them."""
+"""The construct of the exchange: its control queue, retry queues, dead-letter queues and functions."""
 
 from functools import partial
 
@@ -14,12 +14,12 @@ from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.state_stack import StateStack
 
-# What SQS hands over of an ordered queue at most, and of others without waiting for more.
+# The maximum of SQS for FIFO queues, and for standard queues without a batching window.
 BATCH = 10
-# The function buries by itself what was tried too often, with the reason. SQS, which does it without one, comes later:
-# it counts also the receives of functions that were killed.
+# The function dead-letters a copy after the last attempt, with the reason. SQS's redrive, which has no reason, comes
+# later: it also counts the receives of functions that were killed.
 GRACE_RECEIVES = 5
-# Routing is matching, and processor time comes with memory; the compiled bindings of all exchanges are kept in it.
+# Routing is matching, and processor time grows with memory, which also holds the compiled bindings.
 MEMORY_MEGABYTES = 1024
 DESCRIPTIONS = {
     "route": "Puts the messages of exchanges into the queues that are bound to them",
@@ -28,17 +28,19 @@ DESCRIPTIONS = {
 
 
 class Exchange(Construct):
-    """Routes messages by topic; exchanges and queues come by command, permissions are in `exchange_grants.py`."""
+    """The topic exchange. Exchanges and queues are created by command; grants are in `stacks/grants/exchange.py`."""
 
     def __init__(
         self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Copies or commands that nobody could take")
-        # What waits in order can only be put aside in order.
+        self.dead_letters = dead("DeadLetters", holds="Copies or commands that failed permanently")
+        # A FIFO queue requires a FIFO dead-letter queue.
         self.ordered_dead_letters = dead(
-            "OrderedDeadLetters", holds="Copies that could be neither delivered in order nor buried", ordered=True
+            "OrderedDeadLetters",
+            holds="Copies that could be neither delivered in order nor dead-lettered",
+            ordered=True,
         )
         self.control_queue = command_queue(
             self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key
@@ -63,15 +65,15 @@ class Exchange(Construct):
             timeout_seconds=config.route_timeout_seconds,
             environment=route_environment(resources, config),
         )
-        told = control_environment(resources, config, route_arn=route.function_arn)
+        environment = control_environment(resources, config, route_arn=route.function_arn)
         control = make(
-            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=told
+            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=environment
         )
-        # It publishes for users and says for whom, which is believed of nobody else.
+        # The router trusts only this role to publish on behalf of users.
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
         self.functions = {"route": route, "control": control}
         obey(control, self.control_queue)
-        # What calls `route` with the messages of an exchange is made with the exchange and goes with it.
+        # The event source mapping of an exchange's queue is created and deleted with the exchange.
         for queue in (self.retries, self.ordered_retries):
             route.add_event_source_mapping(
                 queue.node.id,
@@ -106,8 +108,8 @@ class Exchange(Construct):
         )
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
-        """Watch what nobody could take, and how old what waits becomes."""
-        # A delivery that is tried again is as old as all of its attempts together.
+        """Return the alarms on dead letters and on the age of waiting messages."""
+        # A retried delivery becomes as old as all of its attempts together.
         attempts = Duration.seconds(config.route_retry_seconds * (config.exchange_maximum_receives + GRACE_RECEIVES))
         watched = ((self.control_queue, VISIBILITY), (self.retries, attempts), (self.ordered_retries, attempts))
         ages = [age_alarm(queue, queue, oldest=oldest, config=config) for queue, oldest in watched]

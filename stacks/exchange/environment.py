@@ -1,4 +1,4 @@
-"""What the functions of the exchange are told; a test holds these names against the handlers."""
+"""The environment variables of the exchange's functions; a test compares these names with the handlers."""
 
 from dataclasses import dataclass
 
@@ -33,14 +33,14 @@ NEEDS = {
         "QUEUE_METRICS_DELAY_SECONDS",
     ),
 }
-# How late the metrics of SQS may be; the emulator has none to wait for.
+# The delay of SQS's metrics on AWS; the emulator has none.
 METRICS_DELAY_SECONDS = 300
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "exchange", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The names of what both functions use."""
+    """The names and URLs of the resources that both functions use."""
 
     table_name: str
     stream_name: str
@@ -62,27 +62,27 @@ def control_environment(resources: Resources, config: Config, *, route_arn: str)
 
 
 def exchange_queues_arn(config: Config) -> str:
-    """Return the ARN of all queues behind exchanges and of their dead letters, such as `xpublic` and `xs_alice-dlq`."""
+    """Return the ARN pattern of exchanges' queues and dead-letter queues, such as `xpublic` and `xs_alice-dlq`."""
     return queue_arn(f"{config.exchange_prefix}x*")
 
 
 def dead_publications_arns(config: Config) -> list[str]:
-    """Return the ARNs of the dead letters of exchanges alone."""
+    """Return the ARN patterns of the dead-letter queues of exchanges."""
     return [queue_arn(f"{config.exchange_prefix}x*-dlq{ending}") for ending in ("", ".fifo")]
 
 
 def bound_queues_arn(config: Config) -> str:
-    """Return the ARN of all queues that consumers declare and of their dead letters, such as `q_alice_weather-dlq`."""
+    """Return the ARN pattern of declared queues and their dead-letter queues, such as `q_alice_weather-dlq`."""
     return queue_arn(f"{config.exchange_prefix}q_*")
 
 
 def user_control_queues_arn(config: Config) -> str:
-    """Return the ARN of the queues that take the commands of users: which one a command is in tells whose it is."""
+    """Return the ARN pattern of users' control queues, each of which identifies its user."""
     return queue_arn(f"{config.exchange_control_queue}-*")
 
 
 def reply_queues_arn(config: Config) -> str:
-    """Return the ARN of the queues that take the replies."""
+    """Return the ARN pattern of reply queues."""
     return queue_arn(f"{config.exchange_reply_prefix}*")
 
 

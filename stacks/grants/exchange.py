@@ -1,6 +1,6 @@
-"""Who may touch what for the exchange: queues by the convention of their names, and nothing beside them.
+"""The permissions of the exchange's functions, restricted to queues by the naming convention.
 
-Users are no part of the stack: their identities and policies are made and removed by commands.
+Users are not part of the stack: commands create and delete their identities and policies.
 """
 
 from stacks.exchange.construct import Exchange
@@ -18,12 +18,12 @@ from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
 from stacks.state_stack import StateStack
 
-# For an event source mapping, Lambda reads with the function's role.
+# Lambda reads the queues of event source mappings with the function's role.
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 
 
 def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
-    """Grant the two functions what they need."""
+    """Grant the two functions their permissions."""
     _grant_route(exchange.functions["route"], exchange=exchange, state=state, config=config)
     _grant_control(exchange.functions["control"], exchange=exchange, state=state, config=config)
     for function in exchange.functions.values():
@@ -35,10 +35,10 @@ def grant_exchange(exchange: Exchange, *, state: StateStack, lake: HistoryLake, 
 def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:
     retries = [exchange.retries.queue_arn, exchange.ordered_retries.queue_arn]
     allow(route, READ_QUEUE, [exchange_queues_arn(config), *retries])
-    # Copies, also of what a queue did not take beside it, and what cannot be routed beside its exchange.
+    # Copies, dead letters of queues, and dead letters of exchanges.
     allow(route, ["sqs:SendMessage"], [bound_queues_arn(config), *dead_publications_arns(config)])
     allow(route, ["sqs:SendMessage"], [*retries, exchange.dead_letters.queue_arn])
-    # The versions of many exchanges in one call, then the bindings of those that changed; heads and counters.
+    # The records of several exchanges in one call, then the bindings of changed ones; heads and counters.
     actions = ("dynamodb:BatchGetItem", *READ_ITEMS, "dynamodb:UpdateItem")
     allow_items(route, state.exchange_table, actions=actions)
 
@@ -48,12 +48,12 @@ def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, 
     allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], queues)
-    # Publishing for who asks by command, replaying into a queue, answering, and burying.
+    # Publications by command, replayed messages, replies and dead letters.
     allow(control, ["sqs:SendMessage"], [*queues, replies, exchange.dead_letters.queue_arn])
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], [replies])
-    allow(control, ["sqs:ListQueues"], ["*"])  # knows no resources
+    allow(control, ["sqs:ListQueues"], ["*"])  # does not support resources
     allow_mappings(control, [exchange.functions["route"].function_arn], config)
-    allow(control, ["cloudwatch:GetMetricData"], ["*"])  # knows no resources, nor namespaces
-    # A binding is stored only while both of its ends are there, and what numbered messages goes with its exchange.
+    allow(control, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
+    # A binding is stored on condition that both of its ends exist; heads are deleted with their exchange.
     more = ("dynamodb:ConditionCheckItem", "dynamodb:BatchWriteItem")
     allow_items(control, state.exchange_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *more), index=BY_KIND)

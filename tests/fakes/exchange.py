@@ -1,7 +1,7 @@
 """The ports of `signalbox.exchange.model.ports` in memory, with the conditions of each write.
 
-The suites in tests/adapters/exchange/ (test_exchanges.py, test_bindings.py) hold those of the store and the AWS
-adapters to the same behaviour.
+The suites in tests/adapters/exchange/ (test_exchanges.py, test_bindings.py) hold the memory stores and the AWS adapters
+to the same behaviour.
 """
 
 import itertools
@@ -11,20 +11,20 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import (
+    Binding,
     BindOutcome,
-    Bound,
+    CreatedQueue,
     DeclaredQueue,
     Exchange,
-    Kind,
-    MadeQueue,
-    Minute,
-    Place,
+    MinuteCounts,
     QueueActivity,
     QueueSize,
+    QueueSpec,
+    ResourceKind,
+    ResourceRef,
     User,
-    WantedQueue,
 )
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName, QueueUrl
@@ -34,7 +34,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryTime:
-    """A clock that stands still until it is told to go on."""
+    """A clock that advances only by `pass_by`."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -72,7 +72,7 @@ class MemoryExchanges:
         return True
 
     def bump(self, name: str) -> None:
-        """Give a record its next version, if it is there."""
+        """Increase the version of a record, if it exists."""
         if name in self.records:
             self.records[name] = replace(self.records[name], version=self.records[name].version + 1)
 
@@ -100,9 +100,9 @@ class MemoryQueues:
         saved = self.records[queue.name] = replace(queue, version=replacing.version + 1)
         return saved
 
-    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+    def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         found = self.records.get(name)
-        if found is None or found.is_leaving:
+        if found is None or found.is_deleting:
             return None
         return self.save(replace(found, consumed_at=now), replacing=found)
 
@@ -121,37 +121,37 @@ class MemoryQueues:
 class MemoryBindings:
     exchanges: MemoryExchanges
     queues: MemoryQueues
-    bound: dict[Bound, None] = field(default_factory=dict)
+    bound: dict[Binding, None] = field(default_factory=dict)
 
-    def bind(self, bound: Bound) -> BindOutcome:
-        if not self._is_there(Place(Kind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
-            return BindOutcome.NOT_BOUND
+    def bind(self, bound: Binding) -> BindOutcome:
+        if not self._is_there(ResourceRef(ResourceKind.EXCHANGE, bound.exchange)) or not self._is_there(bound.target):
+            return BindOutcome.REFUSED
         if bound in self.bound:
-            return BindOutcome.THERE_ALREADY
+            return BindOutcome.ALREADY_BOUND
         self.bound[bound] = None
         self._bump(bound)
-        return BindOutcome.MADE
+        return BindOutcome.BOUND
 
-    def unbind(self, bound: Bound) -> bool:
+    def unbind(self, bound: Binding) -> bool:
         if bound not in self.bound:
             return False
         del self.bound[bound]
         self._bump(bound)
         return True
 
-    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.exchange == exchange]
 
-    def to(self, target: Place) -> Sequence[Bound]:
+    def to(self, target: ResourceRef) -> Sequence[Binding]:
         return [bound for bound in self.bound if bound.target == target]
 
-    def _is_there(self, place: Place) -> bool:
-        found = (self.exchanges if place.kind is Kind.EXCHANGE else self.queues).records.get(place.name)
-        return found is not None and not found.is_leaving
+    def _is_there(self, resource: ResourceRef) -> bool:
+        found = (self.exchanges if resource.kind is ResourceKind.EXCHANGE else self.queues).records.get(resource.name)
+        return found is not None and not found.is_deleting
 
-    def _bump(self, bound: Bound) -> None:
+    def _bump(self, bound: Binding) -> None:
         self.exchanges.bump(bound.exchange)
-        if bound.target.kind is Kind.EXCHANGE:
+        if bound.target.kind is ResourceKind.EXCHANGE:
             self.exchanges.bump(bound.target.name)
 
 
@@ -165,9 +165,6 @@ class MemoryUsers:
     def every(self) -> Sequence[User]:
         return sorted(self.users.values(), key=lambda user: user.name)
 
-    def of_sender(self, user_id: str) -> UserName | None:
-        return next((user.name for user in self.users.values() if user.user_id == user_id), None)
-
     def put(self, user: User) -> None:
         self.users[user.name] = user
 
@@ -177,28 +174,28 @@ class MemoryUsers:
 
 @dataclass
 class MemoryCounters:
-    minutes: dict[Place, list[Minute]] = field(default_factory=dict)
+    minutes: dict[ResourceRef, list[MinuteCounts]] = field(default_factory=dict)
 
-    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
+    def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
         begins_at = moment.replace(second=0, microsecond=0)
-        return [minute for minute in self.minutes.get(place, []) if minute.begins_at >= begins_at]
+        return [minute for minute in self.minutes.get(resource, []) if minute.begins_at >= begins_at]
 
 
 @dataclass
 class MemoryExchangeQueues:
-    """Queues in SQS, by name, and how much each holds; `refused` are names that cannot be made, and why."""
+    """SQS queues by name, with their sizes; `refused` maps names that cannot be created to the reason."""
 
-    queues: dict[QueueName, WantedQueue] = field(default_factory=dict)
+    queues: dict[QueueName, QueueSpec] = field(default_factory=dict)
     held: dict[QueueName, QueueSize] = field(default_factory=dict)
     refused: dict[QueueName, str] = field(default_factory=dict)
 
-    def make(self, queue: WantedQueue) -> MadeQueue:
+    def make(self, queue: QueueSpec) -> CreatedQueue:
         if queue.name in self.refused:
             raise EffectRefused(self.refused[queue.name])
         dead = dead_letter_name(queue.name)
         self.queues[dead] = replace(queue, name=dead)
         self.queues[queue.name] = queue
-        return MadeQueue(queue.name, QueueUrl(f"https://sqs/1/{queue.name}"))
+        return CreatedQueue(queue.name, QueueUrl(f"https://sqs/1/{queue.name}"))
 
     def delete(self, name: QueueName) -> None:
         self.queues.pop(name, None)
@@ -210,7 +207,7 @@ class MemoryExchangeQueues:
 
 @dataclass
 class MemoryMappings:
-    """Mappings of queues that are there; `is_slow` keeps new ones from working at once."""
+    """The mappings of existing queues; with `is_slow`, new ones are not enabled at once."""
 
     queues: MemoryExchangeQueues
     connected: set[QueueName] = field(default_factory=set)
@@ -228,7 +225,7 @@ class MemoryMappings:
 
 @dataclass
 class MemoryMetrics:
-    """What SQS measured; `asked` are the queues that it was asked of."""
+    """The metrics of queues; `asked` are the queues that were queried."""
 
     activities: dict[QueueName, QueueActivity] = field(default_factory=dict)
     asked: list[QueueName] = field(default_factory=list)
@@ -242,7 +239,7 @@ class MemoryMetrics:
 
 @dataclass
 class MemorySender:
-    """Keeps what was sent, by queue; `not_taken` are bodies that no queue takes."""
+    """The sent messages by queue; bodies in `not_taken` are not accepted."""
 
     sent: dict[QueueName, list[Message]] = field(default_factory=dict)
     not_taken: set[str] = field(default_factory=set)
@@ -259,12 +256,12 @@ class MemorySender:
 
 
 class Killed(Exception):
-    """Raised in the place of a function that is killed."""
+    """Raised in place of a function's kill."""
 
 
 @dataclass
 class Killing:
-    """A port in whose place a function is killed before its call of that number, counted over all ports."""
+    """A port that kills the function before the call with that number, counted over all ports."""
 
     port: object
     countdown: "Countdown"
@@ -281,7 +278,7 @@ class Killing:
 
 @dataclass
 class Countdown:
-    """How many calls are made before a function is killed."""
+    """The number of calls before a function is killed."""
 
     left: int
 

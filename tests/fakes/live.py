@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
@@ -103,7 +103,7 @@ class MemoryAccounts:
 
     def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
-        live = None if exchange is None or exchange.is_leaving else exchange.live
+        live = None if exchange is None or exchange.is_deleting else exchange.live
         failures = 0 if user is None else self.failures[user]
         return RealmAccess(live, None if found is None else self._account(realm, found), failures)
 

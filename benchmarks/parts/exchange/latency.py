@@ -1,4 +1,4 @@
-"""How long a message takes from its publisher to a queue: through an exchange, and directly; on the emulator."""
+"""The latency from a publisher to a queue, through an exchange and directly, on the emulator."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""How many keys are routed in a second, beside kombu's topic exchange and the regexes that one would write oneself."""
+"""The number of keys routed in a second, compared with kombu's topic exchange and plain regexes."""
 
 import gc
 import random
@@ -23,10 +23,10 @@ from signalbox.exchange.model.topics import RoutingKey
 SIZES = (10, 1_000, 100_000)
 KEYS = 100_000
 ROUNDS = 5
-COMPARED = 1_000  # at this size of table, kombu is the measure
+COMPARED = 1_000  # with a table of this size, kombu is the reference
 PER_OFFICE = 5
 DAYS, PRODUCTS = 4, 4
-# A walk through all bindings takes as long for each key as the last one: a part of the keys tells the rate.
+# A walk over all bindings takes the same time for each key, so a part of the keys shows the rate.
 WALKED = 1_000_000
 CHECKED = 100
 SIDES = ("ours", "kombu", "regexes")
@@ -36,19 +36,19 @@ Side = Callable[[Sequence[RoutingKey]], Collection[object]]
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Keys a second with so many bindings, in the median of all rounds, and what one binding weighs."""
+    """The median number of keys a second with this number of bindings, and the memory of one binding."""
 
     bindings: int
     ours: float
     kombu: float
     regexes: float
     matches: float
-    """Bindings that match a key, in the mean."""
+    """The mean number of bindings that match a key."""
     bytes_per_binding: float
 
 
 def measure(say: Callable[[str], None]) -> list[Routing]:
-    """Measure all sides in turn, round by round, so that the noise of the machine hits each."""
+    """Measure all sides round by round, so that noise of the machine affects each."""
     found = []
     for size in SIZES:
         say(f"{size:,} bindings")
@@ -57,7 +57,7 @@ def measure(say: Callable[[str], None]) -> list[Routing]:
 
 
 def patterns(size: int, source: random.Random) -> Iterator[str]:
-    """Yield bindings as offices make them: two literal, two with `*`, one with `#`."""
+    """Yield bindings as weather offices use them: two literal, two with `*`, one with `#`."""
     for office in range(size // PER_OFFICE):
         yield f"v03.{_day(source)}.office{office}.{_product(source)}"
         yield f"v03.{_day(source)}.office{office}.{_product(source)}.urgent"
@@ -67,7 +67,7 @@ def patterns(size: int, source: random.Random) -> Iterator[str]:
 
 
 def keys(size: int, source: random.Random) -> list[RoutingKey]:
-    """Return keys of those offices, each of which matches some bindings of its own office and no other."""
+    """Return keys of those offices, each of which matches some bindings of its own office only."""
     offices = size // PER_OFFICE
     return [RoutingKey(f"v03.{_day(source)}.office{source.randrange(offices)}.{_product(source)}") for _ in range(KEYS)]
 
@@ -95,7 +95,7 @@ def _measured(size: int) -> Routing:
 
 @dataclass(slots=True)
 class _Prepared:
-    """What a side's own process holds: nobody else's tables are in its way, or in its caches."""
+    """The tables of one side, in a process of its own, so that other tables do not fill its caches."""
 
     side: Side
     keys: Sequence[RoutingKey]
@@ -105,8 +105,8 @@ _prepared: list[_Prepared] = []
 
 
 def _prepare(name: str, size: int) -> float:
-    """Make a side's table, and return the bytes that ours needs for each binding; targets are numbers."""
-    source = random.Random(size)  # the same table every time, and in every process
+    """Build a side's table; return the bytes that ours needs for each binding. Targets are numbers."""
+    source = random.Random(size)  # the same table in every run and process
     bound, sent = list(patterns(size, source)), keys(size, source)
     walked = sent[: max(WALKED // size, 10)]
     if name != "ours":
@@ -142,7 +142,7 @@ def _found() -> list[list[object]]:
 
 
 def _check(found: Sequence[Sequence[Collection[object]]]) -> float:
-    """All sides give every key to the same queues; return how many those are in the mean."""
+    """Check that all sides find the same queues for every key; return their mean number."""
     checked = min(len(one) for one in found)
     assert all(one[:checked] == found[0][:checked] for one in found)
     return sum(len(queues) for queues in found[0]) / len(found[0])
@@ -179,7 +179,7 @@ def _kombu(bound: Sequence[str]) -> Side:
 
 
 def _regexes(bound: Sequence[str]) -> Side:
-    """Return what one would write oneself: each pattern compiled once, all asked in turn."""
+    """Return the straightforward solution: each pattern compiled once, each tried for every key."""
     table = [(re.compile(_regex(pattern)).fullmatch, target) for target, pattern in enumerate(bound)]
 
     def route(some: Sequence[RoutingKey]) -> Collection[object]:
@@ -192,6 +192,6 @@ def _regexes(bound: Sequence[str]) -> Side:
 
 
 def _regex(pattern: str) -> str:
-    """Return a regex for the patterns of this benchmark; the rules of AMQP need more than this."""
+    """Return a regex for the patterns of this benchmark; AMQP's full rules require more."""
     words = {"*": r"[^.]*", "#": r".*"}
     return r"\.".join(words.get(word, re.escape(word)) for word in pattern.split("."))

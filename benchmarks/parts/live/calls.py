@@ -23,7 +23,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.items import subscriber_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.dynamodb import milliseconds
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber

@@ -22,7 +22,7 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, Login
@@ -212,14 +212,16 @@ def _publisher(deployment: Deployment, number: int) -> ExchangeClient:
     return ExchangeClient(sqs, users.control_queues.names, url_prefix, name)
 
 
-def _posts(run: int, publisher: int, topics: int, events: int) -> list[Post]:
+def _posts(run: int, publisher: int, topics: int, events: int) -> list[PublishRequest]:
     return [
-        Post(f"{PREFIX}.t{number % topics}", json.dumps([run, publisher, number]), {}, f"{run}-{publisher}-{number}")
+        PublishRequest(
+            f"{PREFIX}.t{number % topics}", json.dumps([run, publisher, number]), {}, f"{run}-{publisher}-{number}"
+        )
         for number in range(events)
     ]
 
 
-def _publish(client: ExchangeClient, exchange: str, posts: Sequence[Post], order_by: OrderBy) -> None:
+def _publish(client: ExchangeClient, exchange: str, posts: Sequence[PublishRequest], order_by: OrderBy) -> None:
     for posted in client.publish_all(exchange, posts, order_by=order_by):
         if posted.message_id is None:
             raise posted.problem or UnavailableError(f"a message to exchange {exchange!r} was not published")

@@ -1,1 +1,1 @@
-"""Adapters of the exchange."""
+"""AWS adapters of the exchange."""

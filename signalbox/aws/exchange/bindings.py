@@ -1,4 +1,4 @@
-"""The table of exchanges: bindings, which change together with the versions of what they bind."""
+"""The DynamoDB store of bindings, which changes bindings and the versions of their exchanges in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,82 +9,82 @@ from boto3.dynamodb.conditions import Key
 from signalbox.aws.exchange.items import (
     BACK_REFERENCE,
     BINDING,
-    IS_LEAVING,
+    IS_DELETING,
     back_reference_key,
+    binding_items,
     binding_key,
-    bound_items,
-    bound_of,
+    binding_of,
     partition,
     record_key,
 )
 from signalbox.aws.shared.dynamodb import ItemBusy, every_item, transacted
-from signalbox.exchange.model.records import BindOutcome, Bound, Kind, Place
+from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-STAYS = f"attribute_exists(pk) AND attribute_not_exists({IS_LEAVING})"
+STAYS = f"attribute_exists(pk) AND attribute_not_exists({IS_DELETING})"
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoBindings:
-    """`Bindings` over the table `Exchanges`: an item beside the exchange, and one beside what is bound to it."""
+    """`Bindings` over the table `Exchanges`: one item in the partition of each end."""
 
     table: "Table"
 
-    def bind(self, bound: Bound) -> BindOutcome:
-        """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
+    def bind(self, binding: Binding) -> BindOutcome:
+        """Store a binding, unless one of its ends is missing or being deleted; return the outcome.
 
         Raises `ItemBusy`.
         """
-        table, (binding, back_reference) = self.table.name, bound_items(bound)
+        table, (item, back_reference) = self.table.name, binding_items(binding)
         writes: list[TransactWriteItemTypeDef] = [
-            {"Put": {"TableName": table, "Item": binding, "ConditionExpression": "attribute_not_exists(pk)"}},
+            {"Put": {"TableName": table, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}},
             {"Put": {"TableName": table, "Item": back_reference}},
-            *(self._next_version(place, STAYS) for place in _exchanges(bound)),
+            *(self._next_version(resource, STAYS) for resource in _exchanges(binding)),
         ]
-        if bound.target.kind is Kind.QUEUE:
-            key = record_key(bound.target)
+        if binding.target.kind is ResourceKind.QUEUE:
+            key = record_key(binding.target)
             writes.append({"ConditionCheck": {"TableName": table, "Key": key, "ConditionExpression": STAYS}})
         is_new, _, *stay = transacted(self.table, writes)
         if not all(stay):
-            return BindOutcome.NOT_BOUND
-        return BindOutcome.MADE if is_new else BindOutcome.THERE_ALREADY
+            return BindOutcome.REFUSED
+        return BindOutcome.BOUND if is_new else BindOutcome.ALREADY_BOUND
 
-    def unbind(self, bound: Bound) -> bool:
-        """Remove a binding, with the same changes of versions; say whether it was there. Raises `ItemBusy`."""
-        table, key = self.table.name, binding_key(bound)
+    def unbind(self, binding: Binding) -> bool:
+        """Remove a binding, with the same changes of versions; return whether it existed. Raises `ItemBusy`."""
+        table, key = self.table.name, binding_key(binding)
         writes: list[TransactWriteItemTypeDef] = [
             {"Delete": {"TableName": table, "Key": key, "ConditionExpression": "attribute_exists(pk)"}},
-            {"Delete": {"TableName": table, "Key": back_reference_key(bound)}},
-            *(self._next_version(place, "attribute_exists(pk)") for place in _exchanges(bound)),
+            {"Delete": {"TableName": table, "Key": back_reference_key(binding)}},
+            *(self._next_version(resource, "attribute_exists(pk)") for resource in _exchanges(binding)),
         ]
         was_there, *others = transacted(self.table, writes)
         if was_there and not all(others):
-            # No record goes before its bindings, so they are going at this moment.
-            raise ItemBusy(f"{bound.target} or exchange {bound.exchange!r} is being deleted at this moment")
+            # A record is removed after its bindings, so they are being removed at this moment.
+            raise ItemBusy(f"{binding.target} or exchange {binding.exchange!r} is being deleted at this moment")
         return was_there
 
-    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
-        return self._read(Place(Kind.EXCHANGE, exchange), BINDING)
+        return self._read(ResourceRef(ResourceKind.EXCHANGE, exchange), BINDING)
 
-    def to(self, target: Place) -> Sequence[Bound]:
+    def to(self, target: ResourceRef) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
         return self._read(target, BACK_REFERENCE)
 
-    def _read(self, place: Place, beginning: str) -> Sequence[Bound]:
-        condition = Key("pk").eq(partition(place)) & Key("sk").begins_with(beginning)
+    def _read(self, resource: ResourceRef, beginning: str) -> Sequence[Binding]:
+        condition = Key("pk").eq(partition(resource)) & Key("sk").begins_with(beginning)
         query = {"KeyConditionExpression": condition, "ConsistentRead": True}
-        return [bound_of(item) for item in every_item(self.table.query, query)]
+        return [binding_of(item) for item in every_item(self.table.query, query)]
 
-    def _next_version(self, place: Place, condition: str) -> "TransactWriteItemTypeDef":
+    def _next_version(self, resource: ResourceRef, condition: str) -> "TransactWriteItemTypeDef":
         return {
             "Update": {
                 "TableName": self.table.name,
-                "Key": record_key(place),
+                "Key": record_key(resource),
                 "UpdateExpression": "ADD version :one",
                 "ConditionExpression": condition,
                 "ExpressionAttributeValues": {":one": 1},
@@ -92,7 +92,9 @@ class DynamoBindings:
         }
 
 
-def _exchanges(bound: Bound) -> Sequence[Place]:
-    """Return the exchanges that a binding is about: one, when it is bound to itself."""
-    source = Place(Kind.EXCHANGE, bound.exchange)
-    return [source] if bound.target.kind is Kind.QUEUE or bound.target == source else [source, bound.target]
+def _exchanges(binding: Binding) -> Sequence[ResourceRef]:
+    """Return the exchanges of a binding: one, if it binds an exchange to itself."""
+    source = ResourceRef(ResourceKind.EXCHANGE, binding.exchange)
+    return (
+        [source] if binding.target.kind is ResourceKind.QUEUE or binding.target == source else [source, binding.target]
+    )

@@ -1,4 +1,4 @@
-"""The table of exchanges: what was counted of each exchange and queue, minute by minute."""
+"""The DynamoDB store of counters, as the control plane reads it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.exchange.items import MINUTE, minute_key, minute_of, partition
 from signalbox.aws.shared.dynamodb import every_item
-from signalbox.exchange.model.records import Minute, Place
+from signalbox.exchange.model.records import MinuteCounts, ResourceRef
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -23,9 +23,9 @@ class DynamoCounters:
 
     table: "Table"
 
-    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
-        """Return the minutes from the one of that moment on, oldest first; one without anything is missing."""
+    def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
+        """Return the counters from the minute of `moment` on, oldest first, without empty minutes."""
         minutes = Key("sk").between(minute_key(moment), AFTER_ALL_DIGITS)
-        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(place)) & minutes}
-        # The client and not the table: only the former may be shared by threads.
+        query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(resource)) & minutes}
+        # The client is thread-safe, the table resource is not.
         return [minute_of(item) for item in every_item(self.table.meta.client.query, query)]

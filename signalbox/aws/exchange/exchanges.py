@@ -1,4 +1,4 @@
-"""The table of exchanges: the records of exchanges, of declared queues and of users."""
+"""The DynamoDB stores of exchange, queue and user records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from boto3.dynamodb.conditions import Attr, Key
 from signalbox.aws.exchange.items import (
     BY_KIND_INDEX,
     HEAD,
-    IS_LEAVING,
+    IS_DELETING,
     USER,
     exchange_item,
     exchange_of,
@@ -24,7 +24,7 @@ from signalbox.aws.exchange.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds, transacted, updated
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, Kind, Place, User
+from signalbox.exchange.model.records import DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
@@ -42,29 +42,29 @@ class DynamoExchanges:
 
     def find(self, name: ExchangeName) -> Exchange | None:
         """Return an exchange, or None."""
-        item = _read(self.table, record_key(Place(Kind.EXCHANGE, name)))
+        item = _read(self.table, record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
         return exchange_of(item) if item else None
 
     def every(self) -> Sequence[Exchange]:
-        """Return all exchanges, by name, as they were a moment ago."""
-        return [exchange_of(item) for item in _of_kind(self.table, Kind.EXCHANGE)]
+        """Return all exchanges, by name, eventually consistent."""
+        return [exchange_of(item) for item in _of_kind(self.table, ResourceKind.EXCHANGE)]
 
     def create(self, exchange: Exchange) -> bool:
-        """Store a new record; say whether there was none."""
+        """Store a new record; return whether none existed."""
         item = exchange_item(exchange)
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=IS_NEW))
 
     def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
-        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         stored = replace(exchange, version=replacing.version + 1)
         return stored if _replaces(self.table, exchange_item(stored), replacing.version) else None
 
     def forget(self, exchange: Exchange) -> bool:
-        """Delete a record and what was kept to number its messages; say whether it was still as it was read."""
-        # The numbers go first: a new exchange of that name must not go on counting where an older one ended.
+        """Delete a record and the heads of its routing keys; return whether it was unchanged since it was read."""
+        # The heads go first: a new exchange of that name must start its numbers at one.
         if self.find(exchange.name) == exchange:
             self._forget_heads(exchange.name)
-        return _is_deleted(self.table, exchange.place, exchange.version)
+        return _is_deleted(self.table, exchange.resource, exchange.version)
 
     def _forget_heads(self, name: ExchangeName) -> None:
         heads = {
@@ -85,43 +85,43 @@ class DynamoQueues:
 
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
-        item = _read(self.table, record_key(Place(Kind.QUEUE, name)))
+        item = _read(self.table, record_key(ResourceRef(ResourceKind.QUEUE, name)))
         return queue_of(item) if item else None
 
     def every(self) -> Sequence[DeclaredQueue]:
-        """Return all queues, by name, as they were a moment ago."""
-        return [queue_of(item) for item in _of_kind(self.table, Kind.QUEUE)]
+        """Return all queues, by name, eventually consistent."""
+        return [queue_of(item) for item in _of_kind(self.table, ResourceKind.QUEUE)]
 
     def create(self, queue: DeclaredQueue) -> bool:
-        """Store a new record; say whether there was none."""
+        """Store a new record; return whether none existed."""
         return succeeds(lambda: self.table.put_item(Item=queue_item(queue), ConditionExpression=IS_NEW))
 
     def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
-        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         stored = replace(queue, version=replacing.version + 1)
         return stored if _replaces(self.table, queue_item(stored), replacing.version) else None
 
-    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
-        """Note a consumer's sign of life under the next version; None if there is no such queue, or it is leaving."""
+    def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+        """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""
         item = updated(
             self.table,
             {
-                "Key": record_key(Place(Kind.QUEUE, name)),
+                "Key": record_key(ResourceRef(ResourceKind.QUEUE, name)),
                 "UpdateExpression": "SET consumed_at = :now ADD version :one",
                 "ExpressionAttributeValues": {":now": milliseconds(now), ":one": 1},
-                "ConditionExpression": Attr("pk").exists() & Attr(IS_LEAVING).not_exists(),
+                "ConditionExpression": Attr("pk").exists() & Attr(IS_DELETING).not_exists(),
             },
         )
         return queue_of(item) if item else None
 
     def forget(self, queue: DeclaredQueue) -> bool:
-        """Delete a record; say whether it was still as it was read."""
-        return _is_deleted(self.table, queue.place, queue.version)
+        """Delete a record; return whether it was unchanged since it was read."""
+        return _is_deleted(self.table, queue.resource, queue.version)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoUsers:
-    """`Users` over the table `Exchanges`: an item for the record, and one that says whose a SenderId is."""
+    """`Users` over the table `Exchanges`: an item for the record, and one that maps the SenderId to the user."""
 
     table: "Table"
 
@@ -131,16 +131,11 @@ class DynamoUsers:
         return user_of(item) if item else None
 
     def every(self) -> Sequence[User]:
-        """Return all users, by name, as they were a moment ago."""
+        """Return all users, by name, eventually consistent."""
         return [user_of(item) for item in _of_kind(self.table, USER)]
 
-    def of_sender(self, user_id: str) -> UserName | None:
-        """Return the user whom SQS calls so (SenderId up to the colon), or None."""
-        item = _read(self.table, sender_key(user_id))
-        return UserName(item["name"]) if item else None
-
     def put(self, user: User) -> None:
-        """Store a user in the place of an older record; the older one's `user_id` is nobody's any more."""
+        """Store a user, replacing an older record; the older record's `user_id` is released."""
         found = self.find(user.name)
         writes: list[TransactWriteItemTypeDef] = [
             {"Put": {"TableName": self.table.name, "Item": item}}
@@ -151,7 +146,7 @@ class DynamoUsers:
         transacted(self.table, writes)
 
     def remove(self, name: UserName) -> None:
-        """Forget a user; one that is gone already is fine."""
+        """Delete a user. Deleting a missing user has no effect."""
         found = self.find(name)
         if found is not None:
             keys = (user_key(name), sender_key(found.user_id))
@@ -171,6 +166,6 @@ def _replaces(table: "Table", item: Item, version: int) -> bool:
     return succeeds(lambda: table.put_item(Item=item, ConditionExpression=Attr("version").eq(version)))
 
 
-def _is_deleted(table: "Table", place: Place, version: int) -> bool:
+def _is_deleted(table: "Table", resource: ResourceRef, version: int) -> bool:
     is_as_read = Attr("version").eq(version)
-    return succeeds(lambda: table.delete_item(Key=record_key(place), ConditionExpression=is_as_read))
+    return succeeds(lambda: table.delete_item(Key=record_key(resource), ConditionExpression=is_as_read))

@@ -1,4 +1,4 @@
-"""Items of the table of exchanges: their keys, and records to items and back."""
+"""The items of the table `Exchanges`: keys, and the conversion between records and items."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,15 +9,15 @@ from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
-    Bound,
+    Binding,
     DeclaredQueue,
     Exchange,
-    Kind,
     LiveSettings,
-    Minute,
+    MinuteCounts,
     OrderBy,
-    Place,
     QueueSettings,
+    ResourceKind,
+    ResourceRef,
     Retention,
     User,
 )
@@ -29,17 +29,17 @@ BY_KIND_INDEX = "by_kind"
 USER = "user"
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
-IS_LEAVING = "is_leaving"  # only there when it is so
+IS_DELETING = "is_leaving"  # present only if true
 
 
-def partition(place: Place) -> str:
-    """Return the partition of all that is kept of an exchange or a queue."""
-    return f"{place.kind}#{place.name}"
+def partition(resource: ResourceRef) -> str:
+    """Return the partition key of an exchange or a queue."""
+    return f"{resource.kind}#{resource.name}"
 
 
-def record_key(place: Place) -> Item:
+def record_key(resource: ResourceRef) -> Item:
     """Return the key of the record of an exchange or a queue."""
-    return {"pk": partition(place), "sk": str(place.kind)}
+    return {"pk": partition(resource), "sk": str(resource.kind)}
 
 
 def user_key(name: UserName) -> Item:
@@ -48,51 +48,51 @@ def user_key(name: UserName) -> Item:
 
 
 def sender_key(user_id: str) -> Item:
-    """Return the key of what says whose a SenderId is."""
+    """Return the key that maps a SenderId to its user."""
     return {"pk": f"sender#{user_id}", "sk": "sender"}
 
 
-def binding_key(bound: Bound) -> Item:
-    """Return the key of a binding, which is read with its exchange, or with all that begin with the same word."""
-    # No name has a line feed, so that no two bindings meet in one key; a name may have a `#`, and so may a pattern.
-    sort_key = f"{first_word_key(bound.pattern.words)}{bound.target.kind}#{bound.target.name}\n{bound.pattern}"
-    return {"pk": partition(Place(Kind.EXCHANGE, bound.exchange)), "sk": sort_key}
+def binding_key(binding: Binding) -> Item:
+    """Return the key of a binding, which is sorted by the first word of its pattern."""
+    # A line feed separates the parts: names contain none, while names and patterns may contain a `#`.
+    sort_key = f"{first_word_key(binding.pattern.words)}{binding.target.kind}#{binding.target.name}\n{binding.pattern}"
+    return {"pk": partition(ResourceRef(ResourceKind.EXCHANGE, binding.exchange)), "sk": sort_key}
 
 
 def first_word_key(words: Sequence[str]) -> str:
-    """Return how the sort keys of the bindings begin whose patterns begin with the first of these words."""
-    # A word may have a line feed, but what is in its place only brings more bindings than those that were meant.
+    """Return the sort key prefix of the bindings whose patterns begin with the first of these words."""
+    # A line feed in a word is replaced by a space; the prefix then only matches more bindings than necessary.
     return f"{BINDING}{words[0] if words else ''}".replace("\n", " ") + "\n"
 
 
-def back_reference_key(bound: Bound) -> Item:
-    """Return the key of the same binding as it is read with its target."""
-    return {"pk": partition(bound.target), "sk": f"{BACK_REFERENCE}{bound.exchange}#{bound.pattern}"}
+def back_reference_key(binding: Binding) -> Item:
+    """Return the key of a binding's second item, in the partition of its target."""
+    return {"pk": partition(binding.target), "sk": f"{BACK_REFERENCE}{binding.exchange}#{binding.pattern}"}
 
 
 def minute_key(begins_at: datetime) -> str:
-    """Return the sort key of what is counted in the minute of a moment; the digits stay as many until 2160."""
+    """Return the sort key of the counters of a minute; its number of digits is constant until 2160."""
     return f"{MINUTE}{int(begins_at.timestamp()) // 60}"
 
 
 def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
-    """Return where the head of a routing key stands."""
+    """Return the key of the head of a routing key."""
     return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
 
 
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
-    told = {
-        "kind": str(Kind.EXCHANGE),
+    fields = {
+        "kind": str(ResourceKind.EXCHANGE),
         "name": exchange.name,
         "alternate": exchange.alternate,
         "created_by": exchange.created_by,
         "created_at": milliseconds(exchange.created_at),
-        IS_LEAVING: exchange.is_leaving or None,
+        IS_DELETING: exchange.is_deleting or None,
         "version": exchange.version,
         "live": None if exchange.live is None else _live_item(exchange.live),
     }
-    return record_key(exchange.place) | _there(told)
+    return record_key(exchange.resource) | _present(fields)
 
 
 def exchange_of(item: Item) -> Exchange:
@@ -102,7 +102,7 @@ def exchange_of(item: Item) -> Exchange:
         created_by=item.get("created_by"),
         created_at=moment(item["created_at"]),
         alternate=item.get("alternate"),
-        is_leaving=item.get(IS_LEAVING, False),
+        is_deleting=item.get(IS_DELETING, False),
         version=int(item["version"]),
         live=_live_of(item["live"]) if "live" in item else None,
     )
@@ -111,8 +111,8 @@ def exchange_of(item: Item) -> Exchange:
 def queue_item(queue: DeclaredQueue) -> Item:
     """Return the item of a queue's record."""
     settings = queue.settings
-    told = {
-        "kind": str(Kind.QUEUE),
+    fields = {
+        "kind": str(ResourceKind.QUEUE),
         "name": queue.name,
         "owner": queue.owner,
         "created_at": milliseconds(queue.created_at),
@@ -122,10 +122,10 @@ def queue_item(queue: DeclaredQueue) -> Item:
         "message_ttl_seconds": _seconds(settings.message_ttl),
         "prefetch": settings.prefetch,
         "maximum_receives": settings.maximum_receives,
-        IS_LEAVING: queue.is_leaving or None,
+        IS_DELETING: queue.is_deleting or None,
         "version": queue.version,
     }
-    return record_key(queue.place) | _there(told)
+    return record_key(queue.resource) | _present(fields)
 
 
 def queue_of(item: Item) -> DeclaredQueue:
@@ -143,32 +143,32 @@ def queue_of(item: Item) -> DeclaredQueue:
             prefetch=int(item["prefetch"]),
             maximum_receives=int(item["maximum_receives"]),
         ),
-        is_leaving=item.get(IS_LEAVING, False),
+        is_deleting=item.get(IS_DELETING, False),
         version=int(item["version"]),
     )
 
 
-def bound_items(bound: Bound) -> Iterable[Item]:
+def binding_items(binding: Binding) -> Iterable[Item]:
     """Return the two items of a binding."""
-    told = {
-        "exchange": bound.exchange,
-        "target": bound.target.name,
-        "target_kind": str(bound.target.kind),
-        "pattern": str(bound.pattern),
+    fields = {
+        "exchange": binding.exchange,
+        "target": binding.target.name,
+        "target_kind": str(binding.target.kind),
+        "pattern": str(binding.pattern),
     }
-    return binding_key(bound) | told, back_reference_key(bound) | told
+    return binding_key(binding) | fields, back_reference_key(binding) | fields
 
 
-def bound_of(item: Item) -> Bound:
+def binding_of(item: Item) -> Binding:
     """Return the binding of either of its items."""
-    target = Place(Kind(item["target_kind"]), item["target"])
-    # What could be bound once still routes, whatever may be bound now.
-    return Bound(ExchangeName(item["exchange"]), target, Pattern.stored(item["pattern"]))
+    target = ResourceRef(ResourceKind(item["target_kind"]), item["target"])
+    # A stored binding still routes, whatever new bindings are allowed.
+    return Binding(ExchangeName(item["exchange"]), target, Pattern.stored(item["pattern"]))
 
 
 def user_item(user: User) -> Item:
     """Return the item of a user's record."""
-    told = {
+    fields = {
         "kind": USER,
         "name": user.name,
         "role": str(user.role),
@@ -176,7 +176,7 @@ def user_item(user: User) -> Item:
         "created_at": milliseconds(user.created_at),
         "user_id": user.user_id,
     }
-    return user_key(user.name) | told
+    return user_key(user.name) | fields
 
 
 def user_of(item: Item) -> User:
@@ -190,11 +190,11 @@ def user_of(item: Item) -> User:
     )
 
 
-def minute_of(item: Item) -> Minute:
-    """Return what an item counts; what nothing was added to is zero."""
+def minute_of(item: Item) -> MinuteCounts:
+    """Return the counters of an item; a missing counter is zero."""
     last_at = item.get("last_at")
     counts = {name: int(item.get(name, 0)) for name in COUNTS}
-    return Minute(
+    return MinuteCounts(
         begins_at=moment(Decimal(item["sk"].removeprefix(MINUTE)) * 60_000),
         size_bytes=int(item.get("bytes", 0)),
         last_at=None if last_at is None else moment(last_at),
@@ -206,14 +206,14 @@ COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "
 
 
 def _live_item(live: LiveSettings) -> Item:
-    told = {
+    fields = {
         "order_by": str(live.order_by),
         "anonymous": live.anonymous,
         "retention": _retention_item(live.retention),
-        # No map, since the empty prefix is one, too, and DynamoDB takes no empty name.
+        # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
     }
-    return _there(told)
+    return _present(fields)
 
 
 def _live_of(item: Mapping[str, Any]) -> LiveSettings:
@@ -226,7 +226,7 @@ def _live_of(item: Mapping[str, Any]) -> LiveSettings:
 
 
 def _retention_item(retention: Retention) -> Item:
-    return _there({"count": retention.count, "age_seconds": _seconds(retention.age)})
+    return _present({"count": retention.count, "age_seconds": _seconds(retention.age)})
 
 
 def _retention_of(item: Mapping[str, Any]) -> Retention:
@@ -234,8 +234,8 @@ def _retention_of(item: Mapping[str, Any]) -> Retention:
     return Retention(None if count is None else int(count), _duration(item.get("age_seconds")))
 
 
-def _there(told: Item) -> Item:
-    return {name: value for name, value in told.items() if value is not None}
+def _present(fields: Item) -> Item:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _seconds(duration: timedelta | None) -> Decimal | None:

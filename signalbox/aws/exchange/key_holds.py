@@ -1,4 +1,4 @@
-"""For which messages routing keys are held, noted in the items of their heads."""
+"""The DynamoDB store of key holds, in the items of the keys' heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DynamoKeyHolds:
-    """`KeyHolds` over the table `Exchanges`: one write to hold a key, and one to let go."""
+    """`KeyHolds` over the table `Exchanges`: one write to hold a key, and one to release it."""
 
     table: "Table"
 
@@ -32,9 +32,9 @@ class DynamoKeyHolds:
         now: datetime,
         until: datetime,
     ) -> Sequence[MessageId] | None:
-        """Hold a key for messages until a moment; return all for which it is held now, in order.
+        """Hold a key for messages until a time; return all messages that hold it, in order.
 
-        None if it is held for others, unless these messages have the first of them among them: then for both.
+        Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold.
         """
         is_free = Attr("held_until").not_exists() | Attr("held_until").lte(milliseconds(now))
         is_ours = Attr("held_until").gt(milliseconds(now)) & Attr("held_for[0]").is_in(list(messages))
@@ -47,7 +47,7 @@ class DynamoKeyHolds:
     def release(
         self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
     ) -> None:
-        """Hold a key for those that are left, or if there are none for nobody, if it is still held for `held`."""
+        """Reduce the hold of `held` to the messages `left`, or end it without any; no effect if it has changed."""
         values: dict[str, list[MessageId]] = {":left": list(left)} if left else {}
         succeeds(
             lambda: self.table.update_item(

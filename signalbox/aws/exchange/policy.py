@@ -1,17 +1,17 @@
-"""What a user of the exchange may do, as a policy of IAM: the naming convention written out."""
+"""The IAM policy of a user of the exchange, derived from the naming convention."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.queues import FIFO_SUFFIX
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, permitted_names
 
 ANYTHING = "*"
-# What the names of all exchanges and of all queues begin with: whoever may use them all may not use what else the
-# account has, least of all the control queues, of which each is somebody's name.
+# The prefixes of the names of exchanges and of queues: a user with access to all of them must not get access to the
+# account's other queues, least of all to control queues, which identify users.
 EXCHANGES, QUEUES = "x", "q_"
 PUBLISH = ("sqs:SendMessage", "sqs:GetQueueUrl")
 CONSUME = (
@@ -33,8 +33,8 @@ USE_KEY = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangePlace:
-    """Where a stage's exchanges and queues are; `arn_prefix` is the ARN of a queue up to its name."""
+class ExchangeLocation:
+    """The SQS location of a stage's exchanges and queues; `arn_prefix` is a queue's ARN up to its name."""
 
     names: StageNames
     arn_prefix: str
@@ -46,30 +46,32 @@ class ExchangePlace:
         return self.arn_prefix.split(":")[3]
 
 
-def user_policy(user: UserName, role: Role, ownership: Ownership, place: ExchangePlace) -> Mapping[str, object]:
-    """Return all that a user may do; what names exchanges or queues is the rule that commands are judged by, too."""
-    written = _queues(permitted_names(user, role, Right.WRITE, ownership=ownership), EXCHANGES, place)
-    read = _queues(permitted_names(user, role, Right.READ, ownership=ownership), QUEUES, place)
-    through_queues = {"StringEquals": {"kms:ViaService": f"sqs.{place.region}.amazonaws.com"}}
+def user_policy(user: UserName, role: Role, ownership: Ownership, location: ExchangeLocation) -> Mapping[str, object]:
+    """Return the policy of a user; its resources follow from the same rule that authorizes commands."""
+    written = _queues(permitted_names(user, role, Right.WRITE, ownership=ownership), EXCHANGES, location)
+    read = _queues(permitted_names(user, role, Right.READ, ownership=ownership), QUEUES, location)
+    through_queues = {"StringEquals": {"kms:ViaService": f"sqs.{location.region}.amazonaws.com"}}
     statements = [
-        _allow(PUBLISH, [*written, place.arn_prefix + place.names.control_queue(user)]),
+        _allow(PUBLISH, [*written, location.arn_prefix + location.names.control_queue(user)]),
         _allow(CONSUME, read),
-        _allow(WAIT_FOR_REPLIES, [place.arn_prefix + place.names.reply_prefix(user) + ANYTHING]),
-        _allow(USE_KEY, [place.key_arn]) | {"Condition": through_queues},
+        _allow(WAIT_FOR_REPLIES, [location.arn_prefix + location.names.reply_prefix(user) + ANYTHING]),
+        _allow(USE_KEY, [location.key_arn]) | {"Condition": through_queues},
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
 def policy_text(policy: Mapping[str, object]) -> str:
-    """Return a policy without any space, of which IAM would not count them anyway."""
+    """Return a policy as JSON without white space, which IAM does not count anyway."""
     return json.dumps(policy, separators=(",", ":"))
 
 
-def _queues(patterns: Iterable[str], beginning: str, place: ExchangePlace) -> list[str]:
-    """Return the ARNs of the exchanges, or of the queues, that patterns permit: both have names of both kinds."""
+def _queues(patterns: Iterable[str], beginning: str, location: ExchangeLocation) -> list[str]:
+    """Return the ARNs of the exchanges, or of the queues, among the permitted patterns, which name both."""
     full = (beginning + ANYTHING if pattern == ANYTHING else pattern for pattern in patterns)
     chosen = (pattern for pattern in full if pattern.startswith(beginning))
-    return [f"{place.arn_prefix}{place.names.prefix}{name}" for pattern in chosen for name in _with_ordered(pattern)]
+    return [
+        f"{location.arn_prefix}{location.names.prefix}{name}" for pattern in chosen for name in _with_ordered(pattern)
+    ]
 
 
 def _with_ordered(pattern: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What CloudWatch measured of queues: when somebody received last, what was deleted, and how old the oldest is."""
+"""The CloudWatch metrics of SQS queues: last poll, deletions and age of the oldest message."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,41 +9,41 @@ from signalbox.aws.shared.errors import look
 from signalbox.exchange.model.records import QueueActivity
 from signalbox.queues import QueueName
 
-# Every receive is counted by one of the first two, those that found nothing too.
+# Every receive call increases one of the first two, also if it returns no message.
 RECEIVES = ("NumberOfMessagesReceived", "NumberOfEmptyReceives")
 REMOVED, OLDEST = "NumberOfMessagesDeleted", "ApproximateAgeOfOldestMessage"
 METRICS = {**dict.fromkeys((*RECEIVES, REMOVED), "Sum"), OLDEST: "Maximum"}
-# SQS measures each minute; CloudWatch keeps that for 15 days, and five minutes for 63.
+# SQS publishes a value each minute; CloudWatch keeps minutes for 15 days, and five-minute values for 63.
 FINE, COARSE = timedelta(minutes=1), timedelta(minutes=5)
 FINE_WINDOW = timedelta(days=1)
 
 
 class CloudWatchClient(Protocol):
-    """What is needed of boto3's CloudWatch client."""
+    """The methods of boto3's CloudWatch client that the adapter uses."""
 
     @property
     def get_metric_data(self) -> Callable[..., Any]:
-        """Return a page of the values of metrics."""
+        """Return a page of metric values."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CloudWatchQueueMetrics:
-    """`Metrics` of the exchange; what CloudWatch does not tell is None."""
+    """`Metrics` of the exchange; values that CloudWatch does not have are None."""
 
     cloudwatch: CloudWatchClient
     now: Callable[[], datetime]
 
     def activity(self, name: QueueName, *, since: datetime) -> QueueActivity:
-        """Return what consumers did since then: the last receive that was seen, of nothing too, and the deletions.
+        """Return the activity since a time: the last poll, including empty ones, and the number of deletions.
 
-        The age of the oldest message is the newest that was measured. Raises `EffectFailed`.
+        The age of the oldest message is the newest measured value. Raises `EffectFailed`.
         """
         now = self.now()
         period = FINE if now - since <= FINE_WINDOW else COARSE
         found = self._values(name, since=since, until=now, period=period)
         received = [at for metric in RECEIVES for at, count in found[metric].items() if count]
-        # A minute is told by its beginning: it may have been as late as its end.
+        # A minute's timestamp is its beginning, and the poll may have been at its end.
         received_at = min(now, max(received) + period) if received else None
         removed = round(sum(found[REMOVED].values())) if found[REMOVED] else None
         oldest = timedelta(seconds=found[OLDEST][max(found[OLDEST])]) if found[OLDEST] else None

@@ -1,4 +1,4 @@
-"""What has the router called with the messages of exchanges: an event source mapping for each of their queues."""
+"""The event source mappings that call the router with the messages of exchanges."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from signalbox.queues import QueueName
 
 ENABLED = "Enabled"
 OFF = ("Disabled", "Disabling")
-# A mapping is only asked for after its queue was made, which SQS documents to take a second to be known everywhere.
+# The queue was created just before: by SQS's documentation it may take a second to become visible.
 NOT_YET_THERE = "NonExistentQueue"
 
 
@@ -19,7 +19,7 @@ class RouteMappings:
     mappings: EventSourceMappings
 
     def connect(self, name: QueueName) -> bool:
-        """Have the router called with the messages of a queue; say whether that works already. May come twice.
+        """Map a queue to the router; return whether the mapping is enabled already. Idempotent.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
@@ -28,12 +28,12 @@ class RouteMappings:
             self._create(name)
             found = list(self.mappings.of(name))
         for mapping in found:
-            if mapping["State"] in OFF:  # by somebody who wanted to see what comes in
+            if mapping["State"] in OFF:  # an operator disabled it to inspect the messages
                 self.mappings.enable(name, mapping, enabled=True)
         return any(mapping["State"] == ENABLED for mapping in found)
 
     def disconnect(self, name: QueueName) -> None:
-        """Stop it; a queue that is not connected any more, or is about to be disconnected, is fine.
+        """Delete a queue's mapping. A mapping that is missing or being deleted is left as it is.
 
         Raises `EffectRefused` and `EffectFailed`.
         """

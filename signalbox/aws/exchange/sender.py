@@ -1,4 +1,4 @@
-"""Messages that the stage sends for others: published to an exchange, or delivered to a queue again."""
+"""The SQS sender of messages on behalf of users: publications by command, and replayed copies."""
 
 import logging
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SqsExchangeSender:
-    """`Sender` of the exchange; `url_prefix` is the URL of a queue up to its name."""
+    """`Sender` of the exchange; `url_prefix` is a queue's URL up to its name."""
 
     sqs: "SQSClient"
     url_prefix: str
 
     def send(self, queue: QueueName, message: Message) -> MessageId:
-        """Send a message to a queue in SQS, and return the id that it has there.
+        """Send a message to an SQS queue; return the id that SQS assigned.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
@@ -39,13 +39,13 @@ class SqsExchangeSender:
         return MessageId(answer["Successful"][0]["MessageId"])
 
     def deliver(self, queue: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
-        """Send messages to a queue in SQS, in order; return those that were not taken.
+        """Send messages to an SQS queue, in order; return those that were not accepted.
 
-        Raises `EffectRefused` and `EffectFailed`, of which it is not known what was taken.
+        Raises `EffectRefused` and `EffectFailed` when it is not known which messages were accepted.
         """
         left: list[Message] = []
         for batch in batches(Delivery(message, queue) for message in messages):
-            # Behind one that was not taken, none may be in a queue that keeps their order.
+            # In a FIFO queue, no message may overtake one that was not accepted.
             if left and is_fifo(queue):
                 left += [delivery.message for delivery in batch.deliveries]
                 continue

@@ -1,15 +1,15 @@
-"""The control queues of users: like the administrators', but for the name, which says who asks."""
+"""The control queues of users, with the settings of the administrators' queue; the name identifies the user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.aws.exchange.policy import ExchangePlace
+from signalbox.aws.exchange.policy import ExchangeLocation
 from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
+from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.sarracenia.rights.names import UserName
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
 )
 
 
-class NotRead(RejectedError):
-    """Raised when no function reads the administrators' control queue, so that none would read a user's."""
+class ControlQueueUnread(RejectedError):
+    """Raised when no function consumes the administrators' control queue, so that none would consume a user's."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserControlQueues:
-    """Makes a user's control queue and what reads it, and takes both away."""
+    """Creates and deletes a user's control queue and its event source mapping."""
 
     sqs: "SQSClient"
     functions: "LambdaClient"
@@ -43,16 +43,16 @@ class UserControlQueues:
 
     @property
     def names(self) -> StageNames:
-        """Return what things are called on the stage."""
+        """Return the names of the stage's resources."""
         return StageNames(self.administrators_url.rpartition("/")[2].removesuffix(CONTROL_MARK), self.prefix)
 
-    def place(self) -> ExchangePlace:
-        """Return where the stage's exchange is. Raises `EffectRefused` and `EffectFailed`."""
+    def location(self) -> ExchangeLocation:
+        """Return the location of the stage's exchanges. Raises `EffectRefused` and `EffectFailed`."""
         attributes = self._attributes()
-        return ExchangePlace(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
+        return ExchangeLocation(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
 
     def make(self, user: UserName, tags: Mapping[str, str]) -> None:
-        """Make a user's control queue, or what is missing of it. Raises `RejectedError` and `UnavailableError`."""
+        """Create a user's control queue, or its missing parts. Raises `RejectedError` and `UnavailableError`."""
         attributes, name = self._attributes(), self.names.control_queue(user)
         like = self._reader(attributes["QueueArn"])
         taken_over = {str(one): attributes[one] for one in TAKEN_OVER if one in attributes}
@@ -62,27 +62,27 @@ class UserControlQueues:
             mappings.create(name)
 
     def remove(self, user: UserName) -> None:
-        """Take a user's control queue away; what is gone already is fine.
+        """Delete a user's control queue. Deleting a missing one has no effect.
 
         Raises `RejectedError` and `UnavailableError`.
         """
         arn, name = self._attributes()["QueueArn"], self.names.control_queue(user)
-        # What reads it goes first: a mapping without its queue is found by nobody.
+        # The mapping goes first: without its queue, it would not be found again.
         self._mappings(arn, self._reader(arn), {}).remove(name)
         self._queues(arn).delete(name)
 
     def _attributes(self) -> Mapping[str, str]:
         with effect("the administrators' control queue"):
-            told = self.sqs.get_queue_attributes(
+            attributes = self.sqs.get_queue_attributes(
                 QueueUrl=self.administrators_url, AttributeNames=["QueueArn", *TAKEN_OVER]
             )
-        return {str(name): value for name, value in told["Attributes"].items()}
+        return {str(name): value for name, value in attributes["Attributes"].items()}
 
     def _reader(self, arn: str) -> "EventSourceMappingConfigurationTypeDef":
         with look("event source mapping of the administrators' control queue"):
             found = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
         if not found:
-            raise NotRead(f"no function reads the control queue {self.administrators_url}")
+            raise ControlQueueUnread(f"no function reads the control queue {self.administrators_url}")
         return found[0]
 
     def _queues(self, arn: str) -> OwnQueues:

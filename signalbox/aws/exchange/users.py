@@ -1,4 +1,4 @@
-"""Users of the exchange: an identity of IAM each, and the control queue by which the stage knows who asks."""
+"""Users of the exchange: for each an IAM identity, and a control queue that identifies the user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 USER_TAG = "signalbox:user"
 PATH, POLICY = "/signalbox/", "exchange"
-KEYS_KEPT = 1  # of the two that IAM allows a user, so that there is room for a new one
+KEYS_KEPT = 1  # of the two that IAM allows a user, to leave room for a new one
 
 
 class UserTaken(RejectedError):
-    """Raised when the account has an identity of a user's name that is not this stage's."""
+    """Raised when the account has an IAM user of that name that does not belong to this stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """A key with which a user calls AWS; IAM tells the secret this once."""
+    """An access key of a user. IAM returns the secret only when it is created."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -36,9 +36,9 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeUsers:
-    """Makes users and takes them away, with an administrator's credentials: no function may touch IAM.
+    """Creates and deletes users, with an administrator's credentials: no function has access to IAM.
 
-    Whatever was begun and not finished is finished by asking again.
+    An interrupted operation is completed by repeating it.
     """
 
     iam: "IAMClient"
@@ -52,13 +52,13 @@ class ExchangeUsers:
         return cls(session.client("iam"), queues)
 
     def make(self, name: UserName, role: Role, ownership: Ownership) -> str:
-        """Make a user without a key, or give one another role; return the id by which SQS tells senders.
+        """Create a user without a key, or change a user's role; return the user's IAM unique id.
 
         Raises `RejectedError` and `UnavailableError`.
         """
         self.control_queues.names.check_user(name)
-        place = self.control_queues.place()
-        policy = policy_text(user_policy(name, role, ownership, place))
+        location = self.control_queues.location()
+        policy = policy_text(user_policy(name, role, ownership, location))
         user_id = self._identity(name)
         with effect(_subject(name)):
             self.iam.put_user_policy(UserName=self._iam_name(name), PolicyName=POLICY, PolicyDocument=policy)
@@ -66,7 +66,7 @@ class ExchangeUsers:
         return user_id
 
     def new_key(self, name: UserName) -> AccessKey:
-        """Return a new key; the one before it works until the next, since programs are told of keys one by one.
+        """Create and return a new key; the previous one stays valid until the next, for programs to migrate.
 
         Raises `RejectedError` and `UnavailableError`.
         """
@@ -80,12 +80,12 @@ class ExchangeUsers:
         return AccessKey(made["AccessKeyId"], made["SecretAccessKey"])
 
     def has_key(self, name: UserName) -> bool:
-        """Say whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
+        """Return whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
         with effect(_subject(name)):
             return bool(self.iam.list_access_keys(UserName=self._iam_name(name))["AccessKeyMetadata"])
 
     def remove(self, name: UserName) -> None:
-        """Take a user away; what the user declared stays, and what is gone already is fine.
+        """Delete a user; the user's exchanges and queues stay. Deleting a missing user has no effect.
 
         Raises `RejectedError` and `UnavailableError`.
         """
@@ -114,7 +114,7 @@ class ExchangeUsers:
         return made["User"]["UserId"]
 
     def _user_id(self, name: UserName) -> str | None:
-        """Return the id of a user's identity, or None. Raises `UserTaken`."""
+        """Return the IAM unique id of a user, or None. Raises `UserTaken`."""
         user = self._iam_name(name)
         try:
             found = self.iam.get_user(UserName=user)["User"]["UserId"]
@@ -126,7 +126,7 @@ class ExchangeUsers:
         return found
 
     def _iam_name(self, name: UserName) -> str:
-        # Neither has an underscore, so no two of them meet in one name; it has 63 of IAM's 64 characters at most.
+        # Neither part contains an underscore, so all names differ; they have at most 63 of IAM's 64 characters.
         return f"{self.control_queues.names.stage}_{name}"
 
     def _tags(self, name: UserName) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
 from signalbox.aws.shared.messages import message_of
-from signalbox.exchange.messages.replayed_messages import UNREADABLE, Original
+from signalbox.exchange.messages.replayed_messages import UNREADABLE, OriginalMessage
 from signalbox.history.replay_run import SourceMessage
 from signalbox.history.replay_state import ReplayProgress
 from signalbox.messages import Message
@@ -34,8 +34,8 @@ class DeadLetterSource:
 
     sqs: "SQSClient"
     queue_url: str
-    read: Callable[[Message], Original]
-    is_selected: Callable[[Original], bool]
+    read: Callable[[Message], OriginalMessage]
+    is_selected: Callable[[OriginalMessage], bool]
     unreadable: int = 0
     not_selected: int = 0
     _receipts: dict[str, str] = field(default_factory=dict)
@@ -46,9 +46,9 @@ class DeadLetterSource:
         """False: a queue returns its remaining messages in any order."""
         return False
 
-    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Original]]:
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[OriginalMessage]]:
         """Return selected dead letters; an empty list when the queue returns no new message. Raises `EffectFailed`."""
-        found: list[SourceMessage[Original]] = []
+        found: list[SourceMessage[OriginalMessage]] = []
         while len(found) < count and (fresh := self._received(count - len(found))) is not None:
             sent = [dead_letter.message_id for dead_letter in fresh if dead_letter.message_id in progress.kept]
             self._taken |= set(sent)
@@ -106,7 +106,7 @@ class DeadLetterSource:
         self.discard(deleted)  # SQS occasionally delivers a deleted message again
         return [message_of(one) for one in fresh] if dead_letters else None
 
-    def _selected(self, dead_letters: Iterator[Message]) -> Iterator[SourceMessage[Original]]:
+    def _selected(self, dead_letters: Iterator[Message]) -> Iterator[SourceMessage[OriginalMessage]]:
         for dead_letter in dead_letters:
             try:
                 original = self.read(dead_letter)

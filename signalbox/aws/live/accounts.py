@@ -11,7 +11,7 @@ from signalbox.aws.exchange.items import exchange_of, record_key, user_key, user
 from signalbox.aws.live.account_items import credentials_of, rights_of
 from signalbox.aws.live.items import failures_key, grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
-from signalbox.exchange.model.records import Kind, Place, User
+from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
@@ -34,7 +34,7 @@ class DynamoAccounts:
 
     def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
         """Return the access of a user to a realm; without a user, only the realm's settings."""
-        keys = {self.exchanges.name: [record_key(Place(Kind.EXCHANGE, realm))], self.live.name: []}
+        keys = {self.exchanges.name: [record_key(ResourceRef(ResourceKind.EXCHANGE, realm))], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
             keys[self.live.name] += [grants_key(realm, user), secret_key(user), failures_key(user)]
@@ -42,7 +42,7 @@ class DynamoAccounts:
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         exchange = exchange_of(by_kind["exchange"]) if "exchange" in by_kind else None
         return RealmAccess(
-            live=None if exchange is None or exchange.is_leaving else exchange.live,
+            live=None if exchange is None or exchange.is_deleting else exchange.live,
             account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
             failures=_failures(by_kind.get("failures"), now),
         )

@@ -14,7 +14,7 @@ from signalbox.aws.live.account_items import grants_of
 from signalbox.aws.live.items import grants_key, outbox_key, session_key
 from signalbox.aws.live.sessions import stored_of
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
-from signalbox.exchange.model.records import Kind, Place, User
+from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
@@ -53,7 +53,7 @@ class DynamoConnectionSnapshots:
             session=session,
             outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
             rights=_rights(session_owner[0], found) if session_owner is not None and "user" in found else NO_RIGHTS,
-            live=None if exchange is None or exchange.is_leaving else exchange.live,
+            live=None if exchange is None or exchange.is_deleting else exchange.live,
         )
 
     def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
@@ -71,7 +71,7 @@ class DynamoConnectionSnapshots:
         if owner is not None:
             realm, user = owner
             keys[self.live.name].append(grants_key(realm, user))
-            keys[self.exchanges.name] = [record_key(Place(Kind.EXCHANGE, realm)), user_key(user)]
+            keys[self.exchanges.name] = [record_key(ResourceRef(ResourceKind.EXCHANGE, realm)), user_key(user)]
         found = items_of_tables(self.live.meta.client, keys)
         return {item["sk"]: item for items in found.values() for item in items}
 

@@ -13,8 +13,8 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import UnavailableError
-from signalbox.exchange.control.summary import Counted
-from signalbox.exchange.control.summary import glance as exchange_glance
+from signalbox.exchange.control.summary import CountedExchange
+from signalbox.exchange.control.summary import summary as exchange_glance
 from signalbox.live.procedures.overview import Part, Picture, PictureName
 from signalbox.rendezvous.reporting.statistics import DayStatistics
 from signalbox.rendezvous.reporting.summary import summary as rendezvous_summary
@@ -61,7 +61,7 @@ class OverviewTables:
     def _exchanges(self, now: datetime) -> object:
         counters = DynamoCounters(self.exchanges)
         every = DynamoExchanges(self.exchanges).every()
-        return [exchange_glance(Counted(one, counters.since(one.place, now - RECENT))) for one in every]
+        return [exchange_glance(CountedExchange(one, counters.since(one.resource, now - RECENT))) for one in every]
 
 
 @dataclass(frozen=True, slots=True)

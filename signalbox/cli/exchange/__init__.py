@@ -1,1 +1,1 @@
-"""Commands of the exchange."""
+"""The command's subcommands for the exchange."""

@@ -1,4 +1,4 @@
-"""`signalbox bind`, `unbind` and `bindings`: who gets what is published where."""
+"""`signalbox bind`, `unbind` and `bindings`: the bindings between exchanges and queues."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +13,11 @@ from signalbox.errors import RejectedError
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
-Source = Annotated[str, typer.Argument(help="Exchange to which is published.", metavar="EXCHANGE")]
-Target = Annotated[str, typer.Argument(help="Queue, or another exchange, that gets it.", metavar="TARGET")]
+Source = Annotated[str, typer.Argument(help="Source exchange.", metavar="EXCHANGE")]
+Target = Annotated[str, typer.Argument(help="Queue or exchange that gets the messages.", metavar="TARGET")]
 Patterns = Annotated[
     list[str],
-    typer.Argument(help="Routing keys, in which * is one word and # any number of them.", metavar="PATTERN"),
+    typer.Argument(help="Routing key patterns: * is one word, # any number of words.", metavar="PATTERN"),
 ]
 Do = Callable[["ExchangeClient", str], Document]
 
@@ -32,7 +32,7 @@ def bind(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Let a queue, or another exchange, get what is published to an exchange."""
+    """Bind a queue, or another exchange, to an exchange."""
     _check_order(exchange, target)
     with exchanges(aws=aws, stage=stage, user=user) as client:
         done = [client.bind(exchange, target, pattern) for pattern in patterns]
@@ -53,15 +53,15 @@ def unbind(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Take bindings away; messages that are in the queue already stay."""
+    """Remove bindings; messages that are already in the queue stay."""
     _check_order(exchange, target)
     with exchanges(aws=aws, stage=stage, user=user) as client:
         done = [client.unbind(exchange, target, pattern) for pattern in patterns]
     if as_json:
         print_json(done)
         return
-    for pattern, told in zip(patterns, done, strict=True):
-        outcome = "unbound" if told.get("unbound") else "was not bound"
+    for pattern, document in zip(patterns, done, strict=True):
+        outcome = "unbound" if document.get("unbound") else "was not bound"
         print_line(f"{exchange} → {target}  {_quoted(pattern)}  {outcome}")
 
 
@@ -73,7 +73,7 @@ def list_bindings(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """List the bindings between what you may read."""
+    """List the bindings between resources that you may read."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         found = client.bindings(exchange)
     if as_json:
@@ -87,8 +87,8 @@ def list_bindings(
 
 def _check_order(exchange: str, target: str) -> None:
     if exchange.startswith("q_"):
-        given = f"{exchange!r} is a queue: messages go from an exchange, which comes first, to a queue"
-        raise RejectedError(f"{given}, so give {target!r} before it" if target.startswith("x") else given)
+        given = f"{exchange!r} is a queue: the exchange comes first, then the queue"
+        raise RejectedError(f"{given}; give {target!r} first" if target.startswith("x") else given)
 
 
 def _quoted(pattern: str) -> str:

@@ -1,4 +1,4 @@
-"""`signalbox exchange` and what goes with it: topic exchanges, and which queues a message reaches."""
+"""`signalbox exchange`, and the registration of all commands of the exchange."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from signalbox.cli.exchange import users
 from signalbox.cli.exchange.bindings import bind, list_bindings, unbind
 from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
-from signalbox.cli.exchange.stage import User, deleted, exchanges, shown
+from signalbox.cli.exchange.stage import User, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
 from signalbox.cli.live import grants
 from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
@@ -21,7 +21,7 @@ from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, say
 from signalbox.errors import RejectedError
 
-app = typer.Typer(help="Topic exchanges: which queues a message reaches.", no_args_is_help=True)
+app = typer.Typer(help="Topic exchanges: declare, delete, list and match.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the exchange, such as xpublic or xs_alice.", metavar="EXCHANGE")]
 Bindings = Annotated[Path, typer.Option(help='JSON list of {"queue": NAME, "pattern": PATTERN}.')]
@@ -45,7 +45,7 @@ def register(program: typer.Typer) -> None:
 
 @app.callback()
 def exchange() -> None:
-    """Topic exchanges: which queues a message reaches."""
+    """Topic exchanges: declare, delete, list and match."""
 
 
 @app.command()
@@ -54,7 +54,7 @@ def declare(
     name: Name,
     alternate: Annotated[
         str | None,
-        typer.Option(help="Exchange for messages that nothing is bound to; '' for none any more.", metavar="EXCHANGE"),
+        typer.Option(help="Exchange for messages that no binding matches; '' removes it.", metavar="EXCHANGE"),
     ] = None,
     live: Live = None,
     order_by: Order = None,
@@ -67,31 +67,29 @@ def declare(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Make an exchange, or change what is said; one whose name ends with .fifo keeps order, and can be live."""
+    """Create an exchange, or update the given settings; a name that ends with .fifo makes it ordered."""
     said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.declare_exchange(name, alternate=alternate, live=said)
-    shown(told, as_json=as_json)
-    if told.get("connected") is False:
-        say("not connected to the router yet: messages wait in its queue until it is, in about a minute")
+        document = client.declare_exchange(name, alternate=alternate, live=said)
+    print_resource(document, as_json=as_json)
+    if document.get("connected") is False:
+        say("not connected to the router yet: messages wait in its queue for about a minute")
 
 
 @app.command()
 def delete(
     *,
     name: Name,
-    force: Annotated[
-        bool, typer.Option("--force", help="With its bindings and the messages that still wait to be routed.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also delete its bindings and its unrouted messages.")] = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Delete an exchange that is not bound and holds nothing, and all that belongs to it."""
+    """Delete an exchange; without --force, only if it has no bindings and no messages."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.delete_exchange(name, force=force)
-    deleted(told, name, as_json=as_json)
+        document = client.delete_exchange(name, force=force)
+    print_deletion(document, name, as_json=as_json)
 
 
 @app.command(name="list")
@@ -120,12 +118,12 @@ def list_exchanges(*, user: User = None, aws: Aws = False, stage: Stage = "signa
 
 @app.command()
 def match(*, bindings: Bindings, as_json: JsonLines = False) -> None:
-    """Tell which queues get a message, for each routing key on a line of standard input; needs no stage."""
+    """Print the queues that match each routing key on a line of standard input; needs no stage."""
     from signalbox.exchange.matching.binding_files import matches, parse_routing_keys
     from signalbox.exchange.model.bindings import parse_bindings
 
     if str(bindings) == "-":
-        raise RejectedError("standard input brings the routing keys; give the bindings in a file")
+        raise RejectedError("standard input is for the routing keys; give the bindings in a file")
     bound = parse_bindings(read_json(bindings))
     found = matches(parse_routing_keys(sys.stdin.buffer.read()), bound)
     if as_json:

@@ -1,4 +1,4 @@
-"""`signalbox consume`: messages of a queue as they come."""
+"""`signalbox consume`: prints the messages of a queue as they arrive."""
 
 import json
 import math
@@ -16,53 +16,56 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from signalbox.cli.shared.signals import Ending
-    from signalbox.clients.exchange.consumer import Consumer, Taken
-    from signalbox.exchange.messages.properties import Delivered
+    from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+    from signalbox.exchange.messages.properties import DeliveredMessage
 
 LONG_POLL_SECONDS = 20
-KEPT = 10_000  # messages that `--no-ack` looks at; all of them are kept from others meanwhile
-PATIENCE_SECONDS = 2  # with `--no-follow`: a long poll asks all servers of SQS, a short one some
+KEPT = 10_000  # the messages that `--no-ack` reads; all of them are invisible to others meanwhile
+PATIENCE_SECONDS = 2  # with `--no-follow`: a long poll queries all servers of SQS, a short one only some
 
 
 def consume(
     *,
     queue: Annotated[str, typer.Argument(help="Queue to consume.", metavar="QUEUE")],
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for more until interrupted, or leave when it is empty.")
+        bool,
+        typer.Option(
+            "--follow/--no-follow", help="Wait for messages until interrupted, or exit when the queue is empty."
+        ),
     ] = True,
     maximum: Annotated[
-        int | None, typer.Option("--max", help="Messages after which to leave.", min=1, metavar="NUMBER")
+        int | None, typer.Option("--max", help="Number of messages after which to exit.", min=1, metavar="NUMBER")
     ] = None,
     ack: Annotated[
         bool,
         typer.Option(
-            "--ack/--no-ack", help="Take them out of the queue, or leave them there, where they count as received."
+            "--ack/--no-ack", help="Delete printed messages, or leave them in the queue, where they count as received."
         ),
     ] = True,
     prefetch: Annotated[
-        int | None, typer.Option(help="Messages to take at a time; the queue's own number if not given.", min=1)
+        int | None, typer.Option(help="Maximum of unacknowledged messages; the queue's setting by default.", min=1)
     ] = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:
-    """Print messages of a queue as they come; any number of consumers may share it."""
+    """Print messages of a queue as they arrive. Any number of consumers may share a queue."""
     from signalbox.cli.shared.signals import Ending
 
     ending = Ending()
     with ending.awaited(), exchanges(aws=aws, stage=stage, user=user) as client:
         with client.consumer(queue, prefetch=prefetch) as consumer:
-            _Reading(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
+            _Printer(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
         if consumer.expired:
-            say(f"{consumer.expired} dropped, since they were older than the queue lets messages become")
+            say(f"{consumer.expired} dropped because they exceeded the queue's message TTL")
         if consumer.unreadable:
-            say(f"{consumer.unreadable} left to be dead letters, since they came through no exchange")
+            say(f"{consumer.unreadable} left in the queue because no exchange sent them; they become dead letters")
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """Messages on their way from a queue to standard output."""
+class _Printer:
+    """Prints messages from a consumer to standard output."""
 
     consumer: "Consumer"
     ending: "Ending"
@@ -70,12 +73,12 @@ class _Reading:
     as_json: bool
 
     def read(self, *, follow: bool, maximum: int | None) -> None:
-        """Print messages until there were so many, until a signal comes, or until the queue is empty."""
+        """Print messages until the maximum, a signal or, without `follow`, the end of the queue."""
         most = self.consumer.prefetch if self.ack else KEPT
         left = math.inf if maximum is None else maximum
         while left > 0 and not self.ending.is_due:
-            # Never more than are to be printed: what is given back counts as received.
-            self.consumer.prefetch = int(min(most, left if self.ack else left + self.consumer.taken))
+            # Never receive more than will be printed: a released message counts as received.
+            self.consumer.prefetch = int(min(most, left if self.ack else left + self.consumer.unacknowledged))
             before = self._seen()
             taken = self._received(LONG_POLL_SECONDS if follow else PATIENCE_SECONDS)
             self._print_each(taken)
@@ -83,26 +86,26 @@ class _Reading:
             if not follow and not taken and self._seen() == before:
                 return
 
-    def _print_each(self, taken: "Sequence[Taken]") -> None:
+    def _print_each(self, taken: "Sequence[ReceivedMessage]") -> None:
         printed = []
         try:
             for one in taken:
                 self._print(one.delivered)
-                sys.stdout.flush()  # or those behind one that nobody reads any more would count as printed
+                sys.stdout.flush()  # a reader that stops must not leave unprinted messages acknowledged
                 printed.append(one)
         finally:
             if self.ack:
                 self.consumer.ack(*printed)
 
-    def _received(self, wait_seconds: int) -> "Sequence[Taken]":
+    def _received(self, wait_seconds: int) -> "Sequence[ReceivedMessage]":
         with self.ending.waiting():
             return self.consumer.receive(wait_seconds=wait_seconds)
-        return ()  # a signal came
+        return ()  # after a signal
 
     def _seen(self) -> int:
         return self.consumer.expired + self.consumer.unreadable
 
-    def _print(self, message: "Delivered") -> None:
+    def _print(self, message: "DeliveredMessage") -> None:
         if self.as_json:
             print_line(json.dumps(_document(message)))
             return
@@ -113,7 +116,7 @@ class _Reading:
         print_line(f"  {message.body}")
 
 
-def _document(message: "Delivered") -> dict[str, object]:
+def _document(message: "DeliveredMessage") -> dict[str, object]:
     return {
         "routing_key": message.key,
         "exchange": message.exchange,

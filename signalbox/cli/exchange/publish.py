@@ -1,4 +1,4 @@
-"""`signalbox publish`: messages to exchanges."""
+"""`signalbox publish`: publishes messages to exchanges."""
 
 import json
 import sys
@@ -26,36 +26,34 @@ CHUNK_BYTES = 65_536
 
 def publish(
     *,
-    exchange: Annotated[str, typer.Argument(help="Exchange to which to publish.", metavar="EXCHANGE")],
-    routing_key: Annotated[str, typer.Argument(help="Words between dots; '' is a key, too.", metavar="KEY")],
+    exchange: Annotated[str, typer.Argument(help="Exchange to publish to.", metavar="EXCHANGE")],
+    routing_key: Annotated[str, typer.Argument(help="Routing key: words between dots; '' is valid.", metavar="KEY")],
     body: Annotated[
-        str | None, typer.Argument(help="Body; standard input if neither this nor --file is given.", metavar="BODY")
+        str | None, typer.Argument(help="Body; read from standard input without this and --file.", metavar="BODY")
     ] = None,
     file: Annotated[Path | None, typer.Option(help="File with the body; - for standard input.")] = None,
     lines: Annotated[
-        bool, typer.Option("--lines", help="Each line of the file, or of standard input, is a message.")
+        bool, typer.Option("--lines", help="Publish each line of the file or standard input as a message.")
     ] = False,
     header: Annotated[
         list[str] | None, typer.Option("--header", help="Header of each message; repeatable.", metavar="NAME=TEXT")
     ] = None,
     deduplication_id: Annotated[
         str | None,
-        typer.Option(help="What an ordered exchange takes once in five minutes; random if not given.", metavar="ID"),
+        typer.Option(help="An ordered exchange accepts this id once in five minutes; random by default.", metavar="ID"),
     ] = None,
-    order_by: Annotated[
-        OrderBy, typer.Option(help="What the exchange was declared to keep the order of.")
-    ] = OrderBy.TOPIC,
+    order_by: Annotated[OrderBy, typer.Option(help="Order that the exchange was declared to keep.")] = OrderBy.TOPIC,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:
-    """Publish a message, or one for each line, and print the ids of those that were published."""
+    """Publish a message, or one for each line, and print the ids of the published messages."""
     if body is not None and (file is not None or lines):
         raise RejectedError("the body is given twice: as an argument, and by --file or --lines")
     if lines and deduplication_id is not None:
-        raise RejectedError("--deduplication-id goes with one message: with --lines all but the first would be dropped")
-    to = _To(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
+        raise RejectedError("--deduplication-id is for one message: with --lines all but the first would be dropped")
+    to = _PublishTarget(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
     if lines:
         with exchanges(aws=aws, stage=stage, user=user) as client, _opened(file) as source:
             _publish_lines(client, to, source)
@@ -65,12 +63,12 @@ def publish(
         message_id = client.publish(
             exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
         )
-        to.tell(message_id)
+        to.print_id(message_id)
 
 
 @dataclass(frozen=True, slots=True)
-class _To:
-    """What all messages of a command share."""
+class _PublishTarget:
+    """The exchange, routing key and options of all messages of a command."""
 
     exchange: str
     routing_key: str
@@ -79,27 +77,27 @@ class _To:
     order_by: OrderBy
     as_json: bool
 
-    def tell(self, message_id: str) -> None:
-        """Print what was published."""
-        told = {"exchange": self.exchange, "routing_key": self.routing_key, "message_id": message_id}
-        print_line(json.dumps(told) if self.as_json else message_id)
+    def print_id(self, message_id: str) -> None:
+        """Print the id of a published message."""
+        document = {"exchange": self.exchange, "routing_key": self.routing_key, "message_id": message_id}
+        print_line(json.dumps(document) if self.as_json else message_id)
 
 
-def _publish_lines(client: "ExchangeClient", to: _To, source: BinaryIO) -> None:
-    """Publish each line as soon as it comes; what cannot be published is told, and does not hold up the others."""
-    from signalbox.clients.exchange.publisher import Post
+def _publish_lines(client: "ExchangeClient", to: _PublishTarget, source: BinaryIO) -> None:
+    """Publish each line as soon as it arrives; report those that fail and continue."""
+    from signalbox.clients.exchange.publisher import PublishRequest
 
     sent = unsent = 0
     for numbered in _numbered(source):
-        posts = (Post(to.routing_key, line, to.headers) for _, line in numbered)
+        posts = (PublishRequest(to.routing_key, line, to.headers) for _, line in numbered)
         for (number, _), posted in zip(
             numbered, client.publish_all(to.exchange, posts, order_by=to.order_by), strict=True
         ):
             if posted.message_id is None:
-                print_error(f"line {number}: {posted.problem or 'SQS did not say what became of it'}")
+                print_error(f"line {number}: {posted.problem or 'SQS did not confirm it'}")
                 unsent += 1
             else:
-                to.tell(posted.message_id)
+                to.print_id(posted.message_id)
                 sent += 1
         sys.stdout.flush()
     say(f"{sent} published to {to.exchange}" + (f", {unsent} not" if unsent else ""))
@@ -108,7 +106,7 @@ def _publish_lines(client: "ExchangeClient", to: _To, source: BinaryIO) -> None:
 
 
 def _numbered(source: BinaryIO) -> Iterator[list[tuple[int, str]]]:
-    """Yield lines with their numbers as they come: together those that came together, and no empty ones."""
+    """Yield non-empty lines with their numbers as they arrive, in groups that arrived together."""
     number, rest = 0, b""
     while chunk := source.read1(CHUNK_BYTES):  # type: ignore[attr-defined] # both buffered files have it
         *whole, rest = (rest + chunk).split(b"\n")
@@ -122,7 +120,7 @@ def _text(line: bytes, number: int) -> str:
     try:
         return line.decode().removesuffix("\r")
     except UnicodeDecodeError as error:
-        raise RejectedError(f"line {number} is no UTF-8: {error}") from error
+        raise RejectedError(f"line {number} is not UTF-8: {error}") from error
 
 
 @contextmanager
@@ -142,7 +140,7 @@ def _body(body: str | None, file: Path | None) -> str:
     if body is not None:
         return body
     if file is None and _is_terminal():
-        raise RejectedError("there is no body: give it as an argument, by --file, or on standard input")
+        raise RejectedError("the body is missing: give it as an argument, with --file or on standard input")
     return read_text(file or STANDARD_INPUT)
 
 

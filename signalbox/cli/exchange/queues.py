@@ -1,15 +1,23 @@
-"""`signalbox queue`: declared queues, and the names that they have in SQS."""
+"""`signalbox queue`: declares, deletes and lists queues."""
 
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import User, deleted, exchanges, long, say_where, seconds, shown
+from signalbox.cli.exchange.stage import (
+    User,
+    duration_text,
+    exchanges,
+    note_sqs_name,
+    print_deletion,
+    print_resource,
+    seconds,
+)
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age
 
-app = typer.Typer(help="Queues of messages that are bound to exchanges.", no_args_is_help=True)
+app = typer.Typer(help="Queues that are bound to exchanges: declare, delete and list.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the queue, such as q_alice_weather.", metavar="QUEUE")]
 COLUMNS = ("queue", "queue in SQS", "owner", "expires", "message ttl", "prefetch", "receives", "last consumer")
@@ -17,7 +25,7 @@ COLUMNS = ("queue", "queue in SQS", "owner", "expires", "message ttl", "prefetch
 
 @app.callback()
 def queue() -> None:
-    """Queues of messages that are bound to exchanges."""
+    """Queues that are bound to exchanges: declare, delete and list."""
 
 
 @app.command()
@@ -26,41 +34,43 @@ def declare(
     name: Name,
     expires: Annotated[
         str | None,
-        typer.Option(help="Delete it when nobody consumed for this long, such as 300, 5m or never.", metavar="TIME"),
+        typer.Option(
+            help="Delete the queue after this time without consumers, such as 300, 5m or never.", metavar="TIME"
+        ),
     ] = None,
     message_ttl: Annotated[
-        str | None, typer.Option(help="Drop messages that are older than this, such as 1h or never.", metavar="TIME")
+        str | None, typer.Option(help="Drop messages older than this, such as 1h or never.", metavar="TIME")
     ] = None,
     prefetch: Annotated[
-        int | None, typer.Option(help="Messages that a consumer takes before it acknowledges; 25 if never said.")
+        int | None, typer.Option(help="Maximum of unacknowledged messages of a consumer; 25 by default.")
     ] = None,
     maximum_receives: Annotated[
-        int | None, typer.Option(help="Receives after which a message is a dead letter; 5 if never said.")
+        int | None, typer.Option(help="Receives after which a message becomes a dead letter; 5 by default.")
     ] = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Make a queue, or change the settings that are given of one that is there."""
+    """Create a queue, or update the given settings of an existing one."""
     expires_seconds, ttl_seconds = seconds(expires, "--expires"), seconds(message_ttl, "--message-ttl")
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.declare_queue(
+        document = client.declare_queue(
             name,
             expires=None if expires_seconds is None else timedelta(seconds=expires_seconds),
             message_ttl=None if ttl_seconds is None else timedelta(seconds=ttl_seconds),
             prefetch=prefetch,
             maximum_receives=maximum_receives,
         )
-    shown(told, as_json=as_json)
-    say_where(told, name)
+    print_resource(document, as_json=as_json)
+    note_sqs_name(document, name)
 
 
 @app.command()
 def delete(
     *,
     name: Name,
-    if_empty: Annotated[bool, typer.Option("--if-empty", help="Not if messages are in it.")] = False,
+    if_empty: Annotated[bool, typer.Option("--if-empty", help="Only if it has no messages.")] = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -68,13 +78,13 @@ def delete(
 ) -> None:
     """Delete a queue with its bindings and its messages."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
-        told = client.delete_queue(name, if_empty=if_empty)
-    deleted(told, name, as_json=as_json)
+        document = client.delete_queue(name, if_empty=if_empty)
+    print_deletion(document, name, as_json=as_json)
 
 
 @app.command(name="list")
 def list_queues(*, user: User = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """List the queues that you may read, with the names that they have in SQS."""
+    """List the queues that you may read, with their names in SQS."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         found = client.queues()
     if as_json:
@@ -85,8 +95,8 @@ def list_queues(*, user: User = None, aws: Aws = False, stage: Stage = "signalbo
                 one["queue"],
                 one["sqs_name"],
                 one["owner"] or "administrators",
-                long(one["expires_seconds"]),
-                long(one["message_ttl_seconds"]),
+                duration_text(one["expires_seconds"]),
+                duration_text(one["message_ttl_seconds"]),
                 str(one["prefetch"]),
                 str(one["maximum_receives"]),
                 age(one["consumed_at"]) or "none",

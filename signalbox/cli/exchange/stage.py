@@ -1,4 +1,4 @@
-"""What all commands of the exchange share: who asks, of which stage, and how things are told."""
+"""Shared parts of the exchange's commands: the client of the stage, durations and output."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,11 +19,11 @@ User = Annotated[
     str | None,
     typer.Option(
         "--user",
-        help="Act as this user: here with the key that `user add` left behind, in AWS with your standard credentials.",
+        help="Act as this user: locally with the key that `user add` stored, in AWS with your default credentials.",
         metavar="NAME",
     ),
 ]
-Document = Mapping[str, Any]  # as the stage tells it; docs/exchange.md has the fields
+Document = Mapping[str, Any]  # a reply of the stage; docs/exchange.md has the fields
 
 NEVER = "never"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
@@ -31,7 +31,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 @contextmanager
 def exchanges(*, aws: bool, stage: str, user: str | None) -> "Iterator[ExchangeClient]":
-    """Give a client of a stage's exchanges."""
+    """Yield a client of a stage's exchanges."""
     from signalbox.cli.shared.deployment import find_deployment
 
     if aws and user is not None:
@@ -43,10 +43,10 @@ def exchanges(*, aws: bool, stage: str, user: str | None) -> "Iterator[ExchangeC
 
 
 def client_of(deployment: "Deployment", *, user: str | None = None) -> "ExchangeClient":
-    """Return the client of a deployment's administrator, or of one of its users, whose key is here."""
+    """Return the client of a deployment's administrator, or of a user whose key is stored on this machine."""
     from signalbox.cli.shared.user_keys import user_key
     from signalbox.clients.exchange.client import ExchangeClient
-    from signalbox.exchange.model.naming import StageNames
+    from signalbox.exchange.model.names import StageNames
     from signalbox.sarracenia.rights.names import parse_user_name
 
     control_queue_url = output(deployment, "ExchangeControlQueueUrl")
@@ -60,8 +60,8 @@ def client_of(deployment: "Deployment", *, user: str | None = None) -> "Exchange
 
 
 def stage_name(control_queue: str) -> str:
-    """Return the stage whose administrators' control queue this is, by name or by URL."""
-    from signalbox.exchange.model.naming import CONTROL_MARK
+    """Return the stage of an administrators' control queue, given by name or by URL."""
+    from signalbox.exchange.model.names import CONTROL_MARK
 
     return control_queue.rpartition("/")[2].removesuffix(CONTROL_MARK)
 
@@ -70,12 +70,12 @@ def _user_in_aws(user: str, *, stage: str) -> "ExchangeClient":
     from signalbox.cli.shared.deployment import aws_session
     from signalbox.clients.exchange.client import user_client
 
-    # A user may not look at the stack, so nothing is asked of it.
+    # A user may not read the stack, so its outputs are not used.
     return user_client(aws_session().client("sqs"), user, stage=stage)
 
 
 def seconds(text: str | None, option: str) -> int | None:
-    """Return how long a person said, such as `90`, `5m` or `never`, which is 0; None says nothing."""
+    """Return a duration such as `90`, `5m` or `never` in seconds; `never` is 0, and None stays None."""
     if text is None:
         return None
     if text == NEVER:
@@ -87,20 +87,20 @@ def seconds(text: str | None, option: str) -> int | None:
     raise RejectedError(f"{option}: expected a number of seconds, one with a unit ({units}) or {NEVER}, not {text!r}")
 
 
-def long(value: object) -> str:
-    """Return a number of seconds of a document as people write it; None is for ever."""
+def duration_text(value: object) -> str:
+    """Return a number of seconds as a duration with a unit; None is `never`."""
     if not isinstance(value, int):
         return NEVER
     unit, size = max(((unit, size) for unit, size in UNITS.items() if value % size == 0), key=lambda one: one[1])
     return f"{value // size}{unit}"
 
 
-def shown(told: Document, *, as_json: bool) -> None:
-    """Print what the stage told of one thing."""
+def print_resource(document: Document, *, as_json: bool) -> None:
+    """Print the document of an exchange or a queue."""
     if as_json:
-        print_json(dict(told))
+        print_json(dict(document))
     else:
-        print_fields({name.replace("_", " "): _text(value) for name, value in told.items()})
+        print_fields({name.replace("_", " "): _text(value) for name, value in document.items()})
 
 
 def _text(value: object) -> str:
@@ -111,22 +111,22 @@ def _text(value: object) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def say_where(told: Document, name: str) -> None:
-    """Tell the name that a queue has in SQS, where it is another one."""
-    if told.get("sqs_name", name) != name:
-        say(f"SQS does not take the name {name!r}: the queue is {told['sqs_name']!r} there")
+def note_sqs_name(document: Document, name: str) -> None:
+    """Print the name of a queue in SQS if it differs."""
+    if document.get("sqs_name", name) != name:
+        say(f"SQS does not allow the name {name!r}: in SQS the queue is {document['sqs_name']!r}")
 
 
-def deleted(told: Document, name: str, *, as_json: bool) -> None:
-    """Print what came of a deletion; for people, also what it took along, and what it left behind."""
+def print_deletion(document: Document, name: str, *, as_json: bool) -> None:
+    """Print the result of a deletion: also, unless as JSON, what was deleted with it and what is left."""
     if as_json:
-        print_json(dict(told))
+        print_json(dict(document))
         return
-    print_line(f"{name}  {'deleted' if told.get('deleted') else 'was not there'}")
-    unbound, lost, left = told.get("unbound") or (), told.get("lost"), told.get("dead_letters")
+    print_line(f"{name}  {'deleted' if document.get('deleted') else 'did not exist'}")
+    unbound, lost, left = document.get("unbound") or (), document.get("lost"), document.get("dead_letters")
     if unbound:
-        say(f"{len(unbound)} binding{'s' if len(unbound) > 1 else ''} went with it")
+        say(f"{len(unbound)} binding{'s' if len(unbound) > 1 else ''} deleted with it")
     if lost:
-        say(f"about {lost} message{'s' if lost > 1 else ''} went with it")
+        say(f"about {lost} message{'s' if lost > 1 else ''} deleted with it")
     if left:
-        say(f"its dead-letter queue {left['sqs_name']!r} stays, since it holds about {left['waiting']}")
+        say(f"its dead-letter queue {left['sqs_name']!r} is kept with about {left['waiting']} messages")

@@ -1,4 +1,4 @@
-"""`signalbox status`: how exchanges and queues are, in the words of `sr3 status`."""
+"""`signalbox status`: shows exchanges and queues with the states of `sr3 status`."""
 
 import json
 import sys
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SECONDS = 5.0
-WIDTH = 200  # where there is no terminal that would have one
+WIDTH = 200  # columns of output that is not a terminal
 NOTHING = "no exchanges and no queues"
 COLUMNS = ("state", "queued", "in flight", "lag", "in/s", "out/s", "rejects", "retries", "dead letters", "last")
-# How urgent it is for whoever looks: red is to be repaired, yellow to be watched.
+# By urgency: red needs repair, yellow needs attention.
 COLOURS = {
     "missing": "bold red",
     "hung": "bold red",
@@ -35,21 +35,21 @@ COLOURS = {
 }
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Only these exchanges and queues; * is any text.", metavar="NAME", show_default=False),
+    typer.Argument(help="Only these exchanges and queues; * matches any text.", metavar="NAME", show_default=False),
 ]
 
 
 def status(
     *,
     names: Names = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until interrupted.")] = False,
-    interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=1)] = SECONDS,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until interrupted.")] = False,
+    interval: Annotated[float, typer.Option(help="Seconds between two refreshes of --watch.", min=1)] = SECONDS,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Tell of each exchange and queue how it is: state, what waits for how long, rates, rejects and retries.
+    """Show exchanges and queues: state, backlog, age, rates, rejects and retries.
 
     Rates, rejects and retries are those of the last five minutes.
     """
@@ -70,7 +70,7 @@ def status(
 
 @contextmanager
 def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], None]]":
-    """Give what shows the conditions: in the same place on a terminal, else below one another."""
+    """Yield the function that shows a status: in place on a terminal, else line by line."""
     from rich.console import Console
     from rich.live import Live
 
@@ -79,20 +79,20 @@ def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], Non
         yield _print_line_of_json if watch else print_json
     elif console.is_terminal and watch:
         with Live(console=console, auto_refresh=False) as live:
-            yield lambda told: live.update(_tables(told), refresh=True)
+            yield lambda document: live.update(_tables(document), refresh=True)
     else:
-        yield lambda told: console.print(_tables(told))
+        yield lambda document: console.print(_tables(document))
 
 
-def _print_line_of_json(told: Document) -> None:
-    print_line(json.dumps(told))
+def _print_line_of_json(document: Document) -> None:
+    print_line(json.dumps(document))
     sys.stdout.flush()
 
 
-def _tables(told: Document) -> "RenderableType":
+def _tables(document: Document) -> "RenderableType":
     from rich.console import Group
 
-    tables = [_table(kind, told.get(f"{kind}s") or ()) for kind in ("exchange", "queue")]
+    tables = [_table(kind, document.get(f"{kind}s") or ()) for kind in ("exchange", "queue")]
     return Group(*(table for table in tables if table.row_count)) if any(t.row_count for t in tables) else NOTHING
 
 

@@ -1,4 +1,4 @@
-"""`signalbox user`: who may use the exchanges, each with an identity of AWS."""
+"""`signalbox user`: manages the users of the exchange, each with an IAM identity."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from signalbox.exchange.model.records import User
     from signalbox.sarracenia.rights.names import UserName
 
-app = typer.Typer(help="Users of the exchanges, whose rights follow from names.", no_args_is_help=True)
+app = typer.Typer(help="Users of the exchange, whose rights follow from the names of resources.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: letters, digits and '-'.", metavar="NAME")]
 
 
 @app.callback()
 def user() -> None:
-    """Users of the exchanges, whose rights follow from names."""
+    """Users of the exchange, whose rights follow from the names of resources."""
 
 
 @app.command()
@@ -37,16 +37,16 @@ def add(
     name: Name,
     role: Annotated[
         Role,
-        typer.Option(help="What the user may do: all (admin, feeder), post and subscribe (source), or subscribe."),
+        typer.Option(help="Role: all rights (admin, feeder), publish and subscribe (source), or subscribe only."),
     ],
     loose: Annotated[
-        bool, typer.Option("--loose", help="As in Sarracenia, where the user alice owns what is alice2's, too.")
+        bool, typer.Option("--loose", help="Match names as Sarracenia does: user alice owns alice2's resources too.")
     ] = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Make a user and print the user's key, this once; or give a user who is there another role."""
+    """Create a user and print the access key once, or change the role of an existing user."""
     from signalbox.exchange.model.records import User
 
     ownership = Ownership.LOOSE if loose else Ownership.STRICT
@@ -55,28 +55,28 @@ def add(
     user_id = users.identities.make(users.name, role, ownership)
     created_at = known.created_at if known else datetime.now(UTC)
     users.records.put(User(users.name, role, ownership, created_at, user_id))
-    told: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
-    # Without a key, somebody was made by a command that did not come to its end.
+    document: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
+    # A user without a key was created by a command that did not finish.
     if known is not None and known.user_id == user_id and users.identities.has_key(users.name):
-        say(f"user {name!r} was there ({known.role}, {known.ownership}) and keeps the key; `user rotate` makes another")
-        _print(told, as_json=as_json)
+        say(f"user {name!r} existed ({known.role}, {known.ownership}) and keeps the key; `user rotate` creates another")
+        _print(document, as_json=as_json)
         return
-    users.tell_key(told, as_json=as_json)
+    users.issue_key(document, as_json=as_json)
 
 
 @app.command()
 def rotate(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """Make a new key for a user and print it, this once; the one before works until the next."""
+    """Create and print a new access key of a user; the previous key works until the next rotation."""
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.known()
-    told: dict[str, object] = {"user": name, "role": known.role.value, "ownership": known.ownership.value}
-    users.tell_key(told, as_json=as_json)
-    say("the key before this one works until the next rotation")
+    document: dict[str, object] = {"user": name, "role": known.role.value, "ownership": known.ownership.value}
+    users.issue_key(document, as_json=as_json)
+    say("the previous key works until the next rotation")
 
 
 @app.command(name="list")
 def list_users(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """List the users and what they are."""
+    """List the users with their roles."""
     from signalbox.cli.shared.deployment import find_deployment
 
     found = _records(find_deployment(aws=aws, stage=stage)).every()
@@ -96,12 +96,12 @@ def list_users(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = 
         rows = ((one.name, one.role.value, one.ownership.value, age(one.created_at.isoformat())) for one in found)
         print_table(["user", "role", "ownership", "age"], rows)
     else:
-        print_line("no users but the administrators")
+        print_line("no users except the administrators")
 
 
 @app.command()
 def remove(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """Take a user and the user's keys away; exchanges and queues stay, and are the administrators'."""
+    """Delete a user with all access keys; the user's exchanges and queues stay."""
     from signalbox.cli.shared.user_keys import forget_user_key
 
     users = _Users.of(name, aws=aws, stage=stage)
@@ -113,12 +113,12 @@ def remove(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json:
     if as_json:
         print_json({"user": name, "removed": known is not None})
     else:
-        print_line(f"{name}  {'removed' if known else 'was not there'}")
+        print_line(f"{name}  {'removed' if known else 'did not exist'}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Users:
-    """One user of a stage, as an administrator sees it."""
+    """A user of a stage, with an administrator's access to IAM and to the records."""
 
     name: "UserName"
     deployment: "Deployment"
@@ -138,29 +138,29 @@ class _Users:
         return cls(parsed, deployment, identities, _records(deployment))
 
     def known(self) -> "User":
-        """Return the user's record, for what needs one."""
+        """Return the user's record. Raises `RejectedError` if it does not exist."""
         found = self.records.find(self.name)
         if found is None:
             raise RejectedError(
-                f"there is no user {self.name!r}: `signalbox user add {self.name} --role ROLE` makes one"
+                f"user {self.name!r} does not exist: `signalbox user add {self.name} --role ROLE` creates it"
             )
         return found
 
     def forget_secret(self) -> None:
-        """Let nobody join as the user any more, and those who have look at their rights, which are none now."""
+        """Revoke the user's secret for live connections; existing connections check and lose their rights."""
         from signalbox.cli.exchange.stage import client_of
 
-        # Without the record nothing more reaches them in any case, so nobody has to wait.
-        client_of(self.deployment).tell("forget_secret", {"user": self.name})
+        # Without a record the connections get nothing more in any case, so the command does not wait.
+        client_of(self.deployment).send_command("forget_secret", {"user": self.name})
 
-    def tell_key(self, told: Mapping[str, object], *, as_json: bool) -> None:
-        """Make a key, keep it where commands find it, and print it."""
+    def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
+        """Create an access key, store it for other commands, and print it."""
         from signalbox.aws.rendezvous.credentials import ClientCredentials
         from signalbox.cli.shared.user_keys import keep_user_key
 
         key = self.identities.new_key(self.name)
         kept = keep_user_key(self.deployment, self.name, ClientCredentials(key.access_key_id, key.secret_access_key))
-        _print({**told, **self._key_document(key)}, as_json=as_json)
+        _print({**document, **self._key_document(key)}, as_json=as_json)
         say("the secret is not shown again" + ("" if kept is None else f"; commands find it in {kept}"))
 
     def _key_document(self, key: "AccessKey") -> dict[str, object]:
@@ -185,8 +185,8 @@ def _records(deployment: "Deployment") -> "DynamoUsers":
     return DynamoUsers(deployment.session().resource("dynamodb").Table(table))
 
 
-def _print(told: Mapping[str, object], *, as_json: bool) -> None:
+def _print(document: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
-        print_json(told)
+        print_json(document)
     else:
-        print_fields({name.replace("_", " "): str(value) for name, value in told.items()})
+        print_fields({name.replace("_", " "): str(value) for name, value in document.items()})

@@ -22,7 +22,7 @@ from signalbox.sarracenia.subscription.filters import Accepted, Filter
 if TYPE_CHECKING:
     import boto3
 
-    from signalbox.clients.exchange.consumer import Taken
+    from signalbox.clients.exchange.consumer import ReceivedMessage
     from signalbox.clients.sarracenia.subscriber_store import State
 
 WAIT_SECONDS = 20
@@ -33,11 +33,11 @@ SECONDS_BETWEEN_CLEANINGS = 300  # sr3's housekeeping
 class Source(Protocol):
     """Where messages come from: a consumer of a queue."""
 
-    def receive(self, *, wait_seconds: int) -> "list[Taken]":
+    def receive(self, *, wait_seconds: int) -> "list[ReceivedMessage]":
         """Return messages, at least one if any comes in time."""
         ...
 
-    def ack(self, *taken: "Taken") -> None:
+    def ack(self, *taken: "ReceivedMessage") -> None:
         """Say that messages are done."""
         ...
 
@@ -138,10 +138,10 @@ class Following:
         if self._is_over():
             return
         shown.status(self._summary("idle"))
-        taken: Sequence[Taken] = ()
+        taken: Sequence[ReceivedMessage] = ()
         with self._ending.waiting():
             taken = self.source.receive(wait_seconds=self._patience())
-        done: list[Taken] = []
+        done: list[ReceivedMessage] = []
         try:
             for one in taken:
                 if self._is_over():
@@ -168,6 +168,6 @@ class Following:
         return f"{state}: {', '.join(told) or 'nothing yet'}" + (f"; {waiting} to be tried again" if waiting else "")
 
 
-def _received(taken: "Taken") -> Received:
+def _received(taken: "ReceivedMessage") -> Received:
     delivered = taken.delivered
     return Received(delivered.body, delivered.headers, delivered.exchange, delivered.key)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import say
-from signalbox.clients.exchange.publisher import Post as Publication
+from signalbox.clients.exchange.publisher import PublishRequest as Publication
 from signalbox.clients.sarracenia.checksums import contents_of
 from signalbox.clients.sarracenia.tree_walk import Watch, absolute, walk
 from signalbox.errors import SignalboxError
@@ -72,7 +72,7 @@ class SentPosts:
         """Publish messages, and tell of each that is."""
         publications = (Publication(post.routing_key, post.body, post.headers) for post in posts)
         for posted in self.client.publish_all(self.exchange, publications):
-            post = Post(self.exchange, posted.post.routing_key, posted.post.body, posted.post.headers)
+            post = Post(self.exchange, posted.request.routing_key, posted.request.body, posted.request.headers)
             if posted.message_id is None:
                 yield f"{shown(post)}: {posted.problem or 'SQS does not say what became of it'}"
                 continue

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from signalbox.cli.exchange.stage import User, exchanges, say_where, seconds
+from signalbox.cli.exchange.stage import User, exchanges, note_sqs_name, seconds
 from signalbox.cli.shared.stage import Aws, Stage, say
 from signalbox.sarracenia.formats.topics import V03_PREFIX, binding_key
 from signalbox.sarracenia.subscription.duplicates import Basis
@@ -133,7 +133,7 @@ class Settings:
     def declare(self, client: "ExchangeClient", queue: str) -> None:
         """Have the queue."""
         told = client.declare_queue(queue, expires=self.expires, message_ttl=self.message_ttl, prefetch=self.prefetch)
-        say_where(told, queue)
+        note_sqs_name(told, queue)
 
 
 def _bind(client: "ExchangeClient", exchange: str, queue: str, patterns: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Publishers, consumers and administrators of exchanges."""
+"""Clients of the exchange: publishers, consumers and administrators."""

@@ -1,6 +1,6 @@
-"""What programs do with a stage's exchanges: declare, bind, publish, consume; the command does it by this, too.
+"""The client of a stage's exchanges: declares, binds, publishes and consumes.
 
-Needs boto3's SQS client, or one like it, and nothing else; what IAM must allow is what `signalbox user add` gives.
+It needs only an SQS client, boto3's or a similar one, and the permissions that `signalbox user add` grants.
 """
 
 import json
@@ -14,30 +14,30 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from signalbox.clients.control import REPLY_TIMEOUT, ControlClient, SqsClient
-from signalbox.clients.exchange.consumer import BEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, beating
-from signalbox.clients.exchange.publisher import Post, Posted, Poster, PosterSqs
+from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, heartbeat
+from signalbox.clients.exchange.publisher import Publisher, PublisherSqs, PublishRequest, PublishResult
 from signalbox.control.protocol import InvalidControlReply
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.control.errors import refusals, using
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.control.errors import resource_errors, translated_errors
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import DEFAULT_PREFETCH, Kind, OrderBy, Place
+from signalbox.exchange.model.records import DEFAULT_PREFETCH, OrderBy, ResourceKind, ResourceRef
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
 
 CAPABILITY = "exchange"
-SIGNS_PER_EXPIRY = 4  # a queue is not deleted because one sign of life was late
+HEARTBEATS_PER_EXPIRY = 4  # one late heartbeat does not delete a queue
 
-Document = Mapping[str, Any]  # as the stage tells it; docs/exchange.md has the fields
+Document = Mapping[str, Any]  # a reply of the stage; docs/exchange.md has the fields
 
 
 class NotPublished(UnavailableError):
-    """Raised when SQS does not say what became of a message; it may be published."""
+    """Raised when SQS does not report whether it accepted a message, which may be published."""
 
 
-class ExchangeSqs(SqsClient, PosterSqs, ConsumerSqs, Protocol):
-    """What is needed of boto3's SQS client."""
+class ExchangeSqs(SqsClient, PublisherSqs, ConsumerSqs, Protocol):
+    """The methods of boto3's SQS client that the client uses."""
 
     def get_queue_url(self, *, QueueName: str) -> Any:  # noqa: ANN401, N803 - boto3's mapping, boto3's name
         """Return a mapping with a `QueueUrl`."""
@@ -46,10 +46,10 @@ class ExchangeSqs(SqsClient, PosterSqs, ConsumerSqs, Protocol):
 
 @dataclass(slots=True)
 class ExchangeClient:
-    """The exchanges of a stage, for one of its users, or for an administrator, who has no name there.
+    """The exchanges of a stage, for a user, or for an administrator, who has no user name.
 
-    `url_prefix` is the URL of a queue up to its name: all are in one account and region. `with` it, what it makes for
-    replies is gone afterwards. Threads must take turns, except with its consumers.
+    `url_prefix` is a queue's URL up to its name: all queues are in one account and region. As a context manager, it
+    deletes its reply queue at exit. Not thread-safe, except for its consumers.
     """
 
     sqs: ExchangeSqs
@@ -70,34 +70,34 @@ class ExchangeClient:
             self._control = None
 
     def ask(self, command: str, fields: Mapping[str, object] | None = None) -> object:
-        """Send a command and return its result; fields that are None are not sent. Raises what `ControlClient` does."""
+        """Send a command and return its result; fields of value None are left out. Raises `ControlClient`'s errors."""
         given = {name: value for name, value in (fields or {}).items() if value is not None}
         return self._replying().ask(command, given)
 
-    def tell(self, command: str, fields: Mapping[str, object]) -> None:
-        """Send a command for whose reply nobody waits, which may be done from any thread."""
+    def send_command(self, command: str, fields: Mapping[str, object]) -> None:
+        """Send a command without waiting for its reply. Thread-safe."""
         document = {"command": command, "id": secrets.token_hex(8), **fields}
         self.sqs.send_message(QueueUrl=self._url(self.names.control_queue(self.user)), MessageBody=json.dumps(document))
 
     def whoami(self) -> Document:
-        """Return who is asking, as the stage sees it."""
-        return self._told("whoami", {})
+        """Return the caller's user, role and stage."""
+        return self._object("whoami", {})
 
     def declare_exchange(
         self, exchange: str, *, alternate: str | None = None, live: Mapping[str, object] | None = None
     ) -> Document:
-        """Declare an exchange; one that is there already is told again.
+        """Declare an exchange; an existing one is updated and returned.
 
-        `alternate` is the exchange for what nothing is bound to: as it was if None, taken away if empty. `live` are
-        the fields of the command that say what connections find; nothing changes of it if None.
+        `alternate` gets the messages that no binding matches: None keeps the present one, "" removes it. `live` are the
+        fields of the command about live connections; None keeps the present settings.
         """
         other = alternate and parse_exchange_name(alternate)
-        wished = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
-        return self._told("declare_exchange", wished)
+        fields = {"exchange": parse_exchange_name(exchange), "alternate": other, **(live or {})}
+        return self._object("declare_exchange", fields)
 
     def delete_exchange(self, exchange: str, *, force: bool = False) -> Document:
-        """Delete an exchange that nothing is bound to, or with its bindings."""
-        return self._told("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
+        """Delete an exchange; without `force`, only if it has no bindings and no messages."""
+        return self._object("delete_exchange", {"exchange": parse_exchange_name(exchange), "force": force or None})
 
     def declare_queue(
         self,
@@ -108,9 +108,9 @@ class ExchangeClient:
         prefetch: int | None = None,
         maximum_receives: int | None = None,
     ) -> Document:
-        """Declare a queue, or give one that is there other settings.
+        """Declare a queue, or change the settings of an existing one.
 
-        What is None stays as it is; no time at all is never.
+        None keeps a setting; a zero duration means never.
         """
         settings = {
             "expires_seconds": None if expires is None else round(expires.total_seconds()),
@@ -118,36 +118,36 @@ class ExchangeClient:
             "prefetch": prefetch,
             "maximum_receives": maximum_receives,
         }
-        return self._told("declare_queue", {"queue": parse_queue_name(queue), **settings})
+        return self._object("declare_queue", {"queue": parse_queue_name(queue), **settings})
 
     def delete_queue(self, queue: str, *, if_empty: bool = False) -> Document:
-        """Delete a queue with its bindings and all that waits in it, or not if anything does."""
-        return self._told("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
+        """Delete a queue with its bindings and messages; with `if_empty`, only if it has no messages."""
+        return self._object("delete_queue", {"queue": parse_queue_name(queue), "if_empty": if_empty or None})
 
     def bind(self, exchange: str, target: str, pattern: str) -> Document:
-        """Let a queue, or another exchange, get what is published to an exchange under keys that match."""
+        """Bind a queue or another exchange to an exchange with a pattern."""
         Pattern.parse(pattern)
-        return self._told("bind", _binding(exchange, target, pattern))
+        return self._object("bind", _binding(exchange, target, pattern))
 
     def unbind(self, exchange: str, target: str, pattern: str) -> Document:
-        """Take a binding away, one too whose pattern may not be bound any more."""
-        return self._told("unbind", _binding(exchange, target, pattern))
+        """Remove a binding, also one whose pattern is not allowed for new bindings."""
+        return self._object("unbind", _binding(exchange, target, pattern))
 
     def exchanges(self) -> Sequence[Document]:
         """Return the exchanges that this user may read."""
-        return self._listed("exchanges", {})
+        return self._list("exchanges", {})
 
     def queues(self) -> Sequence[Document]:
         """Return the queues that this user may read."""
-        return self._listed("queues", {})
+        return self._list("queues", {})
 
     def bindings(self, exchange: str | None = None) -> Sequence[Document]:
-        """Return the bindings, or those of one exchange, of what this user may read."""
-        return self._listed("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
+        """Return the bindings, of all exchanges or of one, between resources that this user may read."""
+        return self._list("bindings", {"exchange": exchange and parse_exchange_name(exchange)})
 
     def status(self, *names: str) -> Document:
-        """Return how all exchanges and queues are, or those of these names, in which `*` is any text."""
-        return self._told("status", {"names": list(names) or None})
+        """Return the status of all exchanges and queues, or of those that match a name; `*` matches any text."""
+        return self._object("status", {"names": list(names) or None})
 
     def publish(
         self,
@@ -159,52 +159,53 @@ class ExchangeClient:
         deduplication_id: str | None = None,
         order_by: OrderBy = OrderBy.TOPIC,
     ) -> MessageId:
-        """Publish a message and return its id. Raises `InvalidPublication`, `NotThere`, `NotPermitted`."""
-        post = Post(routing_key, body, headers or {}, deduplication_id)
-        (posted,) = self.publish_all(exchange, [post], order_by=order_by)
-        if posted.message_id is None:
-            raise posted.problem or NotPublished(f"SQS did not say what became of a message to exchange {exchange!r}")
-        return posted.message_id
+        """Publish a message and return its id. Raises `InvalidPublication`, `NotFound` and `NotPermitted`."""
+        request = PublishRequest(routing_key, body, headers or {}, deduplication_id)
+        (result,) = self.publish_all(exchange, [request], order_by=order_by)
+        if result.message_id is None:
+            raise result.problem or NotPublished(f"SQS did not confirm a message to exchange {exchange!r}")
+        return result.message_id
 
     def publish_all(
-        self, exchange: str, posts: Iterable[Post], *, order_by: OrderBy = OrderBy.TOPIC
-    ) -> Iterator[Posted]:
-        """Publish messages, ten a call, and yield in their order what became of each.
+        self, exchange: str, requests: Iterable[PublishRequest], *, order_by: OrderBy = OrderBy.TOPIC
+    ) -> Iterator[PublishResult]:
+        """Publish messages, up to ten a call, and yield the results in order.
 
-        One that cannot be published does not hold up the others. What a live exchange was declared to order by has to
-        be said; where that is the publisher, whoever publishes must be a user. Raises `NotThere`, `NotPermitted`, and
-        `RejectedError` for an administrator, whose messages the exchange would put aside.
+        An invalid message does not stop the others. `order_by` must be the order of a live exchange; publisher order
+        requires a user. Raises `NotFound` and `NotPermitted`, and `RejectedError` for an administrator, whose messages
+        the exchange would dead-letter.
         """
         name = parse_exchange_name(exchange)
         if order_by is OrderBy.PUBLISHER and self.user is None:
-            raise RejectedError(f"exchange {name!r} goes by who publishes: publish as a user, not as an administrator")
+            raise RejectedError(
+                f"exchange {name!r} keeps the order of publishers: publish as a user, not an administrator"
+            )
         url = self._url(self.names.queue(name))
-        poster = Poster(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
-        with using(Place(Kind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
-            yield from poster.publish(posts)
+        publisher = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
+        with resource_errors(ResourceRef(ResourceKind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
+            yield from publisher.publish(requests)
 
     @contextmanager
     def consumer(self, queue: str, *, prefetch: int | None = None, hold: timedelta = HOLD) -> Iterator[Consumer]:
-        """Give a consumer of a queue; several may share it, here and elsewhere.
+        """Yield a consumer of a queue, which may have any number of consumers.
 
-        Meanwhile the queue does not expire, and nobody else gets what the consumer has taken. Afterwards others get
-        what it did not acknowledge.
+        During the context the queue does not expire, and received messages stay invisible to others. At exit,
+        unacknowledged messages become visible again.
         """
         name = parse_queue_name(queue)
-        told = self._told("consuming", {"queue": name})
-        url, chosen = self._url(self.names.queue(name)), prefetch or told.get("prefetch", DEFAULT_PREFETCH)
-        consumer = Consumer(self.sqs, Place(Kind.QUEUE, name), url, self.user, chosen, hold)
+        queue_document = self._object("consuming", {"queue": name})
+        url, chosen = self._url(self.names.queue(name)), prefetch or queue_document.get("prefetch", DEFAULT_PREFETCH)
+        consumer = Consumer(self.sqs, ResourceRef(ResourceKind.QUEUE, name), url, self.user, chosen, hold)
         with ExitStack() as beats:
             beats.callback(consumer.close)
-            beats.enter_context(beating(consumer.keep, every=hold / BEATS_PER_HOLD))
-            if told.get("expires_seconds"):
-                every = timedelta(seconds=told["expires_seconds"]) / SIGNS_PER_EXPIRY
-                beats.enter_context(beating(partial(self._sign, name), every=every))
+            beats.enter_context(heartbeat(consumer.extend, every=hold / HEARTBEATS_PER_HOLD))
+            if queue_document.get("expires_seconds"):
+                every = timedelta(seconds=queue_document["expires_seconds"]) / HEARTBEATS_PER_EXPIRY
+                beats.enter_context(heartbeat(partial(self._send_heartbeat, name), every=every))
             yield consumer
 
-    def _sign(self, queue: str) -> None:
-        """Say that a queue is consumed."""
-        self.tell("consuming", {"queue": queue})
+    def _send_heartbeat(self, queue: str) -> None:
+        self.send_command("consuming", {"queue": queue})
 
     def _replying(self) -> ControlClient:
         if self._control is None:
@@ -219,16 +220,16 @@ class ExchangeClient:
             self._control = control.__enter__()
         return self._control
 
-    def _told(self, command: str, fields: Mapping[str, object]) -> Document:
+    def _object(self, command: str, fields: Mapping[str, object]) -> Document:
         result = self.ask(command, fields)
         if not isinstance(result, Mapping):
-            raise InvalidControlReply(f"the reply to {command!r} is no object")
+            raise InvalidControlReply(f"the reply to {command!r} is not an object")
         return result
 
-    def _listed(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
+    def _list(self, command: str, fields: Mapping[str, object]) -> Sequence[Document]:
         result = self.ask(command, fields)
         if not isinstance(result, Sequence) or not all(isinstance(one, Mapping) for one in result):
-            raise InvalidControlReply(f"the reply to {command!r} is no list of objects")
+            raise InvalidControlReply(f"the reply to {command!r} is not a list of objects")
         return result
 
     def _url(self, name: QueueName) -> QueueUrl:
@@ -236,14 +237,14 @@ class ExchangeClient:
 
 
 def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
-    """Return the client of a user who knows nothing of a stage but its name.
+    """Return the client of a user, given only the stage's name.
 
-    Raises `NotThere` and `NotPermitted` when there is no such user, or the credentials are somebody else's.
+    Raises `NotFound` and `NotPermitted` when the user does not exist, or the credentials are of another user.
     """
     name = parse_user_name(user)
     control_queue = StageNames(stage).control_queue(name)
     missing = f"stage {stage!r} has no user {user!r}"
-    with refusals(sqs, missing=missing, denied=f"{missing}, or these are not that user's credentials"):
+    with translated_errors(sqs, missing=missing, denied=f"{missing}, or these are not that user's credentials"):
         url = sqs.get_queue_url(QueueName=control_queue)["QueueUrl"]
     url_prefix = url.removesuffix(control_queue)
     with ExchangeClient(sqs, StageNames(stage), url_prefix, name) as client:
@@ -252,7 +253,7 @@ def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
 
 
 def _binding(exchange: str, target: str, pattern: str) -> dict[str, object]:
-    """Return the fields of a binding; what it leads to tells by its name what it is."""
+    """Return the fields of a binding; the name of the target shows its kind."""
     fields: dict[str, object] = {"exchange": parse_exchange_name(exchange), "pattern": pattern}
     if target.startswith("x"):
         return {**fields, "destination": parse_exchange_name(target)}

@@ -1,4 +1,4 @@
-"""A consumer of a queue: takes messages, keeps others from getting them meanwhile, and gives back what is not done."""
+"""The consumer of a queue: receives messages, extends their visibility time-out, and releases unprocessed ones."""
 
 import base64
 import logging
@@ -10,28 +10,28 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
-from signalbox.exchange.control.errors import HasExceptions, using
-from signalbox.exchange.messages.properties import Delivered, InvalidDelivery
-from signalbox.exchange.model.records import DEFAULT_PREFETCH, Place
+from signalbox.exchange.control.errors import HasExceptions, resource_errors
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
+from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
 
-LONG_POLL_SECONDS = 20  # SQS: the longest
-# How long others do not get a message after its consumer died; one that lives holds it for as long as it works on it.
+LONG_POLL_SECONDS = 20  # the maximum of SQS
+# The time until other consumers get the messages of a dead consumer; a running one extends it.
 HOLD = timedelta(seconds=60)
-BEATS_PER_HOLD = 3  # so that one may fail
-PATIENCE_SECONDS = 5.0  # with a last beat, when all is over
+HEARTBEATS_PER_HOLD = 3  # one of them may fail
+PATIENCE_SECONDS = 5.0  # for a last heartbeat at the end
 
 logger = logging.getLogger(__name__)
 
 
 class ConsumerSqs(HasExceptions, Protocol):
-    """What a consumer needs of boto3's SQS client."""
+    """The methods of boto3's SQS client that a consumer uses."""
 
     @property
     def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, or without if none came in time."""
+        """Return a mapping with `Messages`, which is missing if none arrived in time."""
         ...
 
     @property
@@ -41,55 +41,55 @@ class ConsumerSqs(HasExceptions, Protocol):
 
     @property
     def change_message_visibility_batch(self) -> Callable[..., Any]:
-        """Say how long up to ten messages are still kept from others."""
+        """Set the visibility time-out of up to ten messages."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A message that a consumer has taken, and with `receipt` acknowledges or gives back."""
+class ReceivedMessage:
+    """A received message; `receipt` acknowledges or releases it."""
 
-    delivered: Delivered
+    delivered: DeliveredMessage
     receipt: str = field(repr=False)
     times_received: int = 1
 
 
 @dataclass(slots=True)
 class Consumer:
-    """Takes messages of one queue, at most `prefetch` that are not acknowledged. Threads may share it."""
+    """Receives messages of one queue, at most `prefetch` unacknowledged ones at a time. Thread-safe."""
 
     sqs: ConsumerSqs
-    place: Place
+    resource: ResourceRef
     queue_url: str
     user: UserName | None = None
     prefetch: int = DEFAULT_PREFETCH
     hold: timedelta = HOLD
     now: Callable[[], float] = time.time
     expired: int = 0
-    """Messages that were older than they may get, and were deleted unseen."""
+    """The number of messages that exceeded their TTL and were deleted unread."""
     unreadable: int = 0
-    """Messages that came through no exchange: they are left to the queue, which makes dead letters of them."""
-    _held: dict[str, Taken] = field(default_factory=dict)
+    """The number of messages that no exchange sent; the queue's redrive moves them to its dead-letter queue."""
+    _held: dict[str, ReceivedMessage] = field(default_factory=dict)
     _change: threading.Condition = field(default_factory=threading.Condition)
 
-    def __iter__(self) -> Iterator[Taken]:
-        """Yield messages as they come, for ever."""
+    def __iter__(self) -> Iterator[ReceivedMessage]:
+        """Yield messages as they arrive, without end."""
         while True:
             yield from self.receive()
 
     @property
-    def taken(self) -> int:
-        """Return how many messages are taken and not acknowledged."""
+    def unacknowledged(self) -> int:
+        """Return the number of received messages that are not acknowledged."""
         with self._change:
             return len(self._held)
 
-    def receive(self, *, wait_seconds: int = LONG_POLL_SECONDS) -> list[Taken]:
-        """Return messages, at least one if any comes in time; none while all that may be taken is not acknowledged.
+    def receive(self, *, wait_seconds: int = LONG_POLL_SECONDS) -> list[ReceivedMessage]:
+        """Return messages as soon as one arrives; none after the wait, or while `prefetch` messages are unacknowledged.
 
-        Raises `NotThere` and `NotPermitted`.
+        Raises `NotFound` and `NotPermitted`.
         """
         room = self._room(wait_seconds)
-        found: list[Taken] = []
+        found: list[ReceivedMessage] = []
         while room > 0:
             wanted = min(MAXIMUM_ENTRIES, room)
             received = self._received(wanted, wait_seconds=0 if found else wait_seconds)
@@ -99,28 +99,28 @@ class Consumer:
                 break
         return found
 
-    def ack(self, *taken: Taken) -> None:
-        """Say that messages are done: nobody gets them again."""
+    def ack(self, *taken: ReceivedMessage) -> None:
+        """Acknowledge messages: deletes them from the queue."""
         self._forget(taken)
         for part in _tens(taken):
             entries = [{"Id": str(number), "ReceiptHandle": one.receipt} for number, one in enumerate(part)]
             answer: Mapping[str, Any] = self.sqs.delete_message_batch(QueueUrl=self.queue_url, Entries=entries)
             for failure in answer.get("Failed", ()):
-                # It comes again: nobody may rely on less than that.
+                # It is delivered again, which every consumer must expect.
                 logger.warning("a message was not deleted: %s", failure.get("Message"))
 
-    def give_back(self, *taken: Taken) -> None:
-        """Let others have messages at once."""
-        self._forget(taken)
-        self._keep(taken, seconds=0)
+    def release(self, *messages: ReceivedMessage) -> None:
+        """Make messages visible to other consumers at once."""
+        self._forget(messages)
+        self._change_visibility(messages, seconds=0)
 
     def close(self) -> None:
-        """Give back everything that is not acknowledged."""
-        self.give_back(*self._everything())
+        """Release all unacknowledged messages."""
+        self.release(*self._all_held())
 
-    def keep(self) -> None:
-        """Keep others from what is being worked on, for as long again."""
-        self._keep(self._everything(), seconds=round(self.hold.total_seconds()))
+    def extend(self) -> None:
+        """Extend the visibility time-out of all unacknowledged messages."""
+        self._change_visibility(self._all_held(), seconds=round(self.hold.total_seconds()))
 
     def _room(self, wait_seconds: int) -> int:
         with self._change:
@@ -128,7 +128,7 @@ class Consumer:
             return self.prefetch - len(self._held)
 
     def _received(self, wanted: int, *, wait_seconds: int) -> Sequence[Mapping[str, Any]]:
-        with using(self.place, self.sqs, user=self.user, what="consume from"):
+        with resource_errors(self.resource, self.sqs, user=self.user, what="consume from"):
             received: Mapping[str, Any] = self.sqs.receive_message(
                 QueueUrl=self.queue_url,
                 MaxNumberOfMessages=wanted,
@@ -140,9 +140,9 @@ class Consumer:
         messages: Sequence[Mapping[str, Any]] = received.get("Messages", ())
         return messages
 
-    def _taken(self, received: Iterable[Mapping[str, Any]]) -> list[Taken]:
-        fresh: list[Taken] = []
-        late: list[Taken] = []
+    def _taken(self, received: Iterable[Mapping[str, Any]]) -> list[ReceivedMessage]:
+        fresh: list[ReceivedMessage] = []
+        late: list[ReceivedMessage] = []
         for one in received:
             try:
                 taken = _read(one)
@@ -157,17 +157,17 @@ class Consumer:
         self.ack(*late)
         return fresh
 
-    def _everything(self) -> tuple[Taken, ...]:
+    def _all_held(self) -> tuple[ReceivedMessage, ...]:
         with self._change:
             return tuple(self._held.values())
 
-    def _forget(self, taken: Iterable[Taken]) -> None:
+    def _forget(self, taken: Iterable[ReceivedMessage]) -> None:
         with self._change:
             for one in taken:
                 self._held.pop(one.receipt, None)
             self._change.notify_all()
 
-    def _keep(self, taken: Sequence[Taken], *, seconds: int) -> None:
+    def _change_visibility(self, taken: Sequence[ReceivedMessage], *, seconds: int) -> None:
         for part in _tens(taken):
             entries = [
                 {"Id": str(number), "ReceiptHandle": one.receipt, "VisibilityTimeout": seconds}
@@ -177,19 +177,19 @@ class Consumer:
 
 
 @contextmanager
-def beating(beat: Callable[[], None], *, every: timedelta) -> Iterator[None]:
-    """Do something again and again meanwhile, in a thread of its own."""
+def heartbeat(send: Callable[[], None], *, every: timedelta) -> Iterator[None]:
+    """Call a function repeatedly in a thread while the context lasts."""
     over = threading.Event()
 
     def run() -> None:
         while not over.wait(every.total_seconds()):
             try:
-                beat()
+                send()
             except Exception as error:  # noqa: BLE001 - whatever the client that was passed in may raise
-                # The next beat may work; if none does, the consumer's own calls fail as well, and tell.
+                # The next call may succeed; if none does, the consumer's own calls fail too, and raise.
                 logger.warning("a consumer's sign of life failed: %s", error)
 
-    # A daemon: a call that hangs must not keep the program from ending.
+    # A daemon: a call that hangs must not keep the program running.
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
@@ -199,16 +199,16 @@ def beating(beat: Callable[[], None], *, every: timedelta) -> Iterator[None]:
         thread.join(PATIENCE_SECONDS)
 
 
-def _tens(taken: Sequence[Taken]) -> Iterator[Sequence[Taken]]:
+def _tens(taken: Sequence[ReceivedMessage]) -> Iterator[Sequence[ReceivedMessage]]:
     for start in range(0, len(taken), MAXIMUM_ENTRIES):
         yield taken[start : start + MAXIMUM_ENTRIES]
 
 
-def _read(received: Mapping[str, Any]) -> Taken:
+def _read(received: Mapping[str, Any]) -> ReceivedMessage:
     attributes = {name: _with_base64(one) for name, one in received.get("MessageAttributes", {}).items()}
     message = Message.parse({**received, "MessageAttributes": attributes})
     times = int(message.system_attributes.get("ApproximateReceiveCount", "1"))
-    return Taken(Delivered.parse(message), received["ReceiptHandle"], times)
+    return ReceivedMessage(DeliveredMessage.parse(message), received["ReceiptHandle"], times)
 
 
 def _with_base64(attribute: Mapping[str, Any]) -> dict[str, Any]:

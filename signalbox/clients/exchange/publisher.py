@@ -1,19 +1,19 @@
-"""Publishing by sending to the queue behind an exchange: each message is checked first, and ten go in a call."""
+"""The publisher, which validates messages and sends them to an exchange's SQS queue, up to ten a call."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from signalbox.exchange.messages.properties import Envelope, InvalidPublication
+from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
 from signalbox.queues import QueueUrl
 from signalbox.sending import MAXIMUM_ENTRIES
 
 
-class PosterSqs(Protocol):
-    """What publishing needs of boto3's SQS client."""
+class PublisherSqs(Protocol):
+    """The methods of boto3's SQS client that a publisher uses."""
 
     @property
     def send_message(self) -> Callable[..., Any]:
@@ -27,8 +27,8 @@ class PosterSqs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """A message as its publisher says it; an ordered exchange takes a `deduplication_id` once in five minutes."""
+class PublishRequest:
+    """A message to publish; an ordered exchange accepts a `deduplication_id` once in five minutes."""
 
     routing_key: str
     body: str
@@ -37,46 +37,46 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
-    """What became of a message: the id that it has now, or why it cannot be published."""
+class PublishResult:
+    """The result for a request: the message's id, or the reason why it cannot be published."""
 
-    post: Post
+    request: PublishRequest
     message_id: MessageId | None = None
     problem: InvalidPublication | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Poster:
-    """Publishes to one exchange; `order_by` is what an ordered one was declared to keep the order of.
+class Publisher:
+    """Publishes to one exchange; `order_by` is the order that it was declared to keep.
 
-    `sender` is the user who publishes.
+    `sender` is the publishing user.
     """
 
-    sqs: PosterSqs
+    sqs: PublisherSqs
     queue_url: QueueUrl
     is_ordered: bool
     order_by: OrderBy = OrderBy.TOPIC
     sender: str = ""
 
-    def publish(self, posts: Iterable[Post]) -> Iterator[Posted]:
-        """Publish messages and yield in their order what became of each; what was yielded is published for good."""
-        for batch in _batches(map(self._checked, posts)):
+    def publish(self, requests: Iterable[PublishRequest]) -> Iterator[PublishResult]:
+        """Publish messages and yield the results in order; a message whose result was yielded is stored durably."""
+        for batch in _batches(map(self._checked, requests)):
             yield from self._sent(batch)
 
-    def _checked(self, post: Post) -> "_Checked":
+    def _checked(self, request: PublishRequest) -> "_Checked":
         try:
-            envelope = Envelope.of_publication(post.routing_key, post.body, post.headers)
+            properties = MessageProperties.of_publication(request.routing_key, request.body, request.headers)
         except InvalidPublication as problem:
-            return _Checked(Posted(post, problem=problem))
-        deduplication_id = (post.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
-        message = envelope.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
-        return _Checked(Posted(post), message)
+            return _Checked(PublishResult(request, problem=problem))
+        deduplication_id = (request.deduplication_id or secrets.token_hex(16)) if self.is_ordered else None
+        message = properties.published(deduplication_id=deduplication_id, order_by=self.order_by, sender=self.sender)
+        return _Checked(PublishResult(request), message)
 
-    def _sent(self, batch: Sequence["_Checked"]) -> Iterator[Posted]:
+    def _sent(self, batch: Sequence["_Checked"]) -> Iterator[PublishResult]:
         messages = {str(number): one.message for number, one in enumerate(batch) if one.message is not None}
         ids = dict(self._ids(messages))
         for number, one in enumerate(batch):
-            yield Posted(one.posted.post, ids.get(str(number)), one.posted.problem)
+            yield PublishResult(one.result.request, ids.get(str(number)), one.result.problem)
 
     def _ids(self, messages: Mapping[str, Message]) -> Iterator[tuple[str, MessageId]]:
         if not messages:
@@ -86,21 +86,21 @@ class Poster:
         for taken in answer.get("Successful", ()):
             yield taken["Id"], taken["MessageId"]
         for failure in answer.get("Failed", ()):
-            # Alone, so that whatever the client does when a call fails is done for it, too.
-            told = outgoing(messages[failure["Id"]])
-            yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **told)["MessageId"]
+            # Retried alone, so that the SQS client's handling of errors applies to it.
+            fields = outgoing(messages[failure["Id"]])
+            yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **fields)["MessageId"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A message before it is sent; without `message`, it cannot be."""
+    """A validated request; without `message`, it is invalid."""
 
-    posted: Posted
+    result: PublishResult
     message: Message | None = None
 
 
 def _batches(checked: Iterable[_Checked]) -> Iterator[Sequence[_Checked]]:
-    """Yield what goes in one call: never two messages of a group, of which the second alone might be taken."""
+    """Yield batches for calls, never with two messages of a group, of which the first could fail alone."""
     batch: list[_Checked] = []
     size, groups = 0, set[str | None]()
     for one in checked:
@@ -112,7 +112,7 @@ def _batches(checked: Iterable[_Checked]) -> Iterator[Sequence[_Checked]]:
         batch.append(one)
         size += more
         groups |= {group} - {None}
-        if len(batch) == MAXIMUM_ENTRIES:  # before anybody is asked for the next one, which may take a while to come
+        if len(batch) == MAXIMUM_ENTRIES:  # send before waiting for the next request, which may take long
             yield batch
             batch, size, groups = [], 0, set()
     if batch:

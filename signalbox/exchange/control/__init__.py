@@ -1,1 +1,1 @@
-"""The control plane of the exchange: commands that declare, delete, bind and observe."""
+"""The control plane of the exchange: commands that declare, delete, bind and show exchanges and queues."""

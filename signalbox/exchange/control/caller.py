@@ -1,69 +1,70 @@
-"""Who asks the control plane for something, and what that one may do."""
+"""The caller of a control-plane command: a user or the administrators, with their rights."""
 
 from dataclasses import dataclass
 
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.ports import Users
-from signalbox.exchange.model.records import Kind, Place, User
+from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, permitted_names
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """A user, or without one an administrator of the stage: whoever may send to that control queue."""
+class Caller:
+    """A user, or without one an administrator. The control queue of a command identifies its caller."""
 
     user: User | None
 
     @property
     def name(self) -> UserName | None:
-        """Return the user's name."""
+        """Return the user's name, or None for administrators."""
         return self.user.name if self.user else None
 
     @property
     def role(self) -> Role:
-        """Return the role, which for administrators is `admin`."""
+        """Return the role, which is `admin` for administrators."""
         return self.user.role if self.user else Role.ADMIN
 
     @property
     def ownership(self) -> Ownership:
-        """Return how names tell what belongs to the user."""
+        """Return the rule by which a resource's name shows whether it belongs to the user."""
         return self.user.ownership if self.user else Ownership.STRICT
 
-    def may(self, right: Right, place: Place) -> bool:
-        """Say whether a right is there."""
+    def may(self, right: Right, resource: ResourceRef) -> bool:
+        """Return whether the caller has a right."""
         if self.user is None:
             return True
-        return is_permitted(self.user.name, self.role, right, name=place.name, ownership=self.ownership)
+        return is_permitted(self.user.name, self.role, right, name=resource.name, ownership=self.ownership)
 
-    def require(self, *rights: tuple[Right, Place]) -> None:
-        """Raise `NotPermitted` with each of these rights that is not there."""
+    def require(self, *rights: tuple[Right, ResourceRef]) -> None:
+        """Raise `NotPermitted` with all of these rights that the caller lacks."""
         denials = [
-            _denial(self.user, right, place)
-            for right, place in rights
-            if self.user is not None and not self.may(right, place)
+            _denial(self.user, right, resource)
+            for right, resource in rights
+            if self.user is not None and not self.may(right, resource)
         ]
         if denials:
             raise NotPermitted("\n".join(denials))
 
 
-def asker(users: Users, name: UserName | None) -> Asker:
-    """Return who asks: a user, or with None the administrators. Raises `NotThere`."""
+def find_caller(users: Users, name: UserName | None) -> Caller:
+    """Return a user, or the administrators for None, as the caller. Raises `NotFound`."""
     if name is None:
-        return Asker(None)
+        return Caller(None)
     user = users.find(name)
     if user is None:
-        raise NotThere(f"there is no user {str(name)!r}: have an administrator add the user")
-    return Asker(user)
+        raise NotFound(f"user {str(name)!r} does not exist: have an administrator add the user")
+    return Caller(user)
 
 
-def _denial(user: User, right: Right, place: Place) -> str:
+def _denial(user: User, right: Right, resource: ResourceRef) -> str:
     patterns = permitted_names(user.name, user.role, right, ownership=user.ownership)
-    initial = "x" if place.kind is Kind.EXCHANGE else "q"
+    kind = resource.kind
+    initial = "x" if kind is ResourceKind.EXCHANGE else "q"
     names = ", ".join(pattern for pattern in patterns if pattern.startswith(initial))
-    permitted = f"the {place.kind}s of such a user are {names}" if names else f"such a user may {right} no {place.kind}"
+    permitted = f"the role allows the {kind}s {names}" if names else f"the role allows no {kind}s to {right}"
     remedy = "use one of them, or have" if names else "have"
     return (
-        f"user {str(user.name)!r} ({user.role}) may not {right} {place}: {permitted}; "
+        f"user {str(user.name)!r} ({user.role}) may not {right} {resource}: {permitted}; "
         f"{remedy} an administrator give the user another role"
     )

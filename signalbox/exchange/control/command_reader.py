@@ -1,4 +1,4 @@
-"""Reading the commands of the exchange's control queues, with all that is wrong with one told at once."""
+"""The parser of control commands, which reports all problems of a command at once."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,7 +8,7 @@ from signalbox.documents import Section, shown
 from signalbox.exchange.control.commands import (
     Bind,
     Command,
-    Consuming,
+    ConsumerHeartbeat,
     DeclareExchange,
     DeclareQueue,
     DeleteExchange,
@@ -17,18 +17,18 @@ from signalbox.exchange.control.commands import (
     ListExchanges,
     ListQueues,
     Publish,
+    QueueSettingsPatch,
     Replay,
-    Replayed,
-    SettingsWish,
+    ReplayedMessage,
     Status,
     Unbind,
     WhoAmI,
 )
-from signalbox.exchange.control.live_settings import LIVE_FIELDS, live_wish
-from signalbox.exchange.messages.properties import TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.control.live_settings import LIVE_FIELDS, read_live_settings
+from signalbox.exchange.messages.properties import TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import InvalidPattern, Pattern
-from signalbox.exchange.model.records import Bound, Kind, Place
+from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.messages import MessageId
 from signalbox.queues import InvalidQueueName
@@ -42,7 +42,7 @@ from signalbox.sarracenia.rights.names import (
 
 MINIMUM_EXPIRES_SECONDS = 60
 MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
-MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps nothing for longer than 14 days
+MAXIMUM_TTL_SECONDS = 1_209_600  # SQS keeps messages for at most 14 days
 MAXIMUM_PREFETCH = 1000
 MAXIMUM_RECEIVES = 1000  # SQS
 MAXIMUM_REQUEST_ID = 200
@@ -50,9 +50,9 @@ MAXIMUM_REPLAYED = 100
 MAXIMUM_NAMES = 100
 MAXIMUM_MESSAGE_ID = 100  # SQS
 MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
-# What stands where something is missing or wrong, which is noted as a problem.
+# Placeholders for missing and invalid fields, each of which is reported as a problem.
 NO_EXCHANGE, NO_QUEUE = ExchangeName("x"), DeclaredName("q_")
-NO_ENVELOPE = Envelope(RoutingKey(""), "-", {})
+NO_PROPERTIES = MessageProperties(RoutingKey(""), "-", {})
 
 
 def _exchange(section: Section, field: str = "exchange") -> ExchangeName:
@@ -75,7 +75,7 @@ def _queue(section: Section) -> DeclaredName:
 
 def _declare_exchange(section: Section) -> Command:
     exchange = _exchange(section)
-    live = live_wish(section, exchange=exchange)
+    live = read_live_settings(section, exchange=exchange)
     if section.fields.get("alternate") in (None, ""):
         return DeclareExchange(exchange, None, removes_alternate=section.fields.get("alternate") == "", live=live)
     alternate = _exchange(section, "alternate")
@@ -85,13 +85,13 @@ def _declare_exchange(section: Section) -> Command:
 
 
 def _declare_queue(section: Section) -> Command:
-    wish = SettingsWish(
+    patch = QueueSettingsPatch(
         expires=_time(section, "expires_seconds", least=MINIMUM_EXPIRES_SECONDS, most=MAXIMUM_EXPIRES_SECONDS),
         message_ttl=_time(section, "message_ttl_seconds", least=1, most=MAXIMUM_TTL_SECONDS),
         prefetch=_number(section, "prefetch", most=MAXIMUM_PREFETCH),
         maximum_receives=_number(section, "maximum_receives", most=MAXIMUM_RECEIVES),
     )
-    return DeclareQueue(_queue(section), wish)
+    return DeclareQueue(_queue(section), patch)
 
 
 def _time(section: Section, field: str, *, least: int, most: int) -> timedelta | None:
@@ -112,26 +112,26 @@ def _number(section: Section, field: str, *, most: int) -> int | None:
 
 
 def _bind(section: Section) -> Command:
-    bound = _bound(section, Pattern.parse)
-    if bound.target == Place(Kind.EXCHANGE, bound.exchange):
+    binding = _bound(section, Pattern.parse)
+    if binding.target == ResourceRef(ResourceKind.EXCHANGE, binding.exchange):
         section.problem("destination", "an exchange cannot be bound to itself")
-    return Bind(bound)
+    return Bind(binding)
 
 
 def _unbind(section: Section) -> Command:
     return Unbind(_bound(section, _stored))
 
 
-def _bound(section: Section, parse: Callable[[str], Pattern]) -> Bound:
-    return Bound(_exchange(section), _target(section), _pattern(section, parse))
+def _bound(section: Section, parse: Callable[[str], Pattern]) -> Binding:
+    return Binding(_exchange(section), _target(section), _pattern(section, parse))
 
 
-def _target(section: Section) -> Place:
+def _target(section: Section) -> ResourceRef:
     if section.fields.get("destination") is None:
-        return Place(Kind.QUEUE, _queue(section))
+        return ResourceRef(ResourceKind.QUEUE, _queue(section))
     if section.fields.get("queue") is not None:
         section.problem("destination", "expected either a queue or another exchange as destination, not both")
-    return Place(Kind.EXCHANGE, _exchange(section, "destination"))
+    return ResourceRef(ResourceKind.EXCHANGE, _exchange(section, "destination"))
 
 
 def _pattern(section: Section, parse: Callable[[str], Pattern]) -> Pattern:
@@ -143,7 +143,7 @@ def _pattern(section: Section, parse: Callable[[str], Pattern]) -> Pattern:
 
 
 def _stored(text: str) -> Pattern:
-    # One with more `#` than may be bound today can still be taken away.
+    # A binding with more `#` than allowed today can still be removed.
     problem = short_string_problem(text)
     if problem:
         raise InvalidPattern(problem)
@@ -151,9 +151,9 @@ def _stored(text: str) -> Pattern:
 
 
 def _text(section: Section, field: str) -> str:
-    """Return a text that must be there, but may be empty, as the empty routing key is."""
+    """Return a required text that may be empty, as the empty routing key is."""
     if section.fields.get(field) is None:
-        section.problem(field, 'is missing; the empty one is ""')
+        section.problem(field, 'is missing; an empty text is ""')
     return section.text(field) or ""
 
 
@@ -165,18 +165,18 @@ def _publish(section: Section) -> Command:
     request_id = section.required_text("id")
     if len(request_id) > MAXIMUM_REQUEST_ID:
         section.problem("id", f"has {len(request_id)} characters; at most {MAXIMUM_REQUEST_ID} are allowed")
-    return Publish(_exchange(section), _envelope(section), request_id)
+    return Publish(_exchange(section), _properties(section), request_id)
 
 
-def _envelope(section: Section) -> Envelope:
+def _properties(section: Section) -> MessageProperties:
     key, body, headers = _text(section, "routing_key"), section.required_text("body"), section.texts_by_name("headers")
     try:
-        return Envelope.of_publication(key, body or NO_ENVELOPE.body, headers)
+        return MessageProperties.of_publication(key, body or NO_PROPERTIES.body, headers)
     except InvalidPublication as error:
         for line in str(error).splitlines():
             path, _, text = line.partition(": ")
             section.problem("routing_key" if path == TOPIC else path, text)
-        return NO_ENVELOPE
+        return NO_PROPERTIES
 
 
 def _replay(section: Section) -> Command:
@@ -187,14 +187,14 @@ def _replay(section: Section) -> Command:
     return Replay(queue, messages)
 
 
-def _replayed(section: Section) -> Replayed:
+def _replayed(section: Section) -> ReplayedMessage:
     section.refuse_unknown(REPLAYED_FIELDS)
     published_at = section.whole_number("published_at")
     if published_at is None or published_at > MAXIMUM_MILLISECONDS:
         section.problem("published_at", "expected milliseconds since 1970")
-    return Replayed(
+    return ReplayedMessage(
         exchange=_exchange(section),
-        envelope=_envelope(section),
+        properties=_properties(section),
         message_id=_message_id(section),
         publisher=section.text("publisher") or None,
         published_at=published_at or 0,
@@ -235,7 +235,7 @@ COMMANDS: Commands[Command] = {
     "queues": ((), lambda _: ListQueues()),
     "bindings": (("exchange",), _list_bindings),
     "publish": (("exchange", "routing_key", "body", "headers"), _publish),
-    "consuming": (("queue",), lambda section: Consuming(_queue(section))),
+    "consuming": (("queue",), lambda section: ConsumerHeartbeat(_queue(section))),
     "whoami": ((), lambda _: WhoAmI()),
     "replay": (("queue", "messages"), _replay),
     "status": (("names",), _status),

@@ -1,12 +1,12 @@
-"""Commands to the exchange's control queues. The docstring of each says its fields and its result, both JSON."""
+"""Commands to the exchange's control queues. Each docstring states the JSON fields and the JSON result."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
-from signalbox.exchange.control.live_settings import LiveWish
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.control.live_settings import LiveSettingsPatch
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Bound, QueueSettings
+from signalbox.exchange.model.records import Binding, QueueSettings
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -15,18 +15,18 @@ from signalbox.sarracenia.rights.names import ExchangeName
 class DeclareExchange:
     """`declare_exchange {exchange, alternate?, live?, order_by?, anonymous?, retention?, rules?}`.
 
-    Left out, `alternate` stays as it is, and "" takes it away. With `live`, connections may join an ordered exchange:
-    `order_by` is topic, publisher or exchange, `anonymous` whom anybody joins as ("": nobody), `retention` {count?,
-    age_seconds?} how long the events of a topic are kept (0: for ever), and `rules` are retentions by the beginning of
-    topics. What is left out stays, or has its default (topic, nobody, 1,000 events of 24 h, none).
-    Result: {exchange, ordered, alternate, created_by, created_at, live: {order_by, anonymous, retention, rules} or
-    null, sqs_name, url, connected}. Until it is `connected` to the router, messages wait.
+    Without `alternate` the alternate stays unchanged; "" removes it. With `live`, connections may join an ordered
+    exchange: `order_by` is topic, publisher or exchange; `anonymous` is the user of connections without a secret (""
+    refuses them); `retention` {count?, age_seconds?} limits the events of a topic (0: no limit); `rules` maps topic
+    prefixes to retentions. Missing fields stay unchanged, or get their defaults (topic, "", 1,000 events of 24 h,
+    none). Result: {exchange, ordered, alternate, created_by, created_at, live: {order_by, anonymous, retention, rules}
+    or null, sqs_name, url, connected}. Messages wait until the exchange is `connected` to the router.
     """
 
     exchange: ExchangeName
     alternate: ExchangeName | None
     removes_alternate: bool = False
-    live: LiveWish | None = None
+    live: LiveSettingsPatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class DeleteExchange:
     """`delete_exchange {exchange, force?}`: refused while it is bound, holds messages or is an alternate.
 
     Result: {exchange, deleted, unbound: [binding], lost, dead_letters: {sqs_name, url, waiting} or null}. `deleted` is
-    false if there was none. `lost` is how many messages went with it, about; a dead-letter queue that holds some stays.
+    false if it did not exist. `lost` is the approximate number of lost messages. A dead-letter queue with messages is
+    kept and is `dead_letters`.
     """
 
     exchange: ExchangeName
@@ -42,19 +43,19 @@ class DeleteExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsWish:
-    """Settings as a command has them: what is None stays as it is, and a time of 0 takes the setting away."""
+class QueueSettingsPatch:
+    """Changes of a queue's settings: None keeps a setting, and a time of 0 removes it."""
 
     expires: timedelta | None = None
     message_ttl: timedelta | None = None
     prefetch: int | None = None
     maximum_receives: int | None = None
 
-    def over(self, settings: QueueSettings) -> QueueSettings:
-        """Return settings with what is wished."""
+    def apply_to(self, settings: QueueSettings) -> QueueSettings:
+        """Return settings with these changes."""
         return QueueSettings(
-            expires=_wished(self.expires, settings.expires),
-            message_ttl=_wished(self.message_ttl, settings.message_ttl),
+            expires=_patched(self.expires, settings.expires),
+            message_ttl=_patched(self.message_ttl, settings.message_ttl),
             prefetch=self.prefetch or settings.prefetch,
             maximum_receives=self.maximum_receives or settings.maximum_receives,
         )
@@ -64,20 +65,20 @@ class SettingsWish:
 class DeclareQueue:
     """`declare_queue {queue, expires_seconds?, message_ttl_seconds?, prefetch?, maximum_receives?}`.
 
-    What is left out stays as it is, or has its default in a new queue (never, never, 25, 5); 0 seconds are never.
+    Missing fields stay unchanged, or get their defaults in a new queue (never, never, 25, 5); 0 seconds is never.
     Result: {queue, sqs_name, url, ordered, owner, created_at, consumed_at, expires_seconds, message_ttl_seconds,
     prefetch, maximum_receives}, with null for never.
     """
 
     queue: DeclaredName
-    wish: SettingsWish
+    patch: QueueSettingsPatch
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteQueue:
-    """`delete_queue {queue, if_empty?}`: its bindings and its messages go with it.
+    """`delete_queue {queue, if_empty?}`: deletes a queue with its bindings and messages.
 
-    Result: {queue, deleted, unbound: [binding], lost, dead_letters}, as of an exchange.
+    Result: {queue, deleted, unbound: [binding], lost, dead_letters}, as for an exchange.
     """
 
     queue: DeclaredName
@@ -91,29 +92,29 @@ class Bind:
     Result: {exchange, queue or destination, pattern, bound: true}.
     """
 
-    bound: Bound
+    binding: Binding
 
 
 @dataclass(frozen=True, slots=True)
 class Unbind:
-    """`unbind`, with the fields of `bind`. Result: the binding, and `unbound`: whether it was there."""
+    """`unbind`, with the fields of `bind`. Result: the binding, and in `unbound` whether it existed."""
 
-    bound: Bound
+    binding: Binding
 
 
 @dataclass(frozen=True, slots=True)
 class ListExchanges:
-    """`exchanges {}`. Result: what the user may read, each as declared; `connected` is left out."""
+    """`exchanges {}`. Result: the exchanges that the user may read, each as declared, without `connected`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListQueues:
-    """`queues {}`. Result: what the user may read, each as declared."""
+    """`queues {}`. Result: the queues that the user may read, each as declared."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListBindings:
-    """`bindings {exchange?}`. Result: [{exchange, queue or destination, pattern}] between what the user may read."""
+    """`bindings {exchange?}`. Result: [{exchange, queue or destination, pattern}] of resources the user may read."""
 
     exchange: ExchangeName | None
 
@@ -122,32 +123,32 @@ class ListBindings:
 class Publish:
     """`publish {exchange, routing_key, body, headers?}`. Result: {exchange, routing_key, message_id}.
 
-    On an ordered exchange, the same user's command of the same `id` is published once.
+    An ordered exchange publishes repeated commands of a user with the same `id` once.
     """
 
     exchange: ExchangeName
-    envelope: Envelope
+    properties: MessageProperties
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Consuming:
-    """`consuming {queue}`: a consumer's sign of life. Result: as declared."""
+class ConsumerHeartbeat:
+    """`consuming {queue}`: a consumer's heartbeat. Result: the queue, as declared."""
 
     queue: DeclaredName
 
 
 @dataclass(frozen=True, slots=True)
 class WhoAmI:
-    """`whoami {}`. Result: {user, role, ownership, stage, exchange_prefix, account, region} (null: administrator)."""
+    """`whoami {}`. Result: {user, role, ownership, stage, exchange_prefix, account, region}; null: no user."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """A message that was published before, as it was then; without a publisher, it is who replays it."""
+class ReplayedMessage:
+    """An earlier published message. Without `publisher`, the caller becomes the publisher."""
 
     exchange: ExchangeName
-    envelope: Envelope
+    properties: MessageProperties
     message_id: MessageId
     publisher: str | None
     published_at: int
@@ -157,17 +158,17 @@ class Replayed:
 class Replay:
     """`replay {queue, messages: [{exchange, routing_key, body, headers?, message_id, publisher?, published_at}]}`.
 
-    The messages, 100 at most, are put into the queue as if they were routed there; `published_at` is in milliseconds.
-    Result: {queue, delivered, failed: [message_id]}, the latter to be asked for again.
+    Sends up to 100 messages to the queue as if they were routed there; `published_at` is in milliseconds since 1970.
+    Result: {queue, delivered, failed: [message_id]}; the failed ones can be sent again.
     """
 
     queue: DeclaredName
-    messages: tuple[Replayed, ...]
+    messages: tuple[ReplayedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`status {names?}`: of all that the user may read, or of what has one of the names; `q_a*` begins many.
+    """`status {names?}`: of all resources that the user may read, or of those that match a name; `q_a*` is a prefix.
 
     Result: {exchanges: […], queues: […]}, see `signalbox.exchange.control.status`; refused for more than 500 in all.
     """
@@ -186,12 +187,12 @@ Command = (
     | ListQueues
     | ListBindings
     | Publish
-    | Consuming
+    | ConsumerHeartbeat
     | WhoAmI
     | Replay
     | Status
 )
 
 
-def _wished(wish: timedelta | None, found: timedelta | None) -> timedelta | None:
-    return found if wish is None else wish or None
+def _patched(patch: timedelta | None, found: timedelta | None) -> timedelta | None:
+    return found if patch is None else patch or None

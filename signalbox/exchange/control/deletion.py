@@ -1,22 +1,22 @@
-"""Taking exchanges and queues away, with their bindings and with what they have in SQS.
+"""The deletion of exchanges and queues, with their bindings and SQS queues.
 
-First the record says that it is leaving, by a condition on the version that was checked: from then on nothing can be
-bound to it or from it, so the bindings that are found are all there are. The record goes last: a function that is
-killed on the way is asked again, finds it, and takes away what is left.
+First the record is marked as being deleted, on condition that its version is unchanged: from then on no binding to it
+or from it can be made, so that the bindings found are complete. The record is removed last, so that a repeated command
+completes an interrupted deletion.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.caller import Asker
+from signalbox.exchange.control.caller import Caller
 from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue
-from signalbox.exchange.control.presentation import Telling, binding
+from signalbox.exchange.control.presentation import Presenter, binding_document
 from signalbox.exchange.model import events
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
-from signalbox.exchange.model.naming import dead_letter_name
-from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, Place, QueueSize
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, QueueSize, ResourceKind, ResourceRef
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from signalbox.sarracenia.rights.permissions import Right
@@ -24,125 +24,127 @@ from signalbox.sarracenia.rights.permissions import Right
 SHOWN_BINDINGS = 5
 
 
-class StillUsed(RejectedError):
-    """Raised when an exchange or a queue is not deleted because something would be lost with it."""
+class ResourceInUse(RejectedError):
+    """Raised when an exchange or a queue is not deleted because messages or bindings would be lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Deleting:
-    """Deletes for somebody."""
+class DeletionService:
+    """Deletes exchanges and queues for a caller."""
 
     ports: ControlPorts
-    asker: Asker
+    caller: Caller
 
     def exchange(self, command: DeleteExchange) -> object:
-        """Delete an exchange. Raises `RejectedError` and `UnavailableError`."""
-        place = Place(Kind.EXCHANGE, command.exchange)
-        self.asker.require((Right.CONFIGURE, place))
+        """Delete an exchange; return the result document. Raises `RejectedError` and `UnavailableError`."""
+        resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
+        self.caller.require((Right.CONFIGURE, resource))
         stored = self.ports.store.exchanges.find(command.exchange)
         if stored is None:
-            return _nothing(place)
-        if not stored.is_leaving:
+            return _nothing(resource)
+        if not stored.is_deleting:
             if not command.force:
                 self._refuse_use(stored)
-            leaving = self.ports.store.exchanges.save(replace(stored, is_leaving=True), replacing=stored)
+            leaving = self.ports.store.exchanges.save(replace(stored, is_deleting=True), replacing=stored)
             if leaving is None:
-                raise ChangedMeanwhile.of(place)
-        self.ports.mappings.disconnect(self.ports.names.queue(place.name))
-        return self._taken_away(stored)
+                raise ChangedMeanwhile.of(resource)
+        self.ports.mappings.disconnect(self.ports.names.queue(resource.name))
+        return self._delete(stored)
 
     def queue(self, command: DeleteQueue) -> object:
-        """Delete a queue. Raises `RejectedError` and `UnavailableError`."""
-        place = Place(Kind.QUEUE, command.queue)
-        self.asker.require((Right.CONFIGURE, place))
+        """Delete a queue; return the result document. Raises `RejectedError` and `UnavailableError`."""
+        resource = ResourceRef(ResourceKind.QUEUE, command.queue)
+        self.caller.require((Right.CONFIGURE, resource))
         stored = self.ports.store.queues.find(command.queue)
         if stored is None:
-            return _nothing(place)
-        if command.if_empty and not stored.is_leaving:
-            self._refuse_messages(place, "take them first, or delete it without if_empty")
-        return self.take_away(stored)
+            return _nothing(resource)
+        if command.if_empty and not stored.is_deleting:
+            self._refuse_messages(resource, "take them first, or delete it without if_empty")
+        return self.delete(stored)
 
-    def take_away(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
-        """Delete a queue that is as it was read. Raises `ChangedMeanwhile` if it is not any more."""
-        if not queue.is_leaving:
-            leaving = self.ports.store.queues.save(replace(queue, is_leaving=True), replacing=queue)
+    def delete(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+        """Delete a queue. Raises `ChangedMeanwhile` if its record has changed since it was read."""
+        if not queue.is_deleting:
+            leaving = self.ports.store.queues.save(replace(queue, is_deleting=True), replacing=queue)
             if leaving is None:
-                raise ChangedMeanwhile.of(queue.place)
-        return self._taken_away(queue, reason=reason)
+                raise ChangedMeanwhile.of(queue.resource)
+        return self._delete(queue, reason=reason)
 
-    def _taken_away(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
-        place, name = record.place, self.ports.names.queue(record.name)
-        unbound = self._unbind(self._bindings(place))
+    def _delete(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
+        resource, name = record.resource, self.ports.names.queue(record.name)
+        unbound = self._unbind(self._bindings(resource))
         lost = self._size(name).total
         self.ports.sqs.delete(name)
         dead_letters = self._without_dead_letters(name)
-        self._forget(place)
-        self.ports.record([events.deleted(record, user=self.asker.name, at=self.ports.now(), reason=reason)])
+        self._forget(resource)
+        self.ports.record([events.deleted(record, user=self.caller.name, at=self.ports.now(), reason=reason)])
         return {
-            **_named(place),
+            **_named(resource),
             "deleted": True,
-            "unbound": [binding(bound) for bound in unbound],
+            "unbound": [binding_document(binding) for binding in unbound],
             "lost": lost,
             "dead_letters": dead_letters,
         }
 
     def _refuse_use(self, exchange: Exchange) -> None:
-        place = exchange.place
-        bindings = self._bindings(place)
+        resource = exchange.resource
+        bindings = self._bindings(resource)
         if bindings:
             more = f" and {len(bindings) - SHOWN_BINDINGS} more" if len(bindings) > SHOWN_BINDINGS else ""
             shown = ", ".join(f"{one.exchange} to {one.target.name}" for one in bindings[:SHOWN_BINDINGS]) + more
-            raise StillUsed(f"{place} is bound ({shown}): unbind it first, or delete with force")
+            raise ResourceInUse(f"{resource} is bound ({shown}): unbind it first, or delete with force")
         users = [one.name for one in self.ports.store.exchanges.every() if one.alternate == exchange.name]
         if users:
-            raise StillUsed(f"{place} is the alternate of {', '.join(users)}: change that first, or delete with force")
-        self._refuse_messages(place, "wait until they are routed, or delete with force and lose them")
+            raise ResourceInUse(
+                f"{resource} is the alternate of {', '.join(users)}: change that first, or delete with force"
+            )
+        self._refuse_messages(resource, "wait until they are routed, or delete with force and lose them")
 
-    def _refuse_messages(self, place: Place, remedy: str) -> None:
-        count = self._size(self.ports.names.queue(place.name)).total
+    def _refuse_messages(self, resource: ResourceRef, remedy: str) -> None:
+        count = self._size(self.ports.names.queue(resource.name)).total
         if count:
-            raise StillUsed(f"{place} holds {count} messages, as far as SQS has counted: {remedy}")
+            raise ResourceInUse(f"{resource} holds about {count} messages: {remedy}")
 
-    def _bindings(self, place: Place) -> Sequence[Bound]:
+    def _bindings(self, resource: ResourceRef) -> Sequence[Binding]:
         found = self.ports.store.bindings
-        of = found.of(ExchangeName(place.name)) if place.kind is Kind.EXCHANGE else ()
-        return [*of, *found.to(place)]
+        of = found.of(ExchangeName(resource.name)) if resource.kind is ResourceKind.EXCHANGE else ()
+        return [*of, *found.to(resource)]
 
-    def _unbind(self, bindings: Sequence[Bound]) -> Sequence[Bound]:
-        unbound = [bound for bound in bindings if self.ports.store.bindings.unbind(bound)]
+    def _unbind(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
+        unbound = [binding for binding in bindings if self.ports.store.bindings.unbind(binding)]
         now = self.ports.now()
-        self.ports.record([events.unbound(bound, user=self.asker.name, at=now) for bound in unbound])
+        self.ports.record([events.unbound(binding, user=self.caller.name, at=now) for binding in unbound])
         return unbound
 
     def _size(self, name: QueueName) -> QueueSize:
         return self.ports.sqs.sizes([name]).get(name, QueueSize(0))
 
     def _without_dead_letters(self, name: QueueName) -> dict[str, object] | None:
-        """Delete the dead-letter queue if it is empty; return what is told of it otherwise: somebody may want them."""
+        """Delete the dead-letter queue if it is empty; otherwise return its document, for a user to inspect it."""
         dead = dead_letter_name(name)
         count = self._size(dead).total
         if count:
-            told = Telling(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
-            return {**told, "waiting": count}
+            document = Presenter(self.ports.names, self.ports.queue_url).queue_in_sqs(dead)
+            return {**document, "waiting": count}
         self.ports.sqs.delete(dead)
         return None
 
-    def _forget(self, place: Place) -> None:
-        # Read again: taking its bindings away gave it other versions.
+    def _forget(self, resource: ResourceRef) -> None:
+        # Read again: removing its bindings has changed its version.
         store = self.ports.store
-        if place.kind is Kind.EXCHANGE:
-            exchange = store.exchanges.find(ExchangeName(place.name))
+        if resource.kind is ResourceKind.EXCHANGE:
+            exchange = store.exchanges.find(ExchangeName(resource.name))
             is_gone = exchange is None or store.exchanges.forget(exchange)
         else:
-            queue = store.queues.find(DeclaredName(place.name))
+            queue = store.queues.find(DeclaredName(resource.name))
             is_gone = queue is None or store.queues.forget(queue)
         if not is_gone:
-            raise ChangedMeanwhile.of(place)
+            raise ChangedMeanwhile.of(resource)
 
 
-def _named(place: Place) -> dict[str, object]:
-    return {place.kind.value: place.name}
+def _named(resource: ResourceRef) -> dict[str, object]:
+    return {resource.kind.value: resource.name}
 
 
-def _nothing(place: Place) -> dict[str, object]:
-    return {**_named(place), "deleted": False, "unbound": [], "lost": 0, "dead_letters": None}
+def _nothing(resource: ResourceRef) -> dict[str, object]:
+    return {**_named(resource), "deleted": False, "unbound": [], "lost": 0, "dead_letters": None}

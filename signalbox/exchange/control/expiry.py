@@ -1,11 +1,11 @@
-"""Queues with `expires`: those that nobody used for so long are deleted."""
+"""The expiry of queues: deletes queues with `expires` that were not used for that time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.exchange.control.caller import Asker
-from signalbox.exchange.control.deletion import Deleting
+from signalbox.exchange.control.caller import Caller
+from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
 from signalbox.exchange.model.records import DeclaredQueue, latest
 
@@ -13,29 +13,29 @@ REASON = "nobody consumed from it for as long as it was to stay without"
 
 
 def expired(queues: Iterable[DeclaredQueue], now: datetime, *, delay: timedelta) -> Sequence[DeclaredQueue]:
-    """Return the queues that nobody declared or consumed from for as long as each is to stay without.
+    """Return the queues that were neither declared nor consumed from for the time that `expires` sets.
 
-    The signs of life in `queues` may be `delay` old before they are seen, so that much more time must have passed.
+    The times of use in `queues` may be late by `delay`, so that this much more time must have passed.
     """
-    return [queue for queue in queues if queue.settings.expires is not None and _ends(queue) + delay <= now]
+    return [queue for queue in queues if queue.settings.expires is not None and _expires_at(queue) + delay <= now]
 
 
-def _ends(queue: DeclaredQueue) -> datetime:
+def _expires_at(queue: DeclaredQueue) -> datetime:
     used_at = max(queue.declared_at, queue.consumed_at or queue.declared_at)
     return used_at + (queue.settings.expires or timedelta.max)
 
 
 @dataclass(frozen=True, slots=True)
-class Expiring:
-    """Deletes queues that have expired."""
+class ExpiryService:
+    """Deletes expired queues."""
 
     ports: ControlPorts
 
     def delete_expired(self) -> Sequence[DeclaredQueue]:
-        """Delete what has expired, and return it. Raises `UnavailableError`."""
-        now, delay = self.ports.now(), self.ports.setup.metrics_delay
+        """Delete the expired queues and return them. Raises `UnavailableError`."""
+        now, delay = self.ports.now(), self.ports.config.metrics_delay
         late = expired(self.ports.store.queues.every(), now, delay=delay)
-        # Metrics cost a call each: they are asked for only of queues without another sign of life.
+        # Each read of metrics costs a call, so they are read only for queues without another heartbeat.
         unused = expired([self._as_measured(queue, now, delay=delay) for queue in late], now, delay=delay)
         names = {queue.name for queue in unused}
         return [queue for queue in late if queue.name in names and self._is_deleted(queue)]
@@ -47,7 +47,7 @@ class Expiring:
 
     def _is_deleted(self, queue: DeclaredQueue) -> bool:
         try:
-            Deleting(self.ports, Asker(None)).take_away(queue, reason=REASON)
+            DeletionService(self.ports, Caller(None)).delete(queue, reason=REASON)
         except ChangedMeanwhile:
-            return False  # somebody consumed from it since it was read, so it has not expired
+            return False  # a consumer used it since it was read, so it has not expired
         return True

@@ -1,4 +1,4 @@
-"""What a command says of an exchange that connections may join."""
+"""Changes of a live exchange's settings, as read from a `declare_exchange` command."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ MAXIMUM_RULES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionWish:
-    """How many events of a topic are to be kept and for how long; None stays as it is, and 0 is no limit."""
+class RetentionPatch:
+    """Changes of a topic's retention: None keeps a limit, and 0 removes it."""
 
     count: int | None = None
     age: timedelta | None = None
 
-    def over(self, retention: Retention) -> Retention:
-        """Return a retention with what is wished."""
+    def apply_to(self, retention: Retention) -> Retention:
+        """Return a retention with these changes."""
         return Retention(
             count=retention.count if self.count is None else self.count or None,
             age=retention.age if self.age is None else self.age or None,
@@ -33,51 +33,51 @@ class RetentionWish:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveWish:
-    """What is to be of an exchange that is live: what is None stays as it is, or has its default in a new one.
+class LiveSettingsPatch:
+    """Changes of an exchange's live settings: None keeps a setting, or sets its default on a new live exchange.
 
-    The empty name as `anonymous` takes away that anybody may join; `rules` take the place of all that there were. One
-    that `ends` takes all of it away.
+    "" as `anonymous` refuses connections without a secret; `rules` replaces all existing rules; `ends` removes all live
+    settings.
     """
 
     ends: bool = False
     order_by: OrderBy | None = None
     anonymous: UserName | None = None
-    retention: RetentionWish = RetentionWish()
-    rules: Mapping[str, RetentionWish] | None = None
+    retention: RetentionPatch = RetentionPatch()
+    rules: Mapping[str, RetentionPatch] | None = None
 
-    def over(self, live: LiveSettings | None) -> LiveSettings | None:
-        """Return settings with what is wished."""
+    def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
+        """Return settings with these changes."""
         if self.ends:
             return None
         found = live or LiveSettings()
         rules = found.rules
         if self.rules is not None:
-            rules = {prefix: rule.over(Retention()) for prefix, rule in self.rules.items()}
+            rules = {prefix: rule.apply_to(Retention()) for prefix, rule in self.rules.items()}
         return LiveSettings(
             order_by=self.order_by or found.order_by,
             anonymous=found.anonymous if self.anonymous is None else self.anonymous or None,
-            retention=self.retention.over(found.retention),
+            retention=self.retention.apply_to(found.retention),
             rules=rules,
         )
 
 
-def live_wish(section: Section, *, exchange: str) -> LiveWish | None:
-    """Read the fields about live of a command that declares an exchange; None if it has none of them."""
+def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch | None:
+    """Read the live fields of a `declare_exchange` command; return None if it has none."""
     given = [name for name in LIVE_FIELDS if section.fields.get(name) is not None]
     if not given:
         return None
     if "live" in given and not section.flag("live"):
         for name in given:
             if name != "live":
-                section.problem(name, "is said of live exchanges only, and this one is not to be live")
-        return LiveWish(ends=True)
+                section.problem(name, "is allowed for live exchanges only")
+        return LiveSettingsPatch(ends=True)
     if not is_fifo(exchange):
-        section.problem(given[0], f"only ordered exchanges, whose names end with {FIFO_SUFFIX!r}, can be live")
-    return LiveWish(
+        section.problem(given[0], f"only ordered exchanges can be live; their names end with {FIFO_SUFFIX!r}")
+    return LiveSettingsPatch(
         order_by=_order_by(section),
         anonymous=_anonymous(section),
-        retention=_retention(section.section("retention")) if "retention" in given else RetentionWish(),
+        retention=_retention(section.section("retention")) if "retention" in given else RetentionPatch(),
         rules=_rules(section),
     )
 
@@ -103,7 +103,7 @@ def _anonymous(section: Section) -> UserName | None:
         return None
 
 
-def _rules(section: Section) -> Mapping[str, RetentionWish] | None:
+def _rules(section: Section) -> Mapping[str, RetentionPatch] | None:
     if section.fields.get("rules") is None:
         return None
     rules = section.section("rules")
@@ -116,11 +116,11 @@ def _rules(section: Section) -> Mapping[str, RetentionWish] | None:
     return {prefix: _retention(rules.section(prefix)) for prefix in rules.fields}
 
 
-def _retention(section: Section) -> RetentionWish:
+def _retention(section: Section) -> RetentionPatch:
     section.refuse_unknown(RETENTION_FIELDS)
     count, age = section.whole_number("count"), section.whole_number("age_seconds")
     for name, number, most in (("count", count, MAXIMUM_COUNT), ("age_seconds", age, MAXIMUM_AGE_SECONDS)):
         if number is not None and number > most:
             section.problem(name, f"expected 1 to {most}, or 0 for no limit, not {shown(number)}")
-            return RetentionWish()
-    return RetentionWish(count, None if age is None else timedelta(seconds=age))
+            return RetentionPatch()
+    return RetentionPatch(count, None if age is None else timedelta(seconds=age))

@@ -1,4 +1,4 @@
-"""Deleting queues that a crash left behind: those that no record knows, and reply queues of clients."""
+"""The sweeper of the exchange's orphan queues: SQS queues without a record, and reply queues of clients."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,26 +6,27 @@ from dataclasses import dataclass
 from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.model.naming import REPLY_QUEUE_MARK, dead_letter_name
+from signalbox.exchange.model.names import REPLY_QUEUE_MARK, dead_letter_name
 from signalbox.queues import QueueName, StrayQueue
 
-FAMILIES = ("x", "q_")  # how names of exchanges and of queues begin
+FAMILIES = ("x", "q_")  # prefixes of the names of exchanges and of queues
 
 
 @dataclass(frozen=True, slots=True)
-class ExchangeSweep:
-    """Deletes stray queues; one that does not carry this stage's tags is never touched."""
+class OrphanQueueSweeper:
+    """Deletes orphan queues. It never deletes a queue without this stage's tags."""
 
     ports: ControlPorts
     queues: FoundQueues
 
     def delete_strays(self) -> Iterator[QueueName]:
-        """Delete queues behind nothing that is on record, and yield their names; one that holds messages is kept.
+        """Delete the empty queues that belong to no record, and yield their names.
 
-        So are the dead letters of what was deleted, until somebody takes them or SQS forgets them.
+        Queues with messages are kept, and so are the dead letters of deleted resources until they are consumed or
+        expire.
         """
         old = list(self._old())
-        # Read after the queues were listed: what was declared since keeps a queue that was there before.
+        # Read after the queues were listed, so that a queue that was declared since then is kept.
         known = set(self._known())
         strays = [queue for queue in old if queue.queue_name not in known]
         sizes = self.ports.sqs.sizes(queue.queue_name for queue in strays)
@@ -36,7 +37,7 @@ class ExchangeSweep:
         yield from self._strays.delete(empty)
 
     def delete_reply_queues(self) -> Iterator[QueueName]:
-        """Delete reply queues whose time is over, and yield their names."""
+        """Delete expired reply queues, and yield their names."""
         prefix = self.ports.names.stage + REPLY_QUEUE_MARK
         yield from self._strays.delete_reply_queues(prefix=prefix, now=self.ports.now())
 

@@ -1,26 +1,26 @@
-"""Exchanges, queues and bindings as the replies of the control plane tell them."""
+"""The documents of exchanges, queues and bindings in replies of the control plane."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from signalbox.exchange.model.naming import StageNames
-from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, LiveSettings, Retention
+from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, LiveSettings, ResourceKind, Retention
 from signalbox.queues import QueueName, QueueUrl
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """Tells what there is, with the names that it has in SQS."""
+class Presenter:
+    """Builds documents, which include the SQS name and URL of each resource."""
 
     names: StageNames
     queue_url: Callable[[QueueName], QueueUrl]
 
     def exchange(self, exchange: Exchange) -> dict[str, object]:
-        """Return an exchange as a document."""
+        """Return the document of an exchange."""
         return {
             "exchange": exchange.name,
-            "ordered": exchange.place.is_ordered,
+            "ordered": exchange.resource.is_ordered,
             "alternate": exchange.alternate,
             "created_by": exchange.created_by,
             "created_at": exchange.created_at.isoformat(),
@@ -29,11 +29,11 @@ class Telling:
         }
 
     def queue(self, queue: DeclaredQueue) -> dict[str, object]:
-        """Return a queue as a document."""
+        """Return the document of a queue."""
         settings = queue.settings
         return {
             "queue": queue.name,
-            "ordered": queue.place.is_ordered,
+            "ordered": queue.resource.is_ordered,
             "owner": queue.owner,
             "created_at": queue.created_at.isoformat(),
             "consumed_at": time_text(queue.consumed_at),
@@ -45,18 +45,18 @@ class Telling:
         }
 
     def queue_in_sqs(self, name: QueueName) -> dict[str, object]:
-        """Return what a queue is in SQS."""
+        """Return the SQS name and URL of a queue."""
         return {"sqs_name": name, "url": self.queue_url(name)}
 
 
-def binding(bound: Bound) -> dict[str, object]:
-    """Return a binding as a document, with the fields of the command that makes it."""
-    field = "queue" if bound.target.kind is Kind.QUEUE else "destination"
-    return {"exchange": bound.exchange, field: bound.target.name, "pattern": str(bound.pattern)}
+def binding_document(binding: Binding) -> dict[str, object]:
+    """Return the document of a binding, with the fields of the command `bind`."""
+    field = "queue" if binding.target.kind is ResourceKind.QUEUE else "destination"
+    return {"exchange": binding.exchange, field: binding.target.name, "pattern": str(binding.pattern)}
 
 
 def time_text(moment: datetime | None) -> str | None:
-    """Return a moment as a text, if there is one."""
+    """Return a time in ISO 8601, or None."""
     return None if moment is None else moment.isoformat()
 
 

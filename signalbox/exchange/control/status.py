@@ -1,15 +1,23 @@
-"""How exchanges and queues are, in the words of `sr3 status`."""
+"""The status of exchanges and queues, with the states of `sr3 status`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, Minute, Place, QueueActivity, QueueSize, latest
+from signalbox.exchange.model.records import (
+    DeclaredQueue,
+    Exchange,
+    MinuteCounts,
+    QueueActivity,
+    QueueSize,
+    ResourceRef,
+    latest,
+)
 
-# What rates, rejects and retries are counted over, as sr3 does between two of its housekeepings.
+# The window of rates, rejects and retries, like sr3's between two housekeeping runs.
 WINDOW = timedelta(minutes=5)
-# What the newest messages of a backlog are looked for in; counters do not go further back.
+# The window in which the newest messages of a backlog are counted; counters are kept no longer.
 HISTORY = timedelta(hours=2)
 MINUTE = timedelta(minutes=1)
 # sr3 3.3.1: runStateThreshold_…
@@ -20,8 +28,8 @@ REJECTED_SHARE = 0.8
 RETRIES = 1000
 
 
-class State(StrEnum):
-    """The states of sr3 that a broker can see; the first that applies is told."""
+class ResourceState(StrEnum):
+    """The states of sr3 that a broker can observe. The first state that applies is reported."""
 
     MISSING = "missing"
     SHUTDOWN = "shutdown"
@@ -34,36 +42,36 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """What was seen of an exchange or a queue: its minutes oldest first, and its sizes in SQS or None without one."""
+class Observation:
+    """The observed data of an exchange or a queue: counters, oldest first, and SQS size, None without an SQS queue."""
 
-    minutes: Sequence[Minute]
+    minutes: Sequence[MinuteCounts]
     size: QueueSize | None
     dead_letters: int = 0
     activity: QueueActivity = field(default_factory=QueueActivity)
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """How an exchange or a queue is."""
+class ResourceStatus:
+    """The state, backlog and rates of an exchange or a queue."""
 
-    place: Place
-    state: State
+    resource: ResourceRef
+    state: ResourceState
     size: QueueSize
     lag: timedelta
     rate_in: float
     rate_out: float | None
-    total: Minute
+    total: MinuteCounts
     dead_letters: int
     last_activity: datetime | None
     last_consumer: datetime | None = None
 
     def as_document(self) -> dict[str, object]:
-        """Return the condition as `status` tells it; rates are messages a second, counts those of five minutes."""
+        """Return the result document of `status`: rates in messages a second, counts of the last five minutes."""
         return {
-            "name": self.place.name,
+            "name": self.resource.name,
             "state": self.state.value,
-            "ordered": self.place.is_ordered,
+            "ordered": self.resource.is_ordered,
             "queued": self.size.waiting + self.size.delayed,
             "in_flight": self.size.in_flight,
             "lag_seconds": round(self.lag.total_seconds(), 1),
@@ -81,14 +89,14 @@ class Condition:
         }
 
 
-def exchange_condition(exchange: Exchange, seen: Observed, now: datetime) -> Condition:
-    """Return how an exchange is: its messages are those that are still to be routed."""
+def exchange_status(exchange: Exchange, seen: Observation, now: datetime) -> ResourceStatus:
+    """Return the status of an exchange; its backlog is the messages that are not routed yet."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = _routing_lag(exchange, seen, total, now)
     last_activity = _last_activity(seen.minutes)
     is_hung = size.waiting > 0 and not size.in_flight and lag > HUNG
-    return Condition(
-        place=exchange.place,
+    return ResourceStatus(
+        resource=exchange.resource,
         state=_state(
             exchange,
             seen,
@@ -108,16 +116,16 @@ def exchange_condition(exchange: Exchange, seen: Observed, now: datetime) -> Con
     )
 
 
-def queue_condition(queue: DeclaredQueue, seen: Observed, now: datetime) -> Condition:
-    """Return how a queue is; what consumers do is known of as far as they give signs of life, or SQS measures them."""
+def queue_status(queue: DeclaredQueue, seen: Observation, now: datetime) -> ResourceStatus:
+    """Return the status of a queue; its consumers' activity is known from heartbeats and SQS's metrics only."""
     total, size = _total(seen.minutes, now), seen.size or QueueSize(0)
     lag = seen.activity.oldest or backlog_lag(seen.minutes, size.waiting, now)
     last_consumer = latest(queue.consumed_at, seen.activity.received_at)
     since_consumer = now - (last_consumer or queue.declared_at)
-    # A message in flight is a sign of life, too, and one that has just come may have met a consumer that says none.
+    # A message in flight proves a consumer, and a new message may wait for one that sends no heartbeats.
     is_hung = size.waiting > 0 and not size.in_flight and since_consumer > HUNG and lag > HUNG
-    return Condition(
-        place=queue.place,
+    return ResourceStatus(
+        resource=queue.resource,
         state=_state(
             queue,
             seen,
@@ -138,11 +146,11 @@ def queue_condition(queue: DeclaredQueue, seen: Observed, now: datetime) -> Cond
     )
 
 
-def backlog_lag(minutes: Sequence[Minute], waiting: int, now: datetime) -> timedelta:
-    """Return how long the oldest of the waiting messages has waited, as if they were the newest that came.
+def backlog_lag(minutes: Sequence[MinuteCounts], waiting: int, now: datetime) -> timedelta:
+    """Estimate the age of the oldest waiting message, assuming that the newest received messages are waiting.
 
-    Within a minute, messages are taken to have come evenly. A backlog of more than was counted is told as old as the
-    counters are.
+    Messages are assumed to arrive evenly within a minute. A backlog larger than the counted messages is reported as old
+    as the counters.
     """
     if waiting <= 0:
         return timedelta(0)
@@ -155,11 +163,11 @@ def backlog_lag(minutes: Sequence[Minute], waiting: int, now: datetime) -> timed
     return HISTORY
 
 
-def _routing_lag(exchange: Exchange, seen: Observed, total: Minute, now: datetime) -> timedelta:
-    """Return how long the messages of an exchange wait: what is queued, at the rate of what is routed.
+def _routing_lag(exchange: Exchange, seen: Observation, total: MinuteCounts, now: datetime) -> timedelta:
+    """Estimate the age of an exchange's oldest message: the backlog divided by the routing rate.
 
-    What waits to be routed was not counted yet, so it cannot be looked for in the minutes. If nothing is routed, it is
-    taken to have waited since something was.
+    Waiting messages are not counted until they are routed, so the counters do not show their age. If nothing is routed,
+    they are assumed to wait since the last routed message.
     """
     waiting = seen.size.waiting if seen.size else 0
     if waiting == 0:
@@ -171,31 +179,31 @@ def _routing_lag(exchange: Exchange, seen: Observed, total: Minute, now: datetim
 
 def _state(
     record: Exchange | DeclaredQueue,
-    seen: Observed,
-    total: Minute,
+    seen: Observation,
+    total: MinuteCounts,
     *,
     is_hung: bool,
     is_rejecting: bool,
     lag: timedelta,
     now: datetime,
-) -> State:
-    """Return the first state that applies, in the order in which sr3 asks."""
+) -> ResourceState:
+    """Return the first state that applies, in the order of sr3."""
     last_activity = _last_activity(seen.minutes)
     applies = {
-        State.SHUTDOWN: record.is_leaving,
-        State.MISSING: seen.size is None,
-        State.HUNG: is_hung,
-        State.RETRY: total.retried > RETRIES,
-        State.LAGGING: lag > LAGGING,
-        State.REJECT: is_rejecting,
-        State.IDLE: last_activity is None or now - last_activity > IDLE,
+        ResourceState.SHUTDOWN: record.is_deleting,
+        ResourceState.MISSING: seen.size is None,
+        ResourceState.HUNG: is_hung,
+        ResourceState.RETRY: total.retried > RETRIES,
+        ResourceState.LAGGING: lag > LAGGING,
+        ResourceState.REJECT: is_rejecting,
+        ResourceState.IDLE: last_activity is None or now - last_activity > IDLE,
     }
-    return next((state for state, is_so in applies.items() if is_so), State.RUNNING)
+    return next((state for state, is_so in applies.items() if is_so), ResourceState.RUNNING)
 
 
-def _total(minutes: Iterable[Minute], now: datetime) -> Minute:
+def _total(minutes: Iterable[MinuteCounts], now: datetime) -> MinuteCounts:
     recent = [minute for minute in minutes if minute.begins_at > now - WINDOW]
-    return Minute(
+    return MinuteCounts(
         begins_at=now - WINDOW,
         received=sum(minute.received for minute in recent),
         routed=sum(minute.routed for minute in recent),
@@ -213,7 +221,7 @@ def _rate(count: int) -> float:
     return count / WINDOW.total_seconds()
 
 
-def _last_activity(minutes: Iterable[Minute]) -> datetime | None:
+def _last_activity(minutes: Iterable[MinuteCounts]) -> datetime | None:
     return latest(*(minute.last_at for minute in minutes))
 
 

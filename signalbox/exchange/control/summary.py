@@ -1,26 +1,26 @@
-"""Exchanges at a glance, from their counters alone."""
+"""The summary of an exchange for the live page, from its counters alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from signalbox.exchange.model.records import Exchange, Minute, latest
+from signalbox.exchange.model.records import Exchange, MinuteCounts, latest
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """An exchange and the minutes of it that are told of."""
+class CountedExchange:
+    """An exchange and its recent counters."""
 
     exchange: Exchange
-    minutes: Sequence[Minute]
+    minutes: Sequence[MinuteCounts]
 
 
-def glance(counted: Counted) -> dict[str, object]:
-    """Return what is told of an exchange: how many messages came, went on, had nowhere to go, or were refused."""
+def summary(counted: CountedExchange) -> dict[str, object]:
+    """Return an exchange's counts of received, routed, dropped and rejected messages."""
     minutes = counted.minutes
     last_at = latest(*(minute.last_at for minute in minutes))
     return {
         "name": counted.exchange.name,
-        "ordered": counted.exchange.place.is_ordered,
+        "ordered": counted.exchange.resource.is_ordered,
         "received": sum(minute.received for minute in minutes),
         "routed": sum(minute.routed for minute in minutes),
         "dropped": sum(minute.dropped for minute in minutes),

@@ -1,22 +1,22 @@
-"""Which queues a message would reach, without any exchange: keys and bindings as they stand in files."""
+"""Matching of routing keys against bindings from files, without a stage."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.model.bindings import Binding, DeclaredName
+from signalbox.exchange.model.bindings import DeclaredName, FileBinding
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A routing key and the queues that get a message with it, by name."""
+    """A routing key and the names of the queues that get a message with it."""
 
     key: RoutingKey
     queues: tuple[DeclaredName, ...]
 
     def as_document(self) -> dict[str, object]:
-        """Return the match as one line of the command's output for programs."""
+        """Return the match as a JSON object."""
         return {"key": self.key, "queues": list(self.queues)}
 
 
@@ -37,13 +37,13 @@ def parse_routing_keys(lines: bytes) -> tuple[RoutingKey, ...]:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """Return what ends at each line feed, and what is left; every other character may be part of a key."""
+    """Return the text split at line feeds only: every other character may be part of a key."""
     *ended, rest = text.split(b"\n")
     return [*ended, rest] if rest else ended
 
 
-def matches(keys: Iterable[RoutingKey], bindings: Iterable[Binding]) -> Iterator[Match]:
-    """Yield for each key the queues that have a binding for it."""
+def matches(keys: Iterable[RoutingKey], bindings: Iterable[FileBinding]) -> Iterator[Match]:
+    """Yield for each key the queues with a binding that matches."""
     trie: BindingTrie[DeclaredName] = BindingTrie()
     for binding in bindings:
         trie.add(binding.pattern, binding.queue)

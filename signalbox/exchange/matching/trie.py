@@ -1,4 +1,4 @@
-"""The matcher: all bindings of an exchange in one tree of words, asked once a message."""
+"""The topic matcher: a trie of binding patterns that is searched once for each message."""
 
 from collections.abc import Hashable, Iterable
 from sys import intern
@@ -9,15 +9,15 @@ from signalbox.exchange.model.topics import RoutingKey, words_of
 
 Target = TypeVar("Target", bound=Hashable)
 
-NO_EDGES: dict[str, Any] = {}  # of every node without any; never written to
-FEW = 8  # as many targets are looked through as fast as one is looked up
+NO_EDGES: dict[str, Any] = {}  # shared by all nodes without edges; never written to
+FEW = 8  # up to this number of targets a tuple is searched as fast as a dict
 
 
 class _Node(Generic[Target]):
-    """The patterns that begin with the same words; `targets` are bound by those words alone, each once, in order.
+    """A node of the trie: `targets` are bound by exactly the words on the path to it, each once, in order.
 
-    Most nodes have no edge or a single target, and then nothing is made to hold more: what routing takes time for,
-    with 100,000 bindings, is memory that does not fit into the processor's caches.
+    Most nodes have no edge or a single target and allocate no dict for them. With 100,000 bindings, routing time is
+    dominated by memory that does not fit into the processor's caches.
     """
 
     __slots__ = ("edges", "targets")
@@ -27,16 +27,16 @@ class _Node(Generic[Target]):
         self.targets: tuple[Target, ...] | dict[Target, None] = ()
 
     def child(self, word: str) -> "_Node[Target]":
-        """Return the node behind a word, made if it is not there."""
+        """Return the child node of a word, creating it if necessary."""
         if self.edges is NO_EDGES:
             self.edges = {}
         found = self.edges.get(word)
         if found is None:
-            found = self.edges[intern(word)] = _Node()  # offices and dates come in many patterns
+            found = self.edges[intern(word)] = _Node()  # stations and dates occur in many patterns
         return found
 
     def add(self, target: Target) -> None:
-        """Bind a target by the words up to here."""
+        """Bind a target to this node's words."""
         if target in self.targets:
             return
         if isinstance(self.targets, dict):
@@ -55,10 +55,10 @@ class _Node(Generic[Target]):
 
 
 class BindingTrie(Generic[Target]):
-    """Bindings of anything that can be told from one another: queues, exchanges, sessions.
+    """Bindings of any hashable targets: queues, exchanges, sessions.
 
-    Matching looks at each node of the tree at most once a word, however many `#` there are, and never at a binding
-    whose first words differ from the key's.
+    Matching visits each node at most once for each word, for any number of `#`, and never visits a binding whose first
+    words differ from the key's.
     """
 
     __slots__ = ("_root",)
@@ -67,14 +67,14 @@ class BindingTrie(Generic[Target]):
         self._root: _Node[Target] = _Node()
 
     def add(self, pattern: Pattern, target: Target) -> None:
-        """Bind a target; one that is bound already stays bound once."""
+        """Bind a target. Binding it again has no effect."""
         node = self._root
         for word in pattern.words:
             node = node.child(word)
         node.add(target)
 
     def remove(self, pattern: Pattern, target: Target) -> None:
-        """Unbind a target; one that is not bound stays so. What no binding needs any more is forgotten."""
+        """Unbind a target, and drop the nodes that no binding needs. Unbinding an unbound target has no effect."""
         path = [self._root]
         for word in pattern.words:
             child = path[-1].edges.get(word)
@@ -91,13 +91,13 @@ class BindingTrie(Generic[Target]):
     def matching(self, key: RoutingKey) -> list[Target]:
         """Return every target with a binding that matches, each once."""
         found: dict[Target, None] = {}
-        # A `#` that has been reached takes any word, so its node stays; those in `here` were reached by this word.
-        # An edge has one parent, and no edge of `here` is a `#`, so no node is ever looked at twice for a word.
+        # A reached `#` node matches any word, so it stays; the nodes in `here` were reached by the current word.
+        # A node has one parent, and no node in `here` is a `#`, so no node is visited twice for a word.
         staying: dict[_Node[Target], None] = {}
         here = [self._root]
         _reach_many(here, staying, found)
         for word in words_of(key):
-            # A key's own `*` or `#` is a word like any other, which a pattern can only meet with a wildcard.
+            # A `*` or `#` in a key is an ordinary word, which a pattern can match only with a wildcard.
             edges = (ONE,) if word in WILDCARDS else (word, ONE)
             here = [node.edges[edge] for node in (*here, *staying) for edge in edges if edge in node.edges]
             _reach_many(here, staying, found)
@@ -108,7 +108,7 @@ class BindingTrie(Generic[Target]):
 
 
 def _reach_many(nodes: Iterable[_Node[Target]], staying: dict[_Node[Target], None], found: dict[Target, None]) -> None:
-    """Go from nodes to the `#` behind them, which may take no word at all; one that ends a pattern has matched."""
+    """Add the `#` nodes after `nodes` to `staying`, since `#` matches no word too, and their targets to `found`."""
     for node in nodes:
         many = node.edges.get(MANY)
         while many is not None and many not in staying:

@@ -1,4 +1,4 @@
-"""Copies of a publication, one for each queue: as they are delivered, and as they wait to be tried again."""
+"""The copies of a publication, one for each queue, as messages of the target queue and of the retry queue."""
 
 import hashlib
 import json
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.messages.properties import Delivered, InvalidDelivery, group_of
+from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery, group_of
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import TRACE_HEADER, Attribute, InvalidMessage, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
@@ -18,12 +18,12 @@ RETRY = "retry"
 
 
 class InvalidRetry(RejectedError):
-    """Raised when a message of a retry queue is none that the router put there."""
+    """Raised for a retry-queue message that the router did not write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A publication on its way to one queue; `message` is what the queue's consumers get, of so many bytes."""
+    """A copy of a publication for one queue; `message` is the message that the queue's consumers get."""
 
     queue: DeclaredName
     destination: QueueName
@@ -42,16 +42,16 @@ class Copy:
 
     @property
     def keeps_order(self) -> bool:
-        """Say whether no later message of its key may reach the queue before this one."""
+        """Return whether no later message of the key may reach the queue before this one."""
         return self.sequence is not None and is_fifo(self.destination)
 
 
 def retry_message(copy: Copy) -> Message:
-    """Return the message for the retry queue; a copy that keeps its order waits behind those of its key.
+    """Return the message for the retry queue; its group keeps ordered copies of a key in order.
 
-    Its body is the copy's: a text within JSON could be too long.
+    Its body is the copy's body: embedded in JSON it could exceed SQS's limit.
     """
-    told = {
+    document = {
         "queue": copy.queue,
         "attributes": {name: attribute.value for name, attribute in copy.message.attributes.items()},
     }
@@ -59,21 +59,21 @@ def retry_message(copy: Copy) -> Message:
     if copy.keeps_order:
         system["MessageGroupId"] = _digest(copy.destination, copy.exchange, copy.key)
         system["MessageDeduplicationId"] = _digest(copy.destination, copy.message_id)
-    attributes = {RETRY: Attribute("String", json.dumps(told, separators=(",", ":")))}
-    waiting_id = MessageId(f"{copy.message_id} {copy.destination}")  # a publication may wait for several queues
+    attributes = {RETRY: Attribute("String", json.dumps(document, separators=(",", ":")))}
+    waiting_id = MessageId(f"{copy.message_id} {copy.destination}")  # a publication may be retried for several queues
     return Message(waiting_id, copy.message.body, attributes, system, document={})
 
 
 def read_retry(message: Message, names: StageNames) -> Copy:
     """Return the copy in a message of a retry queue. Raises `InvalidRetry`."""
     try:
-        told = json.loads(_text(message))
-        queue = DeclaredName(told["queue"])
-        copied = Message.parse({"Body": message.body, "MessageAttributes": told["attributes"]})
-        delivered = Delivered.parse(copied)
+        document = json.loads(_text(message))
+        queue = DeclaredName(document["queue"])
+        copied = Message.parse({"Body": message.body, "MessageAttributes": document["attributes"]})
+        delivered = DeliveredMessage.parse(copied)
         destination = names.queue(queue)
     except (InvalidMessage, InvalidDelivery, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidRetry(f"message {message.message_id!r} is no copy to be tried again: {error}") from error
+        raise InvalidRetry(f"message {message.message_id!r} is not a copy to retry: {error}") from error
     system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
     if is_fifo(destination):
         system |= {"MessageGroupId": group_of(delivered.key), "MessageDeduplicationId": delivered.message_id}
@@ -94,7 +94,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
 def _text(message: Message) -> str:
     attribute = message.attributes[RETRY]
     if attribute.text is None:
-        raise ValueError("its attribute 'retry' is no text")
+        raise ValueError("its attribute 'retry' is not a text")
     return attribute.text
 
 

@@ -1,4 +1,4 @@
-"""Headers of a message as SQS's attributes, and in one attribute where SQS cannot carry them as they are."""
+"""Message headers as SQS message attributes, or as one JSON attribute where SQS does not allow them."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from signalbox.documents import Problems, Section
 from signalbox.messages import Attribute
 
 HEADERS = "headers"
-# What the exchange says of a message. A header of such a name is no attribute, since it could pass for one of these.
+# Attributes of the exchange itself. A header with such a name is not sent as an attribute, to prevent forgery.
 OWN_NAMES = frozenset(
     {
         HEADERS,
@@ -25,16 +25,16 @@ OWN_NAMES = frozenset(
     }
 )
 MAXIMUM_ATTRIBUTES = 10  # SQS
-MAXIMUM_NAME_LENGTH = 256  # SQS, of an attribute
+MAXIMUM_NAME_LENGTH = 256  # SQS, of an attribute's name
 NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.")
-REFUSED = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")  # SQS: what XML 1.0 has not
-RESERVED_PREFIXES = ("aws.", "amazon.")  # SQS, in any case of letters
+REFUSED = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")  # SQS: all but XML 1.0's characters
+RESERVED_PREFIXES = ("aws.", "amazon.")  # SQS, case-insensitive
 
 
 def packed(own: Mapping[str, Attribute], headers: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Return attributes of a message: its headers beside its own, or all of its headers in one.
+    """Return a message's attributes: its own and its headers, or its own and one attribute with all headers.
 
-    Not some of each: a reader that knows nothing of us would see only a part of the headers, and not know it.
+    Headers are never split between both forms: a reader that knows only attributes would miss some unnoticed.
     """
     is_carried = all(_is_carried(name, header) for name, header in headers.items())
     if is_carried and len(own) + len(headers) <= MAXIMUM_ATTRIBUTES:
@@ -45,27 +45,27 @@ def packed(own: Mapping[str, Attribute], headers: Mapping[str, Attribute]) -> di
 def unpacked(
     attributes: Mapping[str, Attribute], problems: Problems, *, without: Collection[str]
 ) -> dict[str, Attribute]:
-    """Return the headers among a message's attributes; `without` are the names of those that are none."""
+    """Return the headers in a message's attributes; the attributes named in `without` are not headers."""
     beside = {name: one for name, one in attributes.items() if name not in without and name != HEADERS}
     if HEADERS not in attributes:
         return beside
     inside = dict(_read(attributes[HEADERS].text or "", problems))
     for name in inside.keys() & beside.keys():
-        problems.add(HEADERS, f"{name[:MAXIMUM_NAME_LENGTH]!r} is said beside it, too")
+        problems.add(HEADERS, f"{name[:MAXIMUM_NAME_LENGTH]!r} is an attribute as well")
     return beside | inside
 
 
 def headers_text(headers: Mapping[str, Attribute]) -> str:
-    """Return headers as the JSON object in the attribute `headers`: texts, and what is no text as SQS's JSON has it.
+    """Return headers as a JSON object: texts as strings, other values in the form of SQS's JSON.
 
-    It is all ASCII: the escapes of JSON say what no message of SQS may hold.
+    The result is ASCII: JSON escapes represent the characters that SQS does not allow.
     """
     values = {name: one.text if _is_text(one) else one.value for name, one in headers.items()}
     return json.dumps(values, separators=(",", ":"))
 
 
 def is_allowed(text: str) -> bool:
-    """Say whether SQS takes a text as a body or as an attribute's value: no emptiness, and only XML's characters."""
+    """Return whether SQS allows a text as a body or an attribute value: not empty, XML 1.0 characters only."""
     return bool(text) and REFUSED.search(text) is None
 
 
@@ -86,8 +86,8 @@ def _is_text(header: Attribute) -> bool:
 def _read(text: str, problems: Problems) -> Iterator[tuple[str, Attribute]]:
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:  # a text may be nested deeper than Python reads
-        problems.add(HEADERS, f"is no JSON: {error}")
+    except (ValueError, RecursionError) as error:  # a text may be nested more deeply than Python's parser allows
+        problems.add(HEADERS, f"is not JSON: {error}")
         return
     section = Section.of(document, HEADERS, problems)
     for name, value in section.fields.items():

@@ -1,4 +1,4 @@
-"""The envelope of a message: what a publisher says of it, and what its consumers are told."""
+"""The properties of a message: routing key, body and headers, as published and as delivered."""
 
 import hashlib
 import json
@@ -14,70 +14,74 @@ from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse
 from signalbox.messages import MAXIMUM_BYTES, TRACE_HEADER, Attribute, Message, MessageId, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 
-# `live` is what a session says of what it publishes.
+# `live` holds the metadata that a session adds to its publications.
 TOPIC, PUBLISHER, LIVE = "topic", "publisher", "live"
 EMPTY, ESCAPED = "String.empty", "String.json"
-# What the exchange says of a message beside its headers; it must find room in each copy, and in a dead letter.
+# The size of the exchange's own attributes, which must fit into each copy and each dead letter.
 ROOM_BYTES = 4_096
 GROUP_LENGTH = 128  # SQS, MessageGroupId: printable ASCII without the space
 HASHED = "sha256-"
-ONE_GROUP = RoutingKey("exchange")  # of an exchange that keeps the order of all that is published to it
+ONE_GROUP = RoutingKey("exchange")  # of an exchange with one order for all messages
 GROUPS_OF = {
     OrderBy.TOPIC: "its routing key",
     OrderBy.PUBLISHER: "its publisher",
     OrderBy.EXCHANGE: "all that is published to this exchange",
 }
-KEPT_CHARACTERS = 100_000  # of the body of a dead letter that would leave no room for its reason
+KEPT_CHARACTERS = 100_000  # of a dead letter's body, if the reason would not fit otherwise
 REASON_CHARACTERS = 1_000
-NUMBER_LENGTH = 14  # a time in milliseconds has 13 digits, and will for a while
+NUMBER_LENGTH = 14  # milliseconds since 1970 have 13 digits until 2286
 
 
 class InvalidPublication(RejectedError):
-    """Raised when a message cannot be published, or was published in a way that no exchange takes."""
+    """Raised when a message cannot be published, or when an exchange's queue holds an invalid publication."""
 
 
 class InvalidDelivery(RejectedError):
-    """Raised when a message of a queue did not come through an exchange."""
+    """Raised when a message of a queue was not sent by an exchange."""
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
-    """A publication: its routing key, its payload and its publisher's headers."""
+class MessageProperties:
+    """The properties of a publication: its routing key, body and headers."""
 
     key: RoutingKey
     body: str
     headers: Mapping[str, Attribute]
 
     @classmethod
-    def of_publication(cls, routing_key: str, body: str, headers: Mapping[str, str] | None = None) -> "Envelope":
-        """Return what is to be published. Raises `InvalidPublication` with all that is wrong with it."""
+    def of_publication(
+        cls, routing_key: str, body: str, headers: Mapping[str, str] | None = None
+    ) -> "MessageProperties":
+        """Return the properties of a new publication. Raises `InvalidPublication` with all problems."""
         problems = Problems()
         key = _key(routing_key, problems)
         if not body:
-            problems.add("body", "is empty; SQS takes no message without at least one character")
+            problems.add("body", "is empty; SQS requires at least one character")
         elif not is_allowed(body):
-            problems.add("body", "has characters that SQS does not take: control characters, or half of a pair")
+            problems.add(
+                "body", "has characters that SQS does not allow: control characters, or half of a surrogate pair"
+            )
         attributes = {name: Attribute("String", text) for name, text in (headers or {}).items()}
-        envelope = cls(key, body, attributes)
-        _check_size(envelope, problems)
+        properties = cls(key, body, attributes)
+        _check_size(properties, problems)
         problems.refuse(InvalidPublication)
-        return envelope
+        return properties
 
     @classmethod
-    def from_published(cls, message: Message, *, own_names: Collection[str] = (TOPIC,)) -> "Envelope":
-        """Return what was published with a message of an exchange's queue. Raises `InvalidPublication`.
+    def from_published(cls, message: Message, *, own_names: Collection[str] = (TOPIC,)) -> "MessageProperties":
+        """Return the properties of a message in an exchange's queue. Raises `InvalidPublication`.
 
-        Attributes of `own_names` are no headers.
+        Attributes named in `own_names` are not headers.
         """
         problems = Problems()
         key = _topic_of(message, problems)
-        envelope = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
-        _check_size(envelope, problems)
+        properties = cls(key, message.body, unpacked(message.attributes, problems, without=own_names))
+        _check_size(properties, problems)
         problems.refuse(InvalidPublication)
-        return envelope
+        return properties
 
     def check_group(self, message: Message, order_by: OrderBy, *, publisher: str) -> None:
-        """Refuse a message of an ordered exchange whose group is not as it should be. Raises `InvalidPublication`."""
+        """Raise `InvalidPublication` if a message of an ordered exchange is in the wrong message group."""
         expected = _group(self.key, order_by, publisher)
         if message.group_id != expected:
             whose = f"expected {expected!r}, the group of {GROUPS_OF[order_by]}"
@@ -91,10 +95,10 @@ class Envelope:
         order_by: OrderBy = OrderBy.TOPIC,
         sender: str = "",
     ) -> Message:
-        """Return the message for the exchange's queue; only an ordered exchange asks for a de-duplication id.
+        """Return the message for the exchange's queue. Only an ordered exchange requires a de-duplication id.
 
-        A publisher is named by who publishes for somebody else; of all others it is a header, and who publishes is
-        the `sender`.
+        `publisher` is the user on whose behalf a trusted sender publishes; from other senders it is only a header.
+        `sender` is the user who sends the message.
         """
         own = {TOPIC: _topic(self.key)}
         if publisher is not None:
@@ -113,7 +117,7 @@ class Envelope:
         expires_at: datetime | None,
         is_fifo: bool,
     ) -> Message:
-        """Return the copy for a queue of a publication that came as the message `published`."""
+        """Return the copy for a queue; `published` is the message that was received from the exchange's queue."""
         own = {
             TOPIC: _topic(self.key),
             "exchange": Attribute("String", exchange),
@@ -132,8 +136,8 @@ class Envelope:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """A message as its consumer sees it; `sequence` counts the messages of a routing key on an ordered exchange."""
+class DeliveredMessage:
+    """A message as its consumer receives it; `sequence` is its number within its key on an ordered exchange."""
 
     key: RoutingKey
     body: str
@@ -146,38 +150,38 @@ class Delivered:
     expires_at: datetime | None
 
     @classmethod
-    def parse(cls, message: Message) -> "Delivered":
-        """Return what was delivered. Raises `InvalidDelivery` with all that is missing."""
+    def parse(cls, message: Message) -> "DeliveredMessage":
+        """Return the delivered message. Raises `InvalidDelivery` with all missing properties."""
         problems = Problems()
-        told = message.attributes
+        attributes = message.attributes
         delivered = cls(
             key=_topic_of(message, problems),
             body=message.body,
-            attributes=unpacked(told, problems, without=OWN_NAMES),
-            exchange=ExchangeName(_text(told, "exchange", problems)),
-            message_id=MessageId(_text(told, "message_id", problems)),
-            publisher=_text(told, PUBLISHER, problems),
-            published_at=_moment(told, "published_at", problems) or _missing("published_at", problems),
-            sequence=_number(told, "sequence", problems),
-            expires_at=_moment(told, "expires_at", problems),
+            attributes=unpacked(attributes, problems, without=OWN_NAMES),
+            exchange=ExchangeName(_text(attributes, "exchange", problems)),
+            message_id=MessageId(_text(attributes, "message_id", problems)),
+            publisher=_text(attributes, PUBLISHER, problems),
+            published_at=_moment(attributes, "published_at", problems) or _missing("published_at", problems),
+            sequence=_number(attributes, "sequence", problems),
+            expires_at=_moment(attributes, "expires_at", problems),
         )
         problems.refuse(InvalidDelivery)
         return delivered
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the publisher's headers as texts: a number's digits, the base64 text of what is binary."""
+        """Return the publisher's headers as texts; a number is its digits, a binary value its base64 text."""
         return {name: one.text or one.base64 or "" for name, one in self.attributes.items()}
 
     def has_expired(self, now: float) -> bool:
-        """Say whether the message is older than its queue lets messages become; `now` is in seconds since 1970."""
+        """Return whether the message is older than its queue's message TTL; `now` is in seconds since 1970."""
         return self.expires_at is not None and self.expires_at.timestamp() <= now
 
 
 def group_of(key: RoutingKey) -> str:
-    """Return the message group of a routing key; no two keys have the same."""
+    """Return the message group of a routing key; different keys have different groups."""
     is_group = 1 <= len(key) <= GROUP_LENGTH and all("!" <= character <= "~" for character in key)
-    # A key that looks like a hash gets one, too: it could be that of another.
+    # A key that looks like a hash is hashed too: it could equal the hash of another key.
     return key if is_group and not key.startswith(HASHED) else HASHED + hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -187,18 +191,18 @@ def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:
 
 
 def dead_letter_message(message: Message, *, reason: str, is_fifo: bool) -> Message:
-    """Return a message as it is put into a dead-letter queue: as it was, and with the reason.
+    """Return a message for a dead-letter queue: the original message with the reason as an attribute.
 
-    Where there is no room for the reason, headers move into one attribute, and of the body only the beginning is kept.
+    If it would be too large, headers move into one attribute and the body is truncated.
     """
     own = {name: one for name, one in message.attributes.items() if name in OWN_NAMES and name != HEADERS}
-    told = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
+    reasons = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
     problems = Problems()
     headers = unpacked(message.attributes, problems, without=OWN_NAMES)
     attributes = (
-        {**told, HEADERS: Attribute("String", headers_text(message.attributes))}  # as they were: they cannot be read
+        {**reasons, HEADERS: Attribute("String", headers_text(message.attributes))}  # unchanged: they cannot be parsed
         if problems.found
-        else packed(own | told, headers)
+        else packed(own | reasons, headers)
     )
     system = _fifo(message.group_id or message.message_id, message.message_id) if is_fifo else {}
     dead = _message(message.message_id, message.body, attributes, system)
@@ -217,7 +221,7 @@ def _fifo(group: str, deduplication_id: str) -> dict[str, str]:
 
 def _topic(key: RoutingKey) -> Attribute:
     if not key:
-        return Attribute(EMPTY, "-")  # SQS takes no empty value
+        return Attribute(EMPTY, "-")  # SQS allows no empty value
     return Attribute("String", key) if is_allowed(key) else Attribute(ESCAPED, json.dumps(key))
 
 
@@ -233,7 +237,7 @@ def _topic_of(message: Message, problems: Problems) -> RoutingKey:
     try:
         return _key(str(json.loads(attribute.text)), problems)
     except (ValueError, RecursionError) as error:
-        problems.add(TOPIC, f"is no JSON: {error}")
+        problems.add(TOPIC, f"is not JSON: {error}")
         return RoutingKey("")
 
 
@@ -245,25 +249,25 @@ def _key(text: str, problems: Problems) -> RoutingKey:
         return RoutingKey("")
 
 
-def _check_size(envelope: Envelope, problems: Problems) -> None:
-    # Of a copy that has to be tried again, the headers are a text in a text.
-    headers = len(json.dumps(headers_text(envelope.headers))) if envelope.headers else 0
-    size = len(envelope.body.encode(errors="replace")) + headers
+def _check_size(properties: MessageProperties, problems: Problems) -> None:
+    # In a retry-queue message, the headers are JSON within JSON.
+    headers = len(json.dumps(headers_text(properties.headers))) if properties.headers else 0
+    size = len(properties.body.encode(errors="replace")) + headers
     if size > MAXIMUM_BYTES - ROOM_BYTES:
-        room = f"SQS takes {MAXIMUM_BYTES} (1 MiB), and {ROOM_BYTES} of them are for what the exchange adds"
+        room = f"SQS allows {MAXIMUM_BYTES} (1 MiB), of which {ROOM_BYTES} are reserved for the exchange's attributes"
         problems.add("body", f"has {size} bytes with its headers; {room}")
 
 
-def _text(told: Mapping[str, Attribute], name: str, problems: Problems) -> str:
-    attribute = told.get(name)
+def _text(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> str:
+    attribute = attributes.get(name)
     if attribute is None or not attribute.text:
         problems.add(name, "is missing")
         return ""
     return attribute.text
 
 
-def _number(told: Mapping[str, Attribute], name: str, problems: Problems) -> int | None:
-    text = told[name].text if name in told else None
+def _number(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> int | None:
+    text = attributes[name].text if name in attributes else None
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= NUMBER_LENGTH):
@@ -272,8 +276,8 @@ def _number(told: Mapping[str, Attribute], name: str, problems: Problems) -> int
     return int(text)
 
 
-def _moment(told: Mapping[str, Attribute], name: str, problems: Problems) -> datetime | None:
-    number = _number(told, name, problems)
+def _moment(attributes: Mapping[str, Attribute], name: str, problems: Problems) -> datetime | None:
+    number = _number(attributes, name, problems)
     return None if number is None else datetime.fromtimestamp(number / 1000, UTC)
 
 

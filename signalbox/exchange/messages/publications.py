@@ -1,4 +1,4 @@
-"""What came of an exchange's queue: publications with their copies, and messages that are none."""
+"""Messages of an exchange's queue: publications with their copies, and rejected messages."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, Envelope, InvalidPublication
+from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import Attribute, Message, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-NOBODY = "unknown"
+UNKNOWN_PUBLISHER = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A message that was published to an exchange, and where it goes; `notes` are what a session says of it."""
+    """A message that was published to an exchange, with its routes; `notes` are metadata of a live session."""
 
     message: Message
-    envelope: Envelope
+    properties: MessageProperties
     routes: Routes
     publisher: str
     notes: str | None = None
@@ -30,49 +30,56 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A message that no exchange takes, and why."""
+    """A message that is not a valid publication, and the reason."""
 
     message: Message
     reason: str
 
 
-def read(message: Message, *, trusted_ids: Collection[str]) -> Envelope | Rejection:
-    """Return what was published with a message of an exchange's queue."""
-    own_names = (TOPIC, PUBLISHER, LIVE) if user_id(message) in trusted_ids else (TOPIC,)
+def read_publication(message: Message, *, trusted_ids: Collection[str]) -> MessageProperties | Rejection:
+    """Return the properties of a message in an exchange's queue, or its rejection."""
+    own_names = (TOPIC, PUBLISHER, LIVE) if principal_id(message) in trusted_ids else (TOPIC,)
     try:
-        return Envelope.from_published(message, own_names=own_names)
+        return MessageProperties.from_published(message, own_names=own_names)
     except InvalidPublication as error:
         return Rejection(message, str(error))
 
 
 def publication(
-    message: Message, envelope: Envelope, routes: Routes, users: Mapping[str, UserName], *, trusted_ids: Collection[str]
+    message: Message,
+    properties: MessageProperties,
+    routes: Routes,
+    users: Mapping[str, UserName],
+    *,
+    trusted_ids: Collection[str],
 ) -> Publication:
-    """Return a publication, with its publisher's name if that is a user's."""
-    is_trusted = user_id(message) in trusted_ids
-    # The control plane and sessions publish for users, and say for whom. Of anybody else this is one header more.
-    told = message.attributes if is_trusted else {}
-    publisher = _text(told, PUBLISHER) or users.get(user_id(message)) or message.system_attributes.get("SenderId")
-    return Publication(message, envelope, routes, publisher or NOBODY, _text(told, LIVE))
+    """Return a publication, with the name of its publisher if that is a known user."""
+    is_trusted = principal_id(message) in trusted_ids
+    # The control plane and sessions publish on behalf of users. From other senders this attribute is only a header.
+    attributes = message.attributes if is_trusted else {}
+    publisher = (
+        _text(attributes, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
+    )
+    return Publication(message, properties, routes, publisher or UNKNOWN_PUBLISHER, _text(attributes, LIVE))
 
 
-def in_its_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
-    """Return a publication, unless its message is not in the group that keeps its order; None is no order."""
+def checked_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
+    """Return a publication, or its rejection if its message group does not match `order_by`; None is no order."""
     if order_by is None:
         return publication
     try:
-        publication.envelope.check_group(publication.message, order_by, publisher=publication.publisher)
+        publication.properties.check_group(publication.message, order_by, publisher=publication.publisher)
     except InvalidPublication as error:
         return Rejection(publication.message, str(error))
     return publication
 
 
-def _text(told: Mapping[str, Attribute], name: str) -> str | None:
-    return told[name].text if name in told else None
+def _text(attributes: Mapping[str, Attribute], name: str) -> str | None:
+    return attributes[name].text if name in attributes else None
 
 
-def user_id(message: Message) -> str:
-    """Return by which id IAM knows who sent a message: what is behind the colon names a session of a role."""
+def principal_id(message: Message) -> str:
+    """Return the IAM unique id of a message's sender; after the colon, SenderId names the session of a role."""
     return message.system_attributes.get("SenderId", "").partition(":")[0]
 
 
@@ -81,18 +88,18 @@ def copies(
     *,
     exchange: ExchangeName,
     names: StageNames,
-    lifetimes: Mapping[DeclaredName, timedelta],
+    message_ttls: Mapping[DeclaredName, timedelta],
     sequence: int | None,
     now: datetime,
 ) -> Iterator[Copy]:
-    """Yield the copy for each queue. Copies that say the same share their message."""
-    message, envelope = publication.message, publication.envelope
+    """Yield the copy for each queue. Copies with equal content share one message object."""
+    message, properties = publication.message, publication.properties
     shared: dict[tuple[bool, timedelta | None], tuple[Message, int]] = {}
     for queue in publication.routes.queues:
-        destination, lifetime = names.queue(queue), lifetimes.get(queue)
+        destination, lifetime = names.queue(queue), message_ttls.get(queue)
         variant = is_fifo(destination), lifetime
         if variant not in shared:
-            copied = envelope.delivered(
+            copied = properties.delivered(
                 message,
                 exchange=exchange,
                 publisher=publication.publisher,
@@ -107,7 +114,7 @@ def copies(
             message=shared[variant][0],
             size_bytes=shared[variant][1],
             exchange=exchange,
-            key=envelope.key,
+            key=properties.key,
             sequence=sequence,
             published_at=sent_at(message),
             attempt=attempt(message),
@@ -115,10 +122,10 @@ def copies(
 
 
 def sent_at(message: Message) -> datetime:
-    """Return when a message was sent."""
+    """Return the time when a message was sent."""
     return datetime.fromtimestamp(int(message.system_attributes["SentTimestamp"]) / 1000, UTC)
 
 
 def attempt(message: Message) -> int:
-    """Return how often a message was received, this time included."""
+    """Return how often a message was received, including this time."""
     return int(message.system_attributes["ApproximateReceiveCount"])

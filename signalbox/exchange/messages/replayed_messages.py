@@ -1,56 +1,63 @@
-"""Messages that were published before and are sent again: marked, so that who gets them can tell."""
+"""Messages that are published again, with a header that marks them as replayed."""
 
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from signalbox.exchange.messages.headers import HEADERS, OWN_NAMES
-from signalbox.exchange.messages.properties import Delivered, Envelope, InvalidDelivery, InvalidPublication
+from signalbox.exchange.messages.properties import (
+    DeliveredMessage,
+    InvalidDelivery,
+    InvalidPublication,
+    MessageProperties,
+)
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 
 REPLAY = "replay"
-"""The header that tells a replayed message from the first one; its value is the replay's id."""
+"""The header that marks a replayed message; its value is the replay's id."""
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
-    """A message as it was published first.
+class OriginalMessage:
+    """A message as it was first published.
 
-    `origin` tells it from all others of its source, whatever became of its message id.
+    `origin` identifies it among all messages of its source, even if its message id has changed.
     """
 
     origin: str
     exchange: ExchangeName
-    envelope: Envelope
+    properties: MessageProperties
     message_id: MessageId
     publisher: str
     published_at: datetime
     sequence: int | None = None
 
 
-def replayed_publication(original: Original, replay_id: str, *, order_by: OrderBy | None, sender: str = "") -> Message:
-    """Return the message for the queue behind an exchange; an ordered one takes it once in five minutes.
+def replayed_publication(
+    original: OriginalMessage, replay_id: str, *, order_by: OrderBy | None, sender: str = ""
+) -> Message:
+    """Return the message for an exchange's queue; an ordered one accepts it once in five minutes.
 
-    `order_by` is what the exchange keeps in order, if anything; `sender` is who sends, as SQS knows him.
+    `order_by` is the order that the exchange keeps, or None; `sender` is the sending user.
     """
-    envelope = _marked(original, replay_id).envelope
+    properties = _marked(original, replay_id).properties
     if order_by is None:
-        told = envelope.published()
+        message = properties.published()
     else:
         once = _deduplication_id(original, replay_id)
-        told = envelope.published(deduplication_id=once, order_by=order_by, sender=sender)
-    return replace(told, message_id=MessageId(original.origin))
+        message = properties.published(deduplication_id=once, order_by=order_by, sender=sender)
+    return replace(message, message_id=MessageId(original.origin))
 
 
-def replayed_copy(original: Original, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
-    """Return the copy for a declared queue, as its consumers would have got it first, but for the mark."""
+def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expires_at: datetime | None) -> Message:
+    """Return the copy for a declared queue, equal to the first one except for the mark."""
     sent_at = {"SentTimestamp": str(round(original.published_at.timestamp() * 1000))}
-    copy = _marked(original, replay_id).envelope.delivered(
-        Message(original.message_id, original.envelope.body, {}, sent_at, {}),
+    copy = _marked(original, replay_id).properties.delivered(
+        Message(original.message_id, original.properties.body, {}, sent_at, {}),
         exchange=original.exchange,
         publisher=original.publisher,
         sequence=original.sequence,
@@ -58,47 +65,47 @@ def replayed_copy(original: Original, replay_id: str, *, into: str, expires_at: 
         is_fifo=is_fifo(into),
     )
     system = dict(copy.system_attributes)
-    if is_fifo(into):  # the first copy may be so young that SQS would take this one for a second try of it
+    if is_fifo(into):  # SQS would drop this copy as a duplicate of a first one of the last five minutes
         system["MessageDeduplicationId"] = _deduplication_id(original, replay_id)
     return replace(copy, message_id=MessageId(original.origin), system_attributes=system)
 
 
-def original_of_letter(letter: Message, *, exchange: ExchangeName | None) -> Original:
-    """Return what is in a dead letter: a copy that its queue's consumers left, or a publication beside its exchange.
+def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
+    """Return the original of a dead letter: a copy that was not consumed, or a publication of an exchange's queue.
 
-    `exchange` is the one that the dead-letter queue stands beside. Raises `InvalidPublication` and `InvalidDelivery`.
+    `exchange` is the exchange of the dead-letter queue. Raises `InvalidPublication` and `InvalidDelivery`.
     """
-    if "exchange" in letter.attributes:
-        found = Delivered.parse(letter)
-        return Original(
-            letter.message_id,
+    if "exchange" in dead_letter.attributes:
+        found = DeliveredMessage.parse(dead_letter)
+        return OriginalMessage(
+            dead_letter.message_id,
             found.exchange,
-            Envelope(found.key, found.body, found.attributes),
+            MessageProperties(found.key, found.body, found.attributes),
             found.message_id,
             found.publisher,
             found.published_at,
             found.sequence,
         )
-    envelope = Envelope.from_published(letter, own_names=OWN_NAMES - {HEADERS})
-    told = letter.attributes.get("publisher")
-    return Original(
-        letter.message_id,
+    properties = MessageProperties.from_published(dead_letter, own_names=OWN_NAMES - {HEADERS})
+    publisher = dead_letter.attributes.get("publisher")
+    return OriginalMessage(
+        dead_letter.message_id,
         exchange or ExchangeName(UNKNOWN),
-        envelope,
-        letter.message_id,
-        (told and told.text) or UNKNOWN,
-        datetime.fromtimestamp(int(letter.system_attributes["SentTimestamp"]) / 1000, UTC),
+        properties,
+        dead_letter.message_id,
+        (publisher and publisher.text) or UNKNOWN,
+        datetime.fromtimestamp(int(dead_letter.system_attributes["SentTimestamp"]) / 1000, UTC),
     )
 
 
 UNREADABLE = (InvalidPublication, InvalidDelivery)
-"""What `original_of_letter` raises of a message that no exchange can take."""
+"""The errors of `original_of_dead_letter` for a message that no exchange can accept."""
 
 
-def _marked(original: Original, replay_id: str) -> Original:
-    headers = {**original.envelope.headers, REPLAY: Attribute("String", replay_id)}
-    return replace(original, envelope=replace(original.envelope, headers=headers))
+def _marked(original: OriginalMessage, replay_id: str) -> OriginalMessage:
+    headers = {**original.properties.headers, REPLAY: Attribute("String", replay_id)}
+    return replace(original, properties=replace(original.properties, headers=headers))
 
 
-def _deduplication_id(original: Original, replay_id: str) -> str:
+def _deduplication_id(original: OriginalMessage, replay_id: str) -> str:
     return hashlib.sha256(f"{replay_id}\n{original.origin}".encode(errors="surrogatepass")).hexdigest()

@@ -1,1 +1,1 @@
-"""Values of the exchange: topics, patterns, bindings, records, and the ports to the outside."""
+"""Values of the exchange: topics, patterns, bindings, records and the ports to AWS."""

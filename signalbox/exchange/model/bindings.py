@@ -1,4 +1,4 @@
-"""Bindings as they stand in a file."""
+"""Bindings as `exchange match` reads them from a JSON file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.model.patterns import InvalidPattern, Pattern
 from signalbox.exchange.model.topics import short_string_problem, shown
 
-DeclaredName = NewType("DeclaredName", str)  # a queue's name as its owner says it; SQS may know it by another
+DeclaredName = NewType("DeclaredName", str)  # a queue's AMQP name; its name in SQS may differ
 
 FIELDS = ("queue", "pattern")
 
 
 class InvalidBindings(RejectedError):
-    """Raised when a document is not a list of bindings, or one of them may not be made."""
+    """Raised when a document is not a list of bindings, or a binding in it is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
-    """A queue, and a pattern of what it is to get."""
+class FileBinding:
+    """A binding of a file: a queue and its pattern."""
 
     queue: DeclaredName
     pattern: Pattern
 
 
-def parse_bindings(document: object) -> tuple[Binding, ...]:
+def parse_bindings(document: object) -> tuple[FileBinding, ...]:
     """Return the bindings in `[{"queue": …, "pattern": …}]`. Raises `InvalidBindings` with all problems."""
     if not isinstance(document, list):
         raise InvalidBindings(f"bindings: expected a list of objects with queue and pattern, not {shown(document)}")
@@ -36,8 +36,8 @@ def parse_bindings(document: object) -> tuple[Binding, ...]:
     return tuple(binding for binding in bindings if binding)
 
 
-def _binding(value: object, path: str, problems: list[str]) -> Binding | None:
-    """Return a binding, or None when what is noted in `problems` keeps it from being one."""
+def _binding(value: object, path: str, problems: list[str]) -> FileBinding | None:
+    """Return a binding, or None after adding its problems to `problems`."""
     if not isinstance(value, Mapping):
         problems.append(f"{path}: expected an object with queue and pattern, not {shown(value)}")
         return None
@@ -45,12 +45,12 @@ def _binding(value: object, path: str, problems: list[str]) -> Binding | None:
     problems += [f"{path}: unknown field {name}; known here: {', '.join(FIELDS)}" for name in unknown]
     queue = _queue(value.get("queue"), f"{path}.queue", problems)
     pattern = _pattern(value.get("pattern"), f"{path}.pattern", problems)
-    return Binding(queue, pattern) if queue and pattern else None
+    return FileBinding(queue, pattern) if queue and pattern else None
 
 
 def _queue(value: object, path: str, problems: list[str]) -> DeclaredName | None:
     if not isinstance(value, str) or not value:
-        problems.append(f"{path}: expected a queue's name, not {shown(value)}")
+        problems.append(f"{path}: expected a queue name, not {shown(value)}")
         return None
     problem = short_string_problem(value)
     if problem:

@@ -1,4 +1,4 @@
-"""What the exchange's control plane works with."""
+"""The stores, ports and settings of the exchange's control plane."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.clock import Clock
 from signalbox.errors import Contended
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
     Bindings,
     Counters,
@@ -18,26 +18,26 @@ from signalbox.exchange.model.ports import (
     Sender,
     Users,
 )
-from signalbox.exchange.model.records import Place
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.exchange.model.records import ResourceRef
 from signalbox.history.event import HistoryEvent
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, QueueUrl
 
 
 class ChangedMeanwhile(Contended):
-    """Raised when an exchange or a queue is changed by somebody else at the same time."""
+    """Raised when an exchange or a queue was changed concurrently; the command can be retried."""
 
     @classmethod
-    def of(cls, place: Place) -> "ChangedMeanwhile":
+    def of(cls, resource: ResourceRef) -> "ChangedMeanwhile":
         """Return the error for an exchange or a queue."""
-        return cls(f"{place} was changed by somebody else meanwhile: ask again")
+        return cls(f"{resource} was changed by another command at the same time: retry")
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What a stage is like; the times and the number of receives are those of the queues behind exchanges.
+class StageConfig:
+    """The settings of a stage. The times and the number of receives are those of the queues behind exchanges.
 
-    `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, and none where there are no metrics.
+    `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, zero on stages without metrics.
     """
 
     names: StageNames
@@ -51,7 +51,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is kept."""
+    """The stored records."""
 
     exchanges: Exchanges
     queues: Queues
@@ -62,7 +62,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """What the control plane works with; `record` takes history events, `side_by_side` has several looks at a time."""
+    """The ports of the control plane. `record` writes history events; `parallel_map` runs independent reads."""
 
     store: Store
     sqs: ExchangeQueues
@@ -70,16 +70,16 @@ class ControlPorts:
     metrics: Metrics
     sender: Sender
     clock: Clock
-    setup: Setup
+    config: StageConfig
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     @property
     def names(self) -> StageNames:
-        """Return what things are called."""
-        return self.setup.names
+        """Return the names of the stage's resources."""
+        return self.config.names
 
     def now(self) -> datetime:
-        """Return the current moment."""
+        """Return the current time."""
         return self.clock.now()

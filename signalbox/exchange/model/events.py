@@ -1,34 +1,34 @@
-"""The history events of what is declared and deleted: exchanges, queues and bindings."""
+"""The history events of declarations and deletions of exchanges, queues and bindings."""
 
 from datetime import datetime
 
-from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind
+from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind
 from signalbox.history.event import HistoryEvent
 from signalbox.sarracenia.rights.names import UserName
 
 CAPABILITY = "exchange"
-ADMINISTRATOR = "_"  # no user's name
+ADMINISTRATOR = "_"  # not a valid user name
 
 
 def declared(record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime) -> HistoryEvent:
-    """Return the event of an exchange or a queue that is new, or has other settings than before."""
+    """Return the event of a new exchange or queue, or of one whose settings have changed."""
     return _of_record(record, kind="declared", user=user, at=at, key=f":{record.version}")
 
 
 def deleted(
     record: Exchange | DeclaredQueue, *, user: UserName | None, at: datetime, reason: str | None = None
 ) -> HistoryEvent:
-    """Return the event of an exchange or a queue that is gone; without a reason, because somebody wanted it."""
+    """Return the event of a deleted exchange or queue; `reason` is None for a deletion by command."""
     return _of_record(record, kind="deleted", user=user, at=at, reason=reason)
 
 
-def bound(binding: Bound, *, user: UserName | None, at: datetime) -> HistoryEvent:
+def bound(binding: Binding, *, user: UserName | None, at: datetime) -> HistoryEvent:
     """Return the event of a new binding; its topic is the pattern."""
     return _of_binding(binding, kind="declared", user=user, at=at)
 
 
-def unbound(binding: Bound, *, user: UserName | None, at: datetime) -> HistoryEvent:
-    """Return the event of a binding that is gone."""
+def unbound(binding: Binding, *, user: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a removed binding."""
     return _of_binding(binding, kind="deleted", user=user, at=at)
 
 
@@ -41,23 +41,23 @@ def _of_record(
     key: str = "",
     reason: str | None = None,
 ) -> HistoryEvent:
-    place = record.place
-    # One that was deleted and declared again is another one.
+    resource = record.resource
+    # A resource that is deleted and declared again is a different one, so its creation time is part of the id.
     made = round(record.created_at.timestamp() * 1000)
     return HistoryEvent(
-        event_id=f"{kind}:{place.kind}:{place.name}:{made}{key}",
+        event_id=f"{kind}:{resource.kind}:{resource.name}:{made}{key}",
         occurred_at=at,
         capability=CAPABILITY,
         kind=kind,
-        outcome=place.kind.value,
+        outcome=resource.kind.value,
         reason=reason,
-        source=place.name if place.kind is Kind.EXCHANGE else None,
-        destination=place.name if place.kind is Kind.QUEUE else None,
+        source=resource.name if resource.kind is ResourceKind.EXCHANGE else None,
+        destination=resource.name if resource.kind is ResourceKind.QUEUE else None,
         labels=_labels(user),
     )
 
 
-def _of_binding(binding: Bound, *, kind: str, user: UserName | None, at: datetime) -> HistoryEvent:
+def _of_binding(binding: Binding, *, kind: str, user: UserName | None, at: datetime) -> HistoryEvent:
     moment = round(at.timestamp() * 1000)
     ends = f"{binding.exchange}:{binding.target.kind}:{binding.target.name}"
     return HistoryEvent(

@@ -13,18 +13,18 @@ MAXIMUM_MANY = 2  # RabbitMQ since 4.3.5, for new bindings
 
 
 class InvalidPattern(RejectedError):
-    """Raised when a text may not be bound as a pattern."""
+    """Raised when a text is not valid as the pattern of a new binding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A binding's pattern; a wildcard is one only as a whole word."""
+    """A binding's pattern. A wildcard is one only as a whole word."""
 
     words: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Return the pattern of a new binding. Raises `InvalidPattern` with all that is wrong with it."""
+        """Return the pattern of a new binding. Raises `InvalidPattern` with all problems."""
         problems = list(_problems(text))
         if problems:
             raise InvalidPattern(f"pattern {shown(text)} {'; and it '.join(problems)}")
@@ -32,7 +32,7 @@ class Pattern:
 
     @classmethod
     def stored(cls, text: str) -> "Pattern":
-        """Return the pattern of a binding that is there already: as in RabbitMQ, one with more `#` still routes."""
+        """Return the pattern of a stored binding: as in RabbitMQ, one with more `#` than allowed still routes."""
         return cls(tuple(words_of(text)))
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
-"""What the exchange asks of the world, as Protocols named for their roles.
+"""The ports of the exchange's control plane: stores, SQS queues, mappings, metrics and senders.
 
-All of them raise `RejectedError` when AWS refuses something for good and `UnavailableError` when it may work later.
-Names of queues may have a `#`, and so do patterns, but never a line feed in the former: keys made of both need one.
+All of them raise `RejectedError` when AWS refuses a request permanently and `UnavailableError` when a retry may
+succeed. Queue names and patterns may contain a `#`, but a queue name never contains a line feed: keys made of both use
+it as the separator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,17 +11,17 @@ from typing import Protocol
 
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import (
+    Binding,
     BindOutcome,
-    Bound,
+    CreatedQueue,
     DeclaredQueue,
     Exchange,
-    MadeQueue,
-    Minute,
-    Place,
+    MinuteCounts,
     QueueActivity,
     QueueSize,
+    QueueSpec,
+    ResourceRef,
     User,
-    WantedQueue,
 )
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
@@ -28,7 +29,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
 class Exchanges(Protocol):
-    """The records of exchanges; reads see every write that was answered, and a write counts only if it may."""
+    """The records of exchanges. Reads are consistent, and each write is conditional."""
 
     def find(self, name: ExchangeName) -> Exchange | None:
         """Return an exchange, or None."""
@@ -39,20 +40,20 @@ class Exchanges(Protocol):
         ...
 
     def create(self, exchange: Exchange) -> bool:
-        """Store a new record; say whether there was none."""
+        """Store a new record; return whether none existed."""
         ...
 
     def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
-        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         ...
 
     def forget(self, exchange: Exchange) -> bool:
-        """Delete a record and what was kept to number its messages; say whether it was still as it was read."""
+        """Delete a record and the heads of its routing keys; return whether it was unchanged since it was read."""
         ...
 
 
 class Queues(Protocol):
-    """The records of declared queues, with the conditions of those of exchanges."""
+    """The records of declared queues, with conditional writes as for exchanges."""
 
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
@@ -63,48 +64,48 @@ class Queues(Protocol):
         ...
 
     def create(self, queue: DeclaredQueue) -> bool:
-        """Store a new record; say whether there was none."""
+        """Store a new record; return whether none existed."""
         ...
 
     def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
-        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
         ...
 
-    def consumed(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
-        """Note a consumer's sign of life under the next version; None if there is no such queue, or it is leaving."""
+    def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
+        """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""
         ...
 
     def forget(self, queue: DeclaredQueue) -> bool:
-        """Delete a record; say whether it was still as it was read."""
+        """Delete a record; return whether it was unchanged since it was read."""
         ...
 
 
 class Bindings(Protocol):
-    """The bindings between exchanges and whatever is bound to them. Each change is one transaction."""
+    """The bindings from exchanges to queues and other exchanges. Each change is one transaction."""
 
-    def bind(self, bound: Bound) -> BindOutcome:
-        """Store a binding, unless one of its two ends is not there or is leaving; say what came of it.
+    def bind(self, bound: Binding) -> BindOutcome:
+        """Store a binding, unless one of its ends is missing or being deleted; return the outcome.
 
-        One that is there already stays, and changes no version. Otherwise the exchange gets its next version, and so
-        does the target if it is an exchange: who deletes it must see that somebody bound it meanwhile.
+        An existing binding changes no version. A new one increases the version of the exchange, and of the target if
+        that is an exchange, so that a concurrent deletion fails.
         """
         ...
 
-    def unbind(self, bound: Bound) -> bool:
-        """Remove a binding, with the same changes of versions; say whether it was there."""
+    def unbind(self, bound: Binding) -> bool:
+        """Remove a binding, with the same changes of versions; return whether it existed."""
         ...
 
-    def of(self, exchange: ExchangeName) -> Sequence[Bound]:
+    def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
         ...
 
-    def to(self, target: Place) -> Sequence[Bound]:
+    def to(self, target: ResourceRef) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
         ...
 
 
 class Users(Protocol):
-    """The stage's users beside its administrators."""
+    """The stage's users. Administrators are not among them."""
 
     def find(self, name: UserName) -> User | None:
         """Return a user, or None."""
@@ -114,77 +115,73 @@ class Users(Protocol):
         """Return all users, by name."""
         ...
 
-    def of_sender(self, user_id: str) -> UserName | None:
-        """Return the user whom SQS calls so (SenderId up to the colon), or None."""
-        ...
-
     def put(self, user: User) -> None:
-        """Store a user in the place of an older record; the older one's `user_id` is nobody's any more."""
+        """Store a user, replacing an older record; the older record's `user_id` is released."""
         ...
 
     def remove(self, name: UserName) -> None:
-        """Forget a user; one that is gone already is fine."""
+        """Delete a user. Deleting a missing user has no effect."""
         ...
 
 
 class ExchangeQueues(Protocol):
-    """The queues in SQS behind exchanges and declared queues, each with a dead-letter queue beside it."""
+    """The SQS queues of exchanges and declared queues, each with its dead-letter queue."""
 
-    def make(self, queue: WantedQueue) -> MadeQueue:
-        """Make a queue and its dead-letter queue, or make those that are there as they are to be; may come twice.
+    def make(self, queue: QueueSpec) -> CreatedQueue:
+        """Create a queue and its dead-letter queue, or update the existing ones. Idempotent.
 
-        Raises a `RejectedError` if there is a queue of that name whose tags tell of another stage or another place,
-        and an `UnavailableError` while SQS still remembers a deleted queue of that name.
+        Raises a `RejectedError` if the tags of an existing queue name another stage or resource, and an
+        `UnavailableError` while SQS still reserves the name of a deleted queue.
         """
         ...
 
     def delete(self, name: QueueName) -> None:
-        """Delete one queue, and not the one beside it; a queue that is gone already is fine."""
+        """Delete one queue, without its dead-letter queue. Deleting a missing queue has no effect."""
         ...
 
     def sizes(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueSize]:
-        """Return how much those of the queues hold that are there."""
+        """Return the sizes of the queues that exist."""
         ...
 
 
 class Mappings(Protocol):
-    """What has the router called with the messages of exchanges."""
+    """The event source mappings that call the router with the messages of exchanges."""
 
     def connect(self, name: QueueName) -> bool:
-        """Have the router called with the messages of a queue; say whether that works already. May come twice.
+        """Map a queue to the router; return whether the mapping is enabled already. Idempotent.
 
-        Messages wait in the queue until it does.
+        Messages wait in the queue until then.
         """
         ...
 
     def disconnect(self, name: QueueName) -> None:
-        """Stop it; a queue that is not connected any more, or is about to be disconnected, is fine."""
+        """Delete a queue's mapping. A mapping that is missing or being deleted is left as it is."""
         ...
 
 
 class Metrics(Protocol):
-    """What SQS measured of its queues."""
+    """The CloudWatch metrics of SQS queues."""
 
     def activity(self, name: QueueName, *, since: datetime) -> QueueActivity:
-        """Return what consumers did since then: the last receive that was seen, of nothing too, and the deletions."""
+        """Return the activity since a time: the last poll, including empty ones, and the number of deletions."""
         ...
 
 
 class Counters(Protocol):
-    """What was counted of exchanges and queues."""
+    """The stored counters of exchanges and queues."""
 
-    def since(self, place: Place, moment: datetime) -> Sequence[Minute]:
-        """Return the minutes from the one of that moment on, oldest first; one without anything is missing."""
+    def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
+        """Return the counters from the minute of `moment` on, oldest first, without empty minutes."""
         ...
 
 
 class Sender(Protocol):
-    """Sends messages for others."""
+    """Sends messages on behalf of users."""
 
     def send(self, queue: QueueName, message: Message) -> MessageId:
-        """Send a message to a queue in SQS, and return the id that it has there."""
+        """Send a message to an SQS queue; return the id that SQS assigned."""
         ...
 
     def deliver(self, queue: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
-        """Send messages to a queue in SQS, in order; return those that were not taken."""
+        """Send messages to an SQS queue, in order; return those that were not accepted."""
         ...

@@ -1,4 +1,4 @@
-"""What the stage keeps of exchanges, queues, bindings and users, and what it counts of their messages."""
+"""The stored records of exchanges, queues, bindings and users, and the counters of their messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,22 +11,22 @@ from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
-DEFAULT_PREFETCH = 25  # sr3's
+DEFAULT_PREFETCH = 25  # the default of sr3
 DEFAULT_MAXIMUM_RECEIVES = 5
 
 
-class Kind(StrEnum):
-    """What messages can be bound from and to."""
+class ResourceKind(StrEnum):
+    """The kinds of resources that a binding connects."""
 
     EXCHANGE = "exchange"
     QUEUE = "queue"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """An exchange or a queue, by name; one that there is or not."""
+class ResourceRef:
+    """The kind and name of an exchange or a queue, whether or not it exists."""
 
-    kind: Kind
+    kind: ResourceKind
     name: str
 
     def __str__(self) -> str:
@@ -34,20 +34,23 @@ class Place:
 
     @property
     def is_ordered(self) -> bool:
-        """Say whether its messages keep their order."""
+        """Return whether the resource keeps the order of its messages, as FIFO queues do."""
         return is_fifo(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How many events of a topic are kept, and for how long; None is no limit."""
+    """How many events of a topic a live exchange keeps, and for how long; None is no limit."""
 
     count: int | None = None
     age: timedelta | None = None
 
 
 class OrderBy(StrEnum):
-    """What keeps its order on a live exchange, beside each routing key: a publisher's messages, or all of them."""
+    """The order that a live exchange keeps: of each routing key, each publisher or all messages.
+
+    The order of a routing key is always kept.
+    """
 
     TOPIC = "topic"
     PUBLISHER = "publisher"
@@ -56,10 +59,10 @@ class OrderBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LiveSettings:
-    """What is said of an exchange that connections may join.
+    """The settings of an exchange that connections may join.
 
-    `anonymous` is the user as whom is joined without a secret, if that is allowed. `rules` are for the topics that
-    begin so; `retention` is for the rest.
+    `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
+    retention; `retention` is for all other topics.
     """
 
     order_by: OrderBy = OrderBy.TOPIC
@@ -70,37 +73,37 @@ class LiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An exchange as it is stored.
+    """The stored record of an exchange.
 
-    `version` grows with every change of the record and of the bindings from it and to it, so that a router sees by it
-    whether to read them again. `created_by` is None for the stage's administrators. One that `is_leaving` is being
-    deleted and can be bound no more. With `live` it is a realm of WAMP, and ordered.
+    `version` grows with every change of the record and of the bindings from it and to it, so that a router detects
+    changes. `created_by` is None for the stage's administrators. While `is_deleting` is set, no new binding can be
+    made. With `live` set, the exchange is ordered and a WAMP realm.
     """
 
     name: ExchangeName
     created_by: UserName | None
     created_at: datetime
     alternate: ExchangeName | None = None
-    is_leaving: bool = False
+    is_deleting: bool = False
     version: int = 1
     live: LiveSettings | None = None
 
     @property
-    def place(self) -> Place:
-        """Return the exchange as something that can be bound."""
-        return Place(Kind.EXCHANGE, self.name)
+    def resource(self) -> ResourceRef:
+        """Return the reference of the exchange."""
+        return ResourceRef(ResourceKind.EXCHANGE, self.name)
 
     @property
     def order_by(self) -> OrderBy | None:
-        """Return what keeps its order, or None when nothing does."""
+        """Return the order that the exchange keeps, or None for a standard exchange."""
         if self.live is not None:
             return self.live.order_by
-        return OrderBy.TOPIC if self.place.is_ordered else None
+        return OrderBy.TOPIC if self.resource.is_ordered else None
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What may be said of a queue when it is declared."""
+    """The settings of a declared queue."""
 
     expires: timedelta | None = None
     message_ttl: timedelta | None = None
@@ -110,9 +113,9 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredQueue:
-    """A queue as it is stored. `owner` is None for the stage's administrators; `version` grows with every change.
+    """The stored record of a queue. `owner` is None for the administrators; `version` grows with every change.
 
-    `declared_at` is when it was declared last, `consumed_at` when a consumer gave its last sign of life.
+    `declared_at` is the time of the last declaration, `consumed_at` that of the last consumer heartbeat.
     """
 
     name: DeclaredName
@@ -121,35 +124,35 @@ class DeclaredQueue:
     declared_at: datetime
     consumed_at: datetime | None = None
     settings: QueueSettings = field(default_factory=QueueSettings)
-    is_leaving: bool = False
+    is_deleting: bool = False
     version: int = 1
 
     @property
-    def place(self) -> Place:
-        """Return the queue as something that can be bound."""
-        return Place(Kind.QUEUE, self.name)
+    def resource(self) -> ResourceRef:
+        """Return the reference of the queue."""
+        return ResourceRef(ResourceKind.QUEUE, self.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A binding: what is published to `exchange` under a key that matches goes to `target`, too."""
+class Binding:
+    """A binding: `target` gets the messages of `exchange` whose routing keys match `pattern`."""
 
     exchange: ExchangeName
-    target: Place
+    target: ResourceRef
     pattern: Pattern
 
 
 class BindOutcome(StrEnum):
-    """What came of a wish to bind."""
+    """The result of storing a binding."""
 
-    MADE = "made"
-    THERE_ALREADY = "there already"
-    NOT_BOUND = "not bound"  # an end is not there, or leaving
+    BOUND = "bound"
+    ALREADY_BOUND = "already bound"
+    REFUSED = "refused"  # an end of the binding does not exist or is being deleted
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody with an identity in IAM; `user_id` begins what SQS has as the SenderId of messages."""
+    """A user with an IAM identity; the SenderId of the user's SQS messages begins with `user_id`."""
 
     name: UserName
     role: Role
@@ -159,19 +162,19 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedQueue:
-    """How a queue in SQS is to be; `place` is what it stands behind, and stands in its tags."""
+class QueueSpec:
+    """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to."""
 
     name: QueueName
-    place: Place
+    resource: ResourceRef
     retention: timedelta
     visibility: timedelta
     maximum_receives: int
 
 
 @dataclass(frozen=True, slots=True)
-class MadeQueue:
-    """A queue as SQS has it."""
+class CreatedQueue:
+    """An SQS queue that exists."""
 
     name: QueueName
     url: QueueUrl
@@ -179,7 +182,7 @@ class MadeQueue:
 
 @dataclass(frozen=True, slots=True)
 class QueueSize:
-    """How many messages a queue in SQS holds, about: SQS counts within a minute or so."""
+    """The approximate number of messages in an SQS queue, which SQS counts with a delay of about a minute."""
 
     waiting: int
     in_flight: int = 0
@@ -187,16 +190,16 @@ class QueueSize:
 
     @property
     def total(self) -> int:
-        """Return how many messages would be lost with the queue."""
+        """Return the number of messages that deleting the queue would lose."""
         return self.waiting + self.in_flight + self.delayed
 
 
 @dataclass(frozen=True, slots=True)
 class QueueActivity:
-    """What consumers did with a queue in SQS lately, as its metrics tell: late, and not at all on some stages.
+    """The activity of consumers by SQS's CloudWatch metrics, which are late and missing on some stages.
 
-    `received_at` is when somebody last asked for messages, `removed` how many were deleted, `oldest` how long the one
-    that waits longest has waited.
+    `received_at` is the last time that a consumer polled, `removed` the number of deleted messages, `oldest` the age of
+    the oldest waiting message.
     """
 
     received_at: datetime | None = None
@@ -205,8 +208,8 @@ class QueueActivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Minute:
-    """What was counted of an exchange or a queue in one minute; a queue's `received` is what was put into it."""
+class MinuteCounts:
+    """The counters of an exchange or a queue in one minute; a queue's `received` counts the copies sent to it."""
 
     begins_at: datetime
     received: int = 0
@@ -222,5 +225,5 @@ class Minute:
 
 
 def latest(*moments: datetime | None) -> datetime | None:
-    """Return the last of the moments that are known, or None."""
+    """Return the latest of the given moments that are not None, or None."""
     return max((moment for moment in moments if moment is not None), default=None)

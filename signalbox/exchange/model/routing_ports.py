@@ -1,16 +1,16 @@
-"""What routing asks of the world, as Protocols named for their roles.
+"""The ports of routing.
 
-All of them let the world's errors through: a batch that ended with one comes again, and everything may happen twice.
+They let AWS errors propagate: a batch that ends with an error is redelivered, so that every call may happen twice.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Bound, Exchange, Place
+from signalbox.exchange.model.records import Binding, Exchange, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -23,29 +23,29 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look at the table tells: those of the exchanges that are there, and whose SenderIds are known."""
+class RoutingSnapshot:
+    """The result of one read: the existing exchanges, and the users of known SenderIds."""
 
     exchanges: Mapping[ExchangeName, Exchange]
     users: Mapping[str, UserName]
 
 
 class RoutingTable(Protocol):
-    """The declarations, as routing reads them."""
+    """The stored declarations that routing reads."""
 
-    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
-        """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
+    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
+        """Return the records of exchanges and the users of SenderIds, in one read for any number of them."""
         ...
 
-    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Bound]:
-        """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Binding]:
+        """Return the bindings from an exchange, at least as new as the last snapshot, read page by page.
 
-        With a first word, those whose patterns begin with it, and perhaps others.
+        With a first word, return the bindings whose patterns begin with it, and possibly others.
         """
         ...
 
-    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        """Return how old messages become in those of the queues that say so; may be a moment old."""
+    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+        """Return the message TTL of the queues that have one; the values may be slightly stale."""
         ...
 
 
@@ -53,55 +53,55 @@ class Heads(Protocol):
     """The heads of routing keys on ordered exchanges. Only one router at a time works on a key."""
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
-        """Return the head of each key; that of a new key has counted nothing."""
+        """Return the stored heads of keys; a new key has none."""
         ...
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
-        """Store what a head has counted; say whether it still stood as in `replacing`. Detours stay as they are."""
+        """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
         ...
 
-    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
+    def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
         ...
 
-    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
-        """Note a later last message of a detour; say whether there still is one."""
+    def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+        """Set the last message of an existing detour; return False if it has ended."""
         ...
 
-    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        """End a detour, if this is its last message."""
+    def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        """End a detour if `last` is its last message."""
         ...
 
 
 class CopySender(Protocol):
-    """Delivers to targets of one kind. Queues are the only kind so far."""
+    """Sends copies to targets of one kind. SQS queues are the only kind."""
 
     def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the deliveries that failed, with the reason if they were refused for good.
+        """Make one call; return the failed deliveries, with the reason of a final refusal, or None for a retry.
 
-        Raises `EffectFailed` when it is not known what was taken.
+        Raises `EffectFailed` when it is not known which messages were accepted.
         """
         ...
 
 
 class DeclaredQueues(Protocol):
-    """Knows which queues there are to be: SQS itself forgets and remembers them with some delay."""
+    """The declared queues on record: SQS itself reports new and deleted queues with a delay."""
 
     def is_declared(self, queue: DeclaredName) -> bool:
-        """Say whether a queue is declared, and not about to be deleted."""
+        """Return whether a queue is declared and not being deleted."""
         ...
 
 
-class Tally(Protocol):
-    """Counts what became of messages, minute by minute."""
+class CounterWriter(Protocol):
+    """Adds to the counters of messages, minute by minute."""
 
-    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
         """Add to the counters of exchanges and queues. Never raises: counting must not stop a message."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class NumberedPublication:
     """A publication to a live exchange, with its number among those of its routing key."""
 
     publication: Publication
@@ -109,25 +109,12 @@ class Published:
 
 
 class LiveDelivery(Protocol):
-    """Brings what is published to a live exchange to its connections."""
+    """Delivers publications of a live exchange to its connections."""
 
-    def deliver(self, exchange: Exchange, published: Sequence[Published]) -> Collection[MessageId]:
-        """Bring publications, in their order, to whoever is subscribed; return the messages that must come again."""
+    def deliver(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
+        """Deliver publications, in order, to subscribed connections; return the messages to redeliver."""
         ...
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
-        """Tell the publishers who wait for it that theirs are done; return the messages that must come again."""
+        """Acknowledge publications to publishers that wait for it; return the messages to redeliver."""
         ...
-
-
-class SideBySide(Protocol):
-    """Calls a function for each value and gives the answers in order, as `map`; perhaps with several at a time."""
-
-    def __call__(self, function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
-        """Return the answers. What one call raises is raised when its answer's turn comes."""
-        ...
-
-
-def one_by_one(function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
-    """Return the answers of calls that follow one another: `SideBySide` where nothing is gained by haste."""
-    return map(function, values)

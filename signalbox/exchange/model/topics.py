@@ -1,4 +1,4 @@
-"""Routing keys: words between dots, split, compared and limited as RabbitMQ does it."""
+"""Routing keys: words between dots, split, compared and limited as in RabbitMQ."""
 
 from typing import NewType
 
@@ -7,7 +7,7 @@ from signalbox.errors import RejectedError
 RoutingKey = NewType("RoutingKey", str)
 
 MAXIMUM_BYTES = 255  # AMQP 0-9-1, 4.2.5.3: the length of a short string is one octet
-SHOWN_CHARACTERS = 300  # all of any key or pattern that is allowed
+SHOWN_CHARACTERS = 300  # the longest valid key or pattern is quoted in full
 
 
 class InvalidRoutingKey(RejectedError):
@@ -15,7 +15,7 @@ class InvalidRoutingKey(RejectedError):
 
 
 def parse_routing_key(text: str) -> RoutingKey:
-    """Return a routing key; every text that fits is one, the empty one too. Raises `InvalidRoutingKey`."""
+    """Return a routing key. Every text within the size limit is one, including "". Raises `InvalidRoutingKey`."""
     problem = short_string_problem(text)
     if problem:
         raise InvalidRoutingKey(f"routing key {shown(text)} {problem}")
@@ -23,22 +23,22 @@ def parse_routing_key(text: str) -> RoutingKey:
 
 
 def words_of(topic: str) -> list[str]:
-    """Return the words of a key or a pattern: none in the empty text, an empty one wherever a dot has no neighbour."""
+    """Return the words of a key or a pattern: "" has none, and dots without text between them enclose an empty one."""
     return topic.split(".") if topic else []
 
 
 def short_string_problem(text: str) -> str | None:
-    """Return why a text cannot be one of AMQP's short strings, or None when it can."""
+    """Return why a text cannot be an AMQP short string, or None."""
     try:
         size_bytes = len(text.encode())
     except UnicodeEncodeError:
-        return "has half of a surrogate pair, which UTF-8 cannot say"
+        return "has half of a surrogate pair, which UTF-8 cannot encode"
     if size_bytes > MAXIMUM_BYTES:
         return f"has {size_bytes} bytes of UTF-8; at most {MAXIMUM_BYTES} are allowed"
     return None
 
 
 def shown(value: object) -> str:
-    """Return a value as a problem may quote it."""
+    """Return a value as an error message quotes it."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"

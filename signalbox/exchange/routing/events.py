@@ -1,4 +1,4 @@
-"""The history events of routing: what went where, and never anything of a message's body or headers."""
+"""The history events of routing. They contain nothing of a message's body or headers."""
 
 from datetime import datetime
 
@@ -14,17 +14,17 @@ REASON_CHARACTERS = 1_000
 
 
 def routed(copy: Copy, outcome: str, *, at: datetime) -> HistoryEvent:
-    """Return the event of a copy that was `delivered`, or is to be `retried`; the same again is the same fact."""
+    """Return the event of a copy that was `delivered` or will be `retried`; a repetition has the same id."""
     return _of_copy(copy, "routed", outcome, at=at)
 
 
 def dead_copy(copy: Copy, *, reason: str, at: datetime) -> HistoryEvent:
-    """Return the event of a copy that its queue did not take."""
+    """Return the event of a copy in a dead-letter queue."""
     return _of_copy(copy, "dead_letter", "dead", at=at, reason=reason[:REASON_CHARACTERS])
 
 
 def rejected(message: Message, *, exchange: ExchangeName | None, reason: str, at: datetime) -> HistoryEvent:
-    """Return the event of a message that is no publication, or no copy to be tried again when `exchange` is None.
+    """Return the event of a message that is no publication, or no retryable copy when `exchange` is None.
 
     The reason quotes names and keys, never the body.
     """
@@ -44,12 +44,12 @@ def rejected(message: Message, *, exchange: ExchangeName | None, reason: str, at
 def unrouted(
     publication: Publication, outcome: str, *, exchange: ExchangeName, sequence: int | None, at: datetime
 ) -> HistoryEvent:
-    """Return the event of a message that no binding matched: it was `dropped`, or went on to an `alternate`."""
+    """Return the event of a message that no binding matched: it was `dropped`, or passed to an `alternate`."""
     return _of_publication(publication, "unrouted", outcome, exchange=exchange, sequence=sequence, at=at)
 
 
 def logged(publication: Publication, *, exchange: ExchangeName, sequence: int | None, at: datetime) -> HistoryEvent:
-    """Return the event of a message that stands in the log of a live exchange, from which connections get it."""
+    """Return the event of a message in the log of a live exchange, which its connections read."""
     return _of_publication(publication, "logged", "live", exchange=exchange, sequence=sequence, at=at)
 
 
@@ -70,7 +70,7 @@ def _of_publication(
         kind=kind,
         outcome=outcome,
         message_id=message.message_id,
-        topic=publication.envelope.key,
+        topic=publication.properties.key,
         sequence=sequence,
         source=exchange,
         size_bytes=size_bytes(message),
@@ -99,5 +99,5 @@ def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str |
 
 
 def _labels(publisher: str | None) -> dict[str, str]:
-    # Behind the colon stands the session of a role, which may name a person.
+    # The part after the colon is the session name of a role, which may identify a person.
     return {"publisher": publisher.partition(":")[0]} if publisher else {}

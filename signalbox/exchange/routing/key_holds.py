@@ -1,4 +1,4 @@
-"""Working on a routing key alone, where its messages come in the groups of several publishers."""
+"""Locks on routing keys, for exchanges where the messages of a key come in several publishers' groups."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
-PATIENCE = timedelta(seconds=3)  # others hold a key for as long as a batch takes, a fraction of a second
+PATIENCE = timedelta(seconds=3)  # a hold lasts as long as a batch takes, a fraction of a second
 PAUSE_SECONDS = 0.03
 
 
 class KeyHolds(Protocol):
-    """For which messages routing keys of an exchange are held."""
+    """The stored holds: routing keys of an exchange, and the messages that hold them."""
 
     def hold(
         self,
@@ -26,34 +26,34 @@ class KeyHolds(Protocol):
         now: datetime,
         until: datetime,
     ) -> Sequence[MessageId] | None:
-        """Hold a key for messages until a moment; return all for which it is held now, in order.
+        """Hold a key for messages until a time; return all messages that hold it, in order.
 
-        None if it is held for others, unless these messages have the first of them among them: then for both.
+        Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold.
         """
         ...
 
     def release(
         self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
     ) -> None:
-        """Hold a key for those that are left, or if there are none for nobody, if it is still held for `held`."""
+        """Reduce the hold of `held` to the messages `left`, or end it without any; no effect if it has changed."""
         ...
 
 
 @dataclass(slots=True)
-class Held:
-    """The keys that are held, and which of their messages are done by now, or have had no number."""
+class HeldKeys:
+    """The held keys, and the messages that are done or have no number yet."""
 
     keys: Collection[RoutingKey]
     done: set[MessageId] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class KeyHolder:
     """Holds keys for the messages of one batch at a time.
 
-    Messages that come again, because the batch failed or its function was killed, had their numbers, so nobody's later
-    message may go before them: their key stays held for them until they are done. `hold_for` is longer than they come
-    again; whoever waits for others' messages gives up after some seconds, and comes again, too.
+    Redelivered messages, of a batch that failed or whose function was killed, keep their numbers, so no later message
+    may overtake them: their key stays held until they are done. `hold_for` exceeds the time until redelivery. A batch
+    that waits for a held key gives up after a few seconds and is redelivered.
     """
 
     holds: KeyHolds
@@ -62,22 +62,22 @@ class Holding:
     hold_for: timedelta
 
     @contextmanager
-    def held(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[Held]:
-        """Hold those of the messages' keys that are to be had for as long as the context lasts.
+    def hold(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[HeldKeys]:
+        """Hold the available keys of the messages while the context lasts.
 
-        They are reached for in their order, so that no two wait for each other. Of what is not done when it ends the
-        key stays held.
+        Keys are acquired in sorted order to avoid deadlocks. At exit, the key of every message that is not done stays
+        held.
         """
         deadline = self.now() + PATIENCE
-        found = {key: self._reached(exchange, key, messages[key], deadline) for key in sorted(messages)}
-        held = Held(frozenset(key for key, waiting in found.items() if waiting))
+        found = {key: self._acquired(exchange, key, messages[key], deadline) for key in sorted(messages)}
+        held = HeldKeys(frozenset(key for key, waiting in found.items() if waiting))
         yield held
         for key, waiting in found.items():
             if waiting:
                 left = dict.fromkeys(message for message in waiting if message not in held.done)
                 self.holds.release(exchange, key, held=waiting, left=list(left))
 
-    def _reached(
+    def _acquired(
         self, exchange: ExchangeName, key: RoutingKey, messages: Sequence[MessageId], deadline: datetime
     ) -> Sequence[MessageId]:
         while True:

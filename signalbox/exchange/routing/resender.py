@@ -1,83 +1,72 @@
-"""Sending replayed messages to one queue in SQS: tried again only where that cannot make two of one."""
+"""The sender of replayed messages, which retries only where that cannot duplicate a message."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.fifo import FifoBatch
 from signalbox.history.replay_state import SendResult
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
-from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, QueueSender
+from signalbox.sending import Batch, Delivery, QueueSender, batches
 
-PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each try
+PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0)  # seconds before each attempt
 NOT_TAKEN = f"SQS took it at none of {len(PAUSES)} attempts"
 TOO_LONG = f"it has more than {MAXIMUM_BYTES} bytes with the header that marks it"
 
 
 @dataclass(frozen=True, slots=True)
 class Resender:
-    """Sends messages, which are told apart by their `message_id`, in order where the queue keeps it."""
+    """Sends replayed messages to one SQS queue, in order if it is a FIFO queue. `message_id` identifies each."""
 
     sender: QueueSender
     queue: QueueName
     sleep: Callable[[float], None]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def send(self, messages: Sequence[Message]) -> SendResult:
-        """Return what became of messages."""
+        """Send messages; return their outcomes."""
         refused = {str(one.message_id): TOO_LONG for one in messages if size_bytes(one) > MAXIMUM_BYTES}
-        work = _Work([one for one in messages if one.message_id not in refused], refused)
+        progress = _SendProgress([one for one in messages if one.message_id not in refused], refused)
         for pause in PAUSES:
-            if work.left:
+            if progress.left:
                 self.sleep(pause)
-                self._try(work)
-        left = {str(one.message_id) for one in work.left}
-        unknown = left & work.unknown
+                self._attempt(progress)
+        left = {str(one.message_id) for one in progress.left}
+        unknown = left & progress.unknown
         return SendResult(
-            taken=tuple(work.taken),
-            refused=work.refused | dict.fromkeys(sorted(left - unknown), NOT_TAKEN),
-            doubtful=(*work.doubtful, *sorted(unknown)),
+            taken=tuple(progress.taken),
+            refused=progress.refused | dict.fromkeys(sorted(left - unknown), NOT_TAKEN),
+            doubtful=(*progress.doubtful, *sorted(unknown)),
             is_stopped=bool(left),
         )
 
-    def _try(self, work: "_Work") -> None:
-        """Make one call for each ten messages; what is not taken is left."""
-        ready, work.left = work.left, []
-        if is_fifo(self.queue):
-            self._try_in_order(ready, work)
-            return
-        calls = list(_calls(ready, is_fifo=False))
-        for messages, failures in zip(calls, self.side_by_side(self._failures, calls), strict=True):
-            if failures is None:  # perhaps they were taken, and a second call would make two of each
-                work.doubtful += [str(one.message_id) for one in messages]
-            else:
-                work.note(messages, failures)
+    def _attempt(self, progress: "_SendProgress") -> None:
+        """Make one call for each ten messages; keep those that are not accepted for the next attempt."""
+        batch = FifoBatch([(one, Delivery(one, self.queue)) for one in progress.left], is_fifo(self.queue))
+        messages = {one.message_id: one for one in progress.left}
+        while ready := batch.take_ready():
+            calls = list(batches(ready))
+            for call, failures in zip(calls, self.parallel_map(self._failures, calls), strict=True):
+                for message_id in progress.record(call, failures, is_fifo=batch.is_fifo):
+                    batch.fail(message_id)
+        progress.left = [messages[message_id] for message_id in batch.not_done()]
 
-    def _try_in_order(self, ready: Sequence[Message], work: "_Work") -> None:
-        waiting: set[str | None] = set()
-        for call in _calls(ready, is_fifo=True):
-            # Behind a message that was not taken, none of its group may come first.
-            messages = [one for one in call if one.group_id not in waiting]
-            work.left += [one for one in call if one.group_id in waiting]
-            failures = self._failures(messages) if messages else {}
-            if failures is None:  # of which the queue drops what it has taken
-                work.unknown |= {str(one.message_id) for one in messages}
-                failures = {one.message_id: None for one in messages}
-            work.note(messages, failures)
-            waiting |= {one.group_id for one in messages if failures.get(one.message_id, "") is None}
+    def _failures(self, call: Batch) -> Mapping[MessageId, str | None] | None:
+        """Make one call; return the messages that were not accepted, with SQS's reason for a final refusal.
 
-    def _failures(self, messages: Sequence[Message]) -> Mapping[MessageId, str | None] | None:
-        """Make one call; return what was not taken, with SQS's reason if it never will be, or None if nobody knows."""
+        None means that there was no answer, so that it is not known which messages SQS accepted.
+        """
         try:
-            failed = self.sender.send(Batch(self.queue, tuple(Delivery(one, self.queue) for one in messages)))
+            failed = self.sender.send(call)
         except EffectFailed:
             return None
         return {delivery.message.message_id: reason for delivery, reason in failed}
 
 
-class _Work:
-    """Messages of one claim, and what became of them so far."""
+class _SendProgress:
+    """The messages of one claim and their outcomes so far."""
 
     def __init__(self, left: list[Message], refused: dict[str, str]) -> None:
         self.left = left
@@ -86,28 +75,23 @@ class _Work:
         self.doubtful: list[str] = []
         self.unknown: set[str] = set()
 
-    def note(self, messages: Sequence[Message], failures: Mapping[MessageId, str | None]) -> None:
-        """Note what became of messages of a call that was answered."""
-        for one in messages:
-            reason = failures.get(one.message_id)
+    def record(
+        self, call: Batch, failures: Mapping[MessageId, str | None] | None, *, is_fifo: bool
+    ) -> Iterator[MessageId]:
+        """Record the outcome of a call; yield the messages to send again."""
+        ids = [delivery.message.message_id for delivery in call.deliveries]
+        if failures is None and is_fifo:  # sending again is safe: the queue drops the messages that it has
+            self.unknown |= {str(one) for one in ids}
+            yield from ids
+            return
+        if failures is None:  # they may have been accepted, and a second call would duplicate them
+            self.doubtful += map(str, ids)
+            return
+        for message_id in ids:
+            reason = failures.get(message_id)
             if reason is not None:
-                self.refused[str(one.message_id)] = reason
-            elif one.message_id in failures:
-                self.left.append(one)
+                self.refused[str(message_id)] = reason
+            elif message_id in failures:
+                yield message_id
             else:
-                self.taken.append(str(one.message_id))
-
-
-def _calls(messages: Sequence[Message], *, is_fifo: bool) -> Iterator[list[Message]]:
-    """Yield what goes in one call: never two messages of a group, of which the second alone might be taken."""
-    call: list[Message] = []
-    size, groups = 0, set[str | None]()
-    for one in messages:
-        is_full = len(call) == MAXIMUM_ENTRIES or size + size_bytes(one) > MAXIMUM_BYTES
-        if call and (is_full or (is_fifo and one.group_id in groups)):
-            yield call
-            call, size, groups = [], 0, set()
-        call.append(one)
-        size += size_bytes(one)
-        groups.add(one.group_id)
-    yield call  # whoever asks has a message at least
+                self.taken.append(str(message_id))

@@ -1,4 +1,4 @@
-"""Trying again what a queue did not take: alone, in its order where that is kept, and at last among the dead."""
+"""The retrier of copies: sends them again, in order on FIFO queues; dead-letters them after the last attempt."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from datetime import datetime
 
 from signalbox.exchange.messages.copies import Copy, InvalidRetry, read_retry
 from signalbox.exchange.messages.publications import Rejection
-from signalbox.exchange.model.naming import StageNames
-from signalbox.exchange.model.routing_ports import Heads, Tally
-from signalbox.exchange.routing.accounting import Account
-from signalbox.exchange.routing.delivery import Carrier, Outcome
-from signalbox.exchange.routing.router import Routed
+from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.routing_ports import CounterWriter, Heads
+from signalbox.exchange.routing.batch_report import BatchReport
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.router import RoutingResult
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
 
-# Where nobody says otherwise; the router's is the first. The retry queues' own limit must be higher, or SQS would put
-# copies aside without a reason.
+# The default; the router's delivery is the first attempt. The retry queues' own redrive limit must be higher, or SQS
+# would move copies to the dead-letter queue without a reason.
 MAXIMUM_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A message of a retry queue and the copy in it, or why there is none."""
+class _RetryEntry:
+    """A message of a retry queue, and its copy or the reason why it has none."""
 
     message: Message
     content: Copy | Rejection
@@ -29,57 +29,57 @@ class _Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Retrier:
-    """Delivers what waits in the retry queues."""
+    """Delivers the copies in the retry queues."""
 
     heads: Heads
-    carrier: Carrier
-    tally: Tally
+    dispatcher: CopyDispatcher
+    counters: CounterWriter
     names: StageNames
     now: Callable[[], datetime]
     maximum_attempts: int = MAXIMUM_ATTEMPTS
 
-    def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> Routed:
-        """Deliver copies, or bury those that were tried often enough; the others come again."""
+    def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> RoutingResult:
+        """Deliver copies; dead-letter those at the last attempt, and return the others for redelivery."""
         entries = [self._read(message) for message in messages]
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
-        account = Account(self.now())
+        report = BatchReport(self.now())
         while ready := batch.take_ready():
-            self._carry_out(ready, batch, account)
-        self.tally.add(account.counts(), at=account.at)
-        return Routed(batch.not_done(), tuple(account.events))
+            self._process(ready, batch, report)
+        self.counters.add(report.counts(), at=report.at)
+        return RoutingResult(batch.not_done(), tuple(report.events))
 
-    def _read(self, message: Message) -> _Waiting:
+    def _read(self, message: Message) -> _RetryEntry:
         try:
-            return _Waiting(message, read_retry(message, self.names))
+            return _RetryEntry(message, read_retry(message, self.names))
         except InvalidRetry as error:
-            return _Waiting(message, Rejection(message, str(error)))
+            return _RetryEntry(message, Rejection(message, str(error)))
 
-    def _carry_out(self, entries: Sequence[_Waiting], batch: FifoBatch[_Waiting], account: Account) -> None:
+    def _process(self, entries: Sequence[_RetryEntry], batch: FifoBatch[_RetryEntry], report: BatchReport) -> None:
         chosen: list[Copy] = []
         for entry in entries:
             if isinstance(entry.content, Copy):
                 chosen.append(entry.content)
-            elif self.carrier.dead_letter(entry.message, next_to=None, reason=entry.content.reason):
-                account.reject(entry.content, None)
+            elif self.dispatcher.dead_letter(entry.message, next_to=None, reason=entry.content.reason):
+                report.add_rejection(entry.content, None)
             else:
                 batch.fail(entry.message.message_id)
         outcome = self._delivered(chosen)
-        account.settle(outcome)
+        report.add_dispatch(outcome)
         left = {(copy.message_id, copy.destination) for copy in (*outcome.failed, *outcome.stuck)}
         for entry in entries:
             content = entry.content
             if isinstance(content, Copy) and (content.message_id, content.destination) in left:
                 batch.fail(entry.message.message_id)
 
-    def _delivered(self, copies: Sequence[Copy]) -> Outcome:
-        outcome = self.carrier.deliver(copies)
+    def _delivered(self, copies: Sequence[Copy]) -> DispatchResult:
+        outcome = self.dispatcher.deliver(copies)
         last = [copy for copy in outcome.failed if copy.attempt >= self.maximum_attempts]
         outcome.failed = [copy for copy in outcome.failed if copy.attempt < self.maximum_attempts]
         for copy in last:
             reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
-            self.carrier.dead_letter_copy(copy, outcome, reason=reason)
-        # Only now may what follows go directly: this is in the queue, or will never be.
-        for copy in (*outcome.taken, *(dead.copy for dead in outcome.dead)):
+            self.dispatcher.dead_letter_copy(copy, outcome, reason=reason)
+        # Only now may later copies go directly: these are in the queue, or never will be.
+        for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:
-                self.heads.end(copy.exchange, copy.key, copy.destination, last=copy.sequence)
+                self.heads.end_detour(copy.exchange, copy.key, copy.destination, last=copy.sequence)
         return outcome

@@ -1,4 +1,4 @@
-"""The router: what is published to an exchange reaches each queue with a binding that matches, or is accounted for."""
+"""The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
-from signalbox.exchange.matching.graph import MAXIMUM_BINDINGS, Graph
+from signalbox.exchange.matching.graph import MAXIMUM_BINDINGS, RoutingGraph
 from signalbox.exchange.messages.copies import Copy
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import (
     Publication,
     Rejection,
+    checked_group,
     copies,
-    in_its_group,
+    principal_id,
     publication,
-    read,
-    user_id,
+    read_publication,
 )
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
-from signalbox.exchange.model.routing_ports import Heads, LiveDelivery, Published, RoutingTable, Tally
+from signalbox.exchange.model.routing_ports import CounterWriter, Heads, LiveDelivery, NumberedPublication, RoutingTable
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.accounting import Account
-from signalbox.exchange.routing.delivery import Carrier, Outcome
-from signalbox.exchange.routing.key_holds import Held, Holding
-from signalbox.exchange.routing.retention import Lifetimes
+from signalbox.exchange.routing.batch_report import BatchReport
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
+from signalbox.exchange.routing.message_ttls import MessageTtls
 from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
@@ -37,115 +37,115 @@ Entry = Publication | Rejection
 
 
 class ExchangeUnknown(UnavailableError):
-    """Raised when messages come of a queue behind which there is no exchange: they are left where they are."""
+    """Raised when a queue's exchange is not declared; its messages stay in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
-    """What became of a batch: the messages that must come again, and what happened."""
+class RoutingResult:
+    """The result of a batch: the messages to redeliver, and the history events."""
 
     not_done: tuple[MessageId, ...]
     events: tuple[HistoryEvent, ...]
 
 
 @dataclass(slots=True)
-class _Work:
-    """One batch on its way; the copies of a publication are made when it is its turn."""
+class _BatchRouting:
+    """The state of one batch. The copies of a publication are made when it is processed."""
 
     exchange: ExchangeName
     entries: Sequence[Entry]
     batch: FifoBatch[Entry]
-    account: Account
+    report: BatchReport
     sequences: dict[MessageId, int] = field(default_factory=dict)
     detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Router:
-    """Routes batches of messages; keeps what it has compiled between calls. Use it from one thread only.
+    """Routes batches of messages and caches compiled exchanges between calls. Not thread-safe.
 
-    Whom one of `trusted_ids` sends for, as IAM knows the control plane and sessions, is whom it says. Of an exchange
-    with more than `maximum_bindings` only those are read that the keys of a batch may match.
+    `trusted_ids` are the IAM ids of the control plane and of sessions, which publish on behalf of users. Of an exchange
+    with more than `maximum_bindings` the router reads only the bindings that may match a batch's keys.
     """
 
     table: RoutingTable
     heads: Heads
-    carrier: Carrier
-    tally: Tally
+    dispatcher: CopyDispatcher
+    counters: CounterWriter
     names: StageNames
     now: Callable[[], datetime]
     trusted_ids: frozenset[str]
     maximum_bindings: int = MAXIMUM_BINDINGS
     live: LiveDelivery | None = None
-    holding: Holding | None = None
-    _graph: Graph = field(init=False)
+    key_holder: KeyHolder | None = None
+    _graph: RoutingGraph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
-    _lifetimes: Lifetimes = field(init=False)
+    _message_ttls: MessageTtls = field(init=False)
 
     def __post_init__(self) -> None:
-        self._graph = Graph(self.maximum_bindings)
-        self._lifetimes = Lifetimes(self.table)
+        self._graph = RoutingGraph(self.maximum_bindings)
+        self._message_ttls = MessageTtls(self.table)
 
-    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> Routed:
+    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> RoutingResult:
         """Route messages of an exchange's queue. A message is done when each copy is delivered or accounted for.
 
         Raises `ExchangeUnknown`.
         """
         entries = self._entries(messages, exchange)
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
-        work = _Work(exchange, entries, batch, Account(self.now()))
-        work.account.receive(messages, exchange)
-        with self._keys(work) as held:
+        work = _BatchRouting(exchange, entries, batch, BatchReport(self.now()))
+        work.report.count_received(messages, exchange)
+        with self._held_keys(work) as held:
             routed = self._routed(work, held.keys)
-            # What has no number yet may come behind others'.
+            # Messages without a number may come after those of other publishers.
             held.done = {one.message_id for one in messages} - (set(routed.not_done) & work.sequences.keys())
             return routed
 
     @contextmanager
-    def _keys(self, work: _Work) -> Iterator[Held]:
-        """Give the keys of a batch on which nobody else works for now: as a rule the queue's groups see to that."""
+    def _held_keys(self, work: _BatchRouting) -> Iterator[HeldKeys]:
+        """Yield the batch's keys that no other router works on. Usually the queue's message groups ensure that."""
         messages: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.entries:
             if isinstance(entry, Publication):
-                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
-        if self.holding is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
-            yield Held(messages.keys())
+                messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
+        if self.key_holder is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
+            yield HeldKeys(messages.keys())
             return
-        with self.holding.held(work.exchange, messages) as held:
+        with self.key_holder.hold(work.exchange, messages) as held:
             yield held
 
-    def _routed(self, work: _Work, keys: Collection[RoutingKey]) -> Routed:
+    def _routed(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> RoutingResult:
         batch = work.batch
         if batch.is_fifo:
             self._number(work, keys)
         if live := self._live(work):
-            self._bring(work, live)
+            self._deliver_live(work, live)
         while ready := batch.take_ready():
-            self._carry_out(ready, work)
+            self._process(ready, work)
         if live:
             self._acknowledge(work, live)
-        self.tally.add(work.account.counts(), at=work.account.at)
-        return Routed(batch.not_done(), tuple(work.account.events))
+        self.counters.add(work.report.counts(), at=work.report.at)
+        return RoutingResult(batch.not_done(), tuple(work.report.events))
 
     def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
-        contents = [(message, read(message, trusted_ids=self.trusted_ids)) for message in messages]
-        keys = {content.key for _, content in contents if isinstance(content, Envelope)}
-        self._refresh(exchange, keys, senders={user_id(message) for message in messages} - {"", *self.trusted_ids})
+        contents = [(message, read_publication(message, trusted_ids=self.trusted_ids)) for message in messages]
+        keys = {content.key for _, content in contents if isinstance(content, MessageProperties)}
+        self._refresh(exchange, keys, senders={principal_id(message) for message in messages} - {"", *self.trusted_ids})
         return [self._entry(message, content, exchange) for message, content in contents]
 
-    def _entry(self, message: Message, content: Envelope | Rejection, exchange: ExchangeName) -> Entry:
+    def _entry(self, message: Message, content: MessageProperties | Rejection, exchange: ExchangeName) -> Entry:
         if isinstance(content, Rejection):
             return content
         routes = self._graph.routes(exchange, content.key)
         published = publication(message, content, routes, self._users, trusted_ids=self.trusted_ids)
-        return in_its_group(published, self._graph.exchange(exchange).order_by)
+        return checked_group(published, self._graph.exchange(exchange).order_by)
 
     def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
-        """Compile what has changed of an exchange and of all that it leads to: nothing, as a rule, after one read."""
+        """Compile the changed exchanges among those that `root` leads to; usually one read finds no change."""
         unknown = set(senders) - self._users.keys()
         seen: set[ExchangeName] = set()
         while unseen := self._graph.reachable(root) - seen:
-            look = self.table.look(unseen, senders=() if seen else unknown)
+            look = self.table.snapshot(unseen, senders=() if seen else unknown)
             self._users.update(look.users)
             for name in unseen:
                 found = look.exchanges.get(name)
@@ -159,21 +159,21 @@ class Router:
             seen |= unseen
 
     def _complete(self, name: ExchangeName, keys: Collection[RoutingKey]) -> None:
-        """Compile those bindings of a large exchange that keys may match."""
+        """Compile the bindings of a large exchange that may match keys."""
         if self._graph.missing(name, keys) and self._graph.is_full(name):
             self._graph.empty(name)
         for word in self._graph.missing(name, keys):
             self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
-    def _number(self, work: _Work, keys: Collection[RoutingKey]) -> None:
-        """Give each publication its number. Those of a key on which somebody else works have none, and come again."""
+    def _number(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> None:
+        """Assign each publication its number. Those of a key that another router holds get none and are redelivered."""
         for entry in work.entries:
-            if isinstance(entry, Publication) and entry.envelope.key not in keys:
+            if isinstance(entry, Publication) and entry.properties.key not in keys:
                 work.batch.fail(entry.message.message_id)
         messages: dict[RoutingKey, list[MessageId]] = {}
         for entry in work.batch.unblocked():
             if isinstance(entry, Publication):
-                messages.setdefault(entry.envelope.key, []).append(entry.message.message_id)
+                messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
         heads = self.heads.read(work.exchange, messages)
         kept = KEPT_OF_MANY if self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER else KEPT
         for key, found in messages.items():
@@ -183,31 +183,31 @@ class Router:
                 work.sequences |= {one: counted.recent[one] for one in found}
                 work.detours[key] = dict(head.detours)
 
-    def _live(self, work: _Work) -> LiveDelivery | None:
+    def _live(self, work: _BatchRouting) -> LiveDelivery | None:
         return self.live if self._graph.exchange(work.exchange).live else None
 
-    def _bring(self, work: _Work, live: LiveDelivery) -> None:
-        """Bring publications to connections, but for those that wait for a number, and all behind them."""
+    def _deliver_live(self, work: _BatchRouting, live: LiveDelivery) -> None:
+        """Deliver publications to connections, except those without a number and all behind them."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
                 work.batch.fail(entry.message.message_id)
         published = [
-            Published(entry, work.sequences[entry.message.message_id])
+            NumberedPublication(entry, work.sequences[entry.message.message_id])
             for entry in work.batch.unblocked()
             if isinstance(entry, Publication)
         ]
         failed = live.deliver(self._graph.exchange(work.exchange), published)
-        keys = {one.publication.envelope.key for one in published if one.publication.message.message_id in failed}
-        for one in published:  # of such a key nobody's message goes before another's
-            if one.publication.envelope.key in keys:
+        keys = {one.publication.properties.key for one in published if one.publication.message.message_id in failed}
+        for one in published:  # within a key, no message overtakes another
+            if one.publication.properties.key in keys:
                 work.batch.fail(one.publication.message.message_id)
 
-    def _acknowledge(self, work: _Work, live: LiveDelivery) -> None:
+    def _acknowledge(self, work: _BatchRouting, live: LiveDelivery) -> None:
         left = set(work.batch.not_done())
         done = [entry for entry in work.entries if isinstance(entry, Publication)]
         work.batch.recall(live.acknowledge([one for one in done if one.message.message_id not in left]))
 
-    def _carry_out(self, entries: Sequence[Entry], work: _Work) -> None:
+    def _process(self, entries: Sequence[Entry], work: _BatchRouting) -> None:
         chosen: list[Copy] = []
         is_live = self._live(work) is not None
         for entry in entries:
@@ -217,52 +217,54 @@ class Router:
             elif work.batch.is_fifo and message_id not in work.sequences:
                 work.batch.fail(message_id)
             else:
-                work.account.publish(entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live)
+                work.report.add_publication(
+                    entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live
+                )
                 chosen += self._copies(entry, work)
-        outcome = self._sent(chosen, work)
-        work.account.settle(outcome)
+        outcome = self._dispatched(chosen, work)
+        work.report.add_dispatch(outcome)
         for copy in outcome.stuck:
             work.batch.fail(copy.message_id)
 
-    def _reject(self, rejection: Rejection, work: _Work) -> None:
+    def _reject(self, rejection: Rejection, work: _BatchRouting) -> None:
         queue = self.names.queue(work.exchange)
-        if self.carrier.dead_letter(rejection.message, next_to=queue, reason=rejection.reason):
-            work.account.reject(rejection, work.exchange)
+        if self.dispatcher.dead_letter(rejection.message, next_to=queue, reason=rejection.reason):
+            work.report.add_rejection(rejection, work.exchange)
         else:
             work.batch.fail(rejection.message.message_id)
 
-    def _copies(self, publication: Publication, work: _Work) -> Iterator[Copy]:
+    def _copies(self, publication: Publication, work: _BatchRouting) -> Iterator[Copy]:
         return copies(
             publication,
             exchange=work.exchange,
             names=self.names,
-            lifetimes=self._lifetimes.of(publication.routes.queues, now=work.account.at),
+            message_ttls=self._message_ttls.of(publication.routes.queues, now=work.report.at),
             sequence=work.sequences.get(publication.message.message_id),
-            now=work.account.at,
+            now=work.report.at,
         )
 
-    def _sent(self, chosen: Sequence[Copy], work: _Work) -> Outcome:
-        """Deliver copies, and have those tried again later that failed, or must not overtake one that did."""
+    def _dispatched(self, chosen: Sequence[Copy], work: _BatchRouting) -> DispatchResult:
+        """Deliver copies; send those that failed, or that must stay behind a failed one, to the retry queues."""
         direct: list[Copy] = []
         behind: list[Copy] = []
         for copy in chosen:
             (behind if self._is_detoured(copy, work) else direct).append(copy)
-        outcome = self.carrier.deliver(direct)
+        outcome = self.dispatcher.deliver(direct)
         for copy in outcome.failed:
             if copy.sequence is not None and copy.keeps_order:
-                self.heads.detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
+                self.heads.start_detour(work.exchange, copy.key, copy.destination, last=copy.sequence)
                 work.detours[copy.key][copy.destination] = copy.sequence
-        self.carrier.retry_later([*outcome.failed, *behind], outcome)
+        self.dispatcher.retry_later([*outcome.failed, *behind], outcome)
         return outcome
 
-    def _is_detoured(self, copy: Copy, work: _Work) -> bool:
-        """Say whether copies for a queue go by way of the retry queue, and make this one the last that does."""
+    def _is_detoured(self, copy: Copy, work: _BatchRouting) -> bool:
+        """Return whether copies for a queue take the detour over the retry queue; if so, extend it to this copy."""
         detours = work.detours.get(copy.key, {})
         if copy.sequence is None or copy.destination not in detours:
             return False
         last = max(copy.sequence, detours[copy.destination])
-        if not self.heads.prolong(work.exchange, copy.key, copy.destination, last=last):
-            del detours[copy.destination]  # all of it has been delivered since
+        if not self.heads.extend_detour(work.exchange, copy.key, copy.destination, last=last):
+            del detours[copy.destination]  # the detour ended: all of its messages were delivered
             return False
         detours[copy.destination] = last
         return True

@@ -1,4 +1,4 @@
-"""Numbering the messages of a routing key on an ordered exchange: without a gap, and the same when one comes again."""
+"""Sequence numbers of the messages of a routing key: without gaps, and stable across redeliveries."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,17 +6,18 @@ from dataclasses import dataclass, field, replace
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 
-# A message comes again before any later one of its group, and no batch of a FIFO queue holds more than ten.
+# A message is redelivered before any later one of its group, and a FIFO batch holds at most ten.
 KEPT = 20
-# Where other publishers' messages of the key may come between, that holds for each of them.
+# Where messages of several publishers alternate within a key, that limit applies to each publisher.
 KEPT_OF_MANY = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a key stands: its last number, the newest messages' numbers, and the last message of each detour.
+    """The head of a key: its last number, the newest messages' numbers, and the last message of each detour.
 
-    A detour is for a queue that did not take a message: while it is there, all that follows goes behind that message.
+    A detour exists for a queue that did not accept a message: until it ends, all later messages follow that one through
+    the retry queue.
     """
 
     sequence: int = 0
@@ -25,7 +26,7 @@ class Head:
 
 
 def numbered(head: Head, messages: Iterable[MessageId], *, kept: int = KEPT) -> Head:
-    """Return the head that has counted the messages, in their order; the same if it has counted all of them before."""
+    """Return the head after numbering the messages, in order; the same head if all were numbered before."""
     sequence, recent = head.sequence, dict(head.recent)
     for message in messages:
         if message not in recent:

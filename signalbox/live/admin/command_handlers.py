@@ -6,9 +6,9 @@ from itertools import product
 from typing import Any
 
 from signalbox.errors import Contended, RejectedError
-from signalbox.exchange.control.caller import Asker, asker
-from signalbox.exchange.control.errors import NotPermitted, NotThere
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.control.caller import Caller, find_caller
+from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import Command, ForgetSecret, GiveGrant, ListGrants, PutSecret, TakeGrant
 from signalbox.live.admin.grants import Grant
@@ -39,13 +39,13 @@ class LiveCommandHandlers:
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        return _Execution(self.ports, asker(self.ports.users, user)).answer(command)
+        return _Execution(self.ports, find_caller(self.ports.users, user)).answer(command)
 
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
     ports: LiveAdminPorts
-    asker: Asker
+    caller: Caller
 
     def answer(self, command: Command) -> object:
         handlers: dict[type, Callable[[Any], object]] = {
@@ -86,7 +86,7 @@ class _Execution:
     def _save(self, command: GiveGrant | TakeGrant, grants: Sequence[Grant], *, replacing: StoredGrants) -> None:
         if not self.ports.grants.save(command.realm, command.user, grants, replacing=replacing):
             raise GrantsChanged(f"another command changed the grants of user {str(command.user)!r}: send yours again")
-        self.ports.record([events.changed(command, by=self.asker.name, at=self.ports.clock.now())])
+        self.ports.record([events.changed(command, by=self.caller.name, at=self.ports.clock.now())])
 
     def _grants(self, command: ListGrants) -> object:
         realms = [command.realm] if command.realm else [one.name for one in self.ports.exchanges.every() if one.live]
@@ -100,18 +100,18 @@ class _Execution:
         ]
 
     def _put_secret(self, command: PutSecret) -> object:
-        user = command.user or self.asker.name
+        user = command.user or self.caller.name
         if user is None:
-            raise NotThere("administrators have no secret: name a user with `user`")
-        if user != self.asker.name and self.asker.role is not Role.ADMIN:
+            raise NotFound("administrators have no secret: name a user with `user`")
+        if user != self.caller.name and self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may replace the secret of user {str(user)!r}")
         self._check_user(user)
         self.ports.secrets.put(user, command.credentials)
-        self.ports.record([events.secret_changed(user, by=self.asker.name, at=self.ports.clock.now())])
+        self.ports.record([events.secret_changed(user, by=self.caller.name, at=self.ports.clock.now())])
         return {"user": user, "methods": sorted(method.value for method in command.credentials.methods)}
 
     def _forget_secret(self, command: ForgetSecret) -> object:
-        if self.asker.role is not Role.ADMIN:
+        if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may delete the secret of user {str(command.user)!r}")
         self.ports.secrets.remove(command.user)
         realms = [one.name for one in self.ports.exchanges.every() if one.live]
@@ -126,19 +126,19 @@ class _Execution:
         return len(connections)
 
     def _require(self, realm: ExchangeName) -> None:
-        self.asker.require((Right.CONFIGURE, Place(Kind.EXCHANGE, realm)))
+        self.caller.require((Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm)))
 
     def _may_see(self, realm: ExchangeName, user: UserName) -> bool:
-        return user == self.asker.name or self.asker.may(Right.CONFIGURE, Place(Kind.EXCHANGE, realm))
+        return user == self.caller.name or self.caller.may(Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm))
 
     def _check_realm(self, realm: ExchangeName) -> None:
         found = self.ports.exchanges.find(realm)
-        if found is None or found.is_leaving or found.live is None:
-            raise NotThere(f"exchange {str(realm)!r} is not a realm: declare it with `live` first")
+        if found is None or found.is_deleting or found.live is None:
+            raise NotFound(f"exchange {str(realm)!r} is not a realm: declare it with `live` first")
 
     def _check_user(self, user: UserName) -> None:
         if self.ports.users.find(user) is None:
-            raise NotThere(f"there is no user {str(user)!r}: have an administrator add the user")
+            raise NotFound(f"there is no user {str(user)!r}: have an administrator add the user")
 
 
 def document(user: UserName, realm: ExchangeName, grant: Grant) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.router.publication_metadata import PublicationMetadata, parse_metadata
@@ -18,20 +18,20 @@ def publication_metadata(publication: Publication) -> PublicationMetadata:
     """Return the metadata of a publication: the session's, or derived from the message's headers and id."""
     if publication.notes is not None:
         return parse_metadata(publication.notes)
-    is_retained = _texts(publication.envelope).get(RETAIN_HEADER) == RETAINED
+    is_retained = _texts(publication.properties).get(RETAIN_HEADER) == RETAINED
     return PublicationMetadata(publication_id(publication.message.message_id), is_retained=is_retained)
 
 
 def logged_event(publication: Publication, metadata: PublicationMetadata, *, sequence: int) -> LoggedEvent:
     """Return the event to log for a publication."""
-    headers = _texts(publication.envelope)
+    headers = _texts(publication.properties)
     published = {name: text for name, text in headers.items() if name not in OWN_HEADERS}
-    size = sum(map(size_bytes, (publication.envelope.body, *published.values())))
+    size = sum(map(size_bytes, (publication.properties.body, *published.values())))
     is_too_large = size > MAXIMUM_EVENT_BYTES  # a payload that no connection can carry is not logged either
-    payload = EMPTY if is_too_large else payload_from_body(publication.envelope.body, headers)
+    payload = EMPTY if is_too_large else payload_from_body(publication.properties.body, headers)
     return LoggedEvent(
         publication=metadata.publication,
-        topic=publication.envelope.key,
+        topic=publication.properties.key,
         at=sent_at(publication.message),
         payload=payload,
         sequence=sequence,
@@ -40,7 +40,7 @@ def logged_event(publication: Publication, metadata: PublicationMetadata, *, seq
         is_retained=metadata.is_retained,
         headers={} if is_too_large else published,
         omitted_bytes=size if is_too_large else None,
-        is_text=payload.arguments == (publication.envelope.body,),
+        is_text=payload.arguments == (publication.properties.body,),
         sqs_sequence=_sqs_sequence(publication.message),
     )
 
@@ -50,6 +50,6 @@ def _sqs_sequence(message: Message) -> int | None:
     return None if number is None else int(number)
 
 
-def _texts(envelope: Envelope) -> Mapping[str, str]:
+def _texts(properties: MessageProperties) -> Mapping[str, str]:
     """Return headers as strings, as queue consumers receive them."""
-    return {name: one.text or one.base64 or "" for name, one in envelope.headers.items()}
+    return {name: one.text or one.base64 or "" for name, one in properties.headers.items()}

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
-from signalbox.exchange.model.routing_ports import Published as ToConnections
+from signalbox.exchange.model.routing_ports import NumberedPublication as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent

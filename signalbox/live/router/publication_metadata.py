@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
-from signalbox.exchange.messages.properties import LIVE, Envelope
+from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import Document, audience_document, audience_of, listener_document, listener_of
@@ -73,7 +73,9 @@ class RealmPublication:
 def message_for(publication: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:
     """Return the message that publishes to a realm's queue. Raises `InvalidPublication`."""
     body, headers = body_of(publication.payload)
-    envelope = Envelope.of_publication(publication.topic, body, headers)
-    message = envelope.published(publisher=publication.publisher, deduplication_id=deduplication_id, order_by=order_by)
+    properties = MessageProperties.of_publication(publication.topic, body, headers)
+    message = properties.published(
+        publisher=publication.publisher, deduplication_id=deduplication_id, order_by=order_by
+    )
     metadata = Attribute("String", metadata_text(publication.metadata))
     return replace(message, attributes={**message.attributes, LIVE: metadata})

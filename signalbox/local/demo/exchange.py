@@ -15,7 +15,7 @@ from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.history.athena import Athena, quoted
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.sarracenia.checksums import contents_of
 from signalbox.clients.sarracenia.downloader import Done, Downloader
 from signalbox.clients.sarracenia.tree_walk import walk
@@ -31,7 +31,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
-    from signalbox.clients.exchange.consumer import Consumer, Taken
+    from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
     from signalbox.messages import MessageId
 
 Row = tuple[str, str]
@@ -110,25 +110,25 @@ def _post(client: ExchangeClient, exchange: ExchangeName, folder: Path) -> list[
         for announcement in posting.announcements(one, contents_of(one, posting), now=now, random=0)
     )
     posts = (posting.post(one) for one in announced)
-    sent = list(client.publish_all(exchange, (Post(one.routing_key, one.body, one.headers) for one in posts)))
+    sent = list(client.publish_all(exchange, (PublishRequest(one.routing_key, one.body, one.headers) for one in posts)))
     ids = [one.message_id for one in sent if one.message_id is not None]
     if len(ids) != len(files):
         raise UnavailableError(f"only {len(ids)} of {len(files)} files could be announced: {sent}")
     return ids
 
 
-def _taken(consumer: "Consumer", count: int) -> list["Taken"]:
+def _taken(consumer: "Consumer", count: int) -> list["ReceivedMessage"]:
     """Receive `count` messages; they stay unacknowledged."""
-    found: list[Taken] = []
+    found: list[ReceivedMessage] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while len(found) < count:
         if time.monotonic() > deadline:
-            raise UnavailableError(f"{consumer.place} has received {len(found)} messages instead of {count}")
+            raise UnavailableError(f"{consumer.resource} has received {len(found)} messages instead of {count}")
         found += consumer.receive(wait_seconds=1)
     return found
 
 
-def _fetch(taken: Sequence["Taken"], folder: Path) -> None:
+def _fetch(taken: Sequence["ReceivedMessage"], folder: Path) -> None:
     """Download announced files; a wrong checksum is an error."""
     for one in taken:
         announcement = v03.parse(one.delivered.body)

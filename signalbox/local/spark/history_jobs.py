@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.naming import CONTROL_MARK
+from signalbox.exchange.model.names import CONTROL_MARK
 from signalbox.history.jobs import job_arguments
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.spark.jobs import run_jobs

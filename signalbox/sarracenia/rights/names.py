@@ -10,7 +10,6 @@ from signalbox.queues import FIFO_SUFFIX, MAXIMUM_NAME_LENGTH, InvalidQueueName,
 UserName = NewType("UserName", str)
 ExchangeName = NewType("ExchangeName", str)
 
-PUBLIC_EXCHANGE = ExchangeName("xpublic")
 MAXIMUM_NAME_BYTES = 255  # AMQP, short string
 # What is left of a queue's name in SQS always has its whole `q_USER_`, on which permissions rely.
 MAXIMUM_USER_LENGTH = 32
@@ -56,11 +55,6 @@ def parse_queue_name(text: str) -> str:
 def source_exchange(user: UserName, *, suffix: str = "") -> ExchangeName:
     """Return the exchange to which a source posts."""
     return parse_exchange_name(f"xs_{user}_{suffix}" if suffix else f"xs_{user}")
-
-
-def subscriber_queue(user: UserName, *, component: str, configuration: str, share: str) -> str:
-    """Return the queue that all instances of a configuration share, as sr3 3.3.1 names it."""
-    return parse_queue_name(f"q_{user}.{component}.{configuration}.{share}")
 
 
 def sqs_name(name: str, *, prefix: str = "") -> QueueName:

@@ -1,4 +1,4 @@
-"""Bindings in the table: one transaction each, with the versions of what they bind."""
+"""The store of bindings: one transaction for each change, with the versions of both ends."""
 
 from dataclasses import replace
 
@@ -12,19 +12,19 @@ from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.ports import Bindings, Exchanges, Queues
-from signalbox.exchange.model.records import BindOutcome, Bound, Kind, Place
+from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
 from tests.fakes.exchange import MemoryBindings, MemoryExchanges, MemoryQueues
 
 MANY = Pattern.parse("v03.#")
-TO_QUEUE = Bound(PUBLIC, QUEUE.place, MANY)
-TO_EXCHANGE = Bound(PUBLIC, Place(Kind.EXCHANGE, OURS), MANY)
+TO_QUEUE = Binding(PUBLIC, QUEUE.resource, MANY)
+TO_EXCHANGE = Binding(PUBLIC, ResourceRef(ResourceKind.EXCHANGE, OURS), MANY)
 OTHER = replace(EXCHANGE, name=OURS)
 
 
 class Stage:
-    """A stage with two exchanges and a queue; without a table, in memory."""
+    """A stage with two exchanges and a queue, in DynamoDB or in memory."""
 
     def __init__(self, table=None) -> None:
         self.exchanges: Exchanges = DynamoExchanges(table) if table else MemoryExchanges()
@@ -51,8 +51,8 @@ def stage(request: pytest.FixtureRequest) -> Stage:
         pytest.param(TO_EXCHANGE, (2, 2, 1), id="exchange"),
     ],
 )
-def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Bound, versions: tuple) -> None:
-    assert stage.bindings.bind(bound) is BindOutcome.MADE
+def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, bound: Binding, versions: tuple) -> None:
+    assert stage.bindings.bind(bound) is BindOutcome.BOUND
 
     assert stage.bindings.of(PUBLIC) == [bound]
     assert stage.bindings.to(bound.target) == [bound]
@@ -60,20 +60,20 @@ def test_a_binding_is_seen_from_both_ends_and_by_the_versions(stage: Stage, boun
 
 
 def test_an_exchange_may_be_bound_to_itself(stage: Stage) -> None:
-    itself = Bound(PUBLIC, EXCHANGE.place, MANY)
+    itself = Binding(PUBLIC, EXCHANGE.resource, MANY)
 
-    assert stage.bindings.bind(itself) is BindOutcome.MADE
-    assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.place) == [itself]
+    assert stage.bindings.bind(itself) is BindOutcome.BOUND
+    assert stage.bindings.of(PUBLIC) == stage.bindings.to(EXCHANGE.resource) == [itself]
     assert stage.bindings.unbind(itself)
 
     assert stage.bindings.of(PUBLIC) == []
     assert stage.versions()[0] > 2
 
 
-def test_what_is_bound_already_stays_and_changes_no_version(stage: Stage) -> None:
+def test_an_existing_binding_changes_no_version(stage: Stage) -> None:
     stage.bindings.bind(TO_QUEUE)
 
-    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.THERE_ALREADY
+    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.ALREADY_BOUND
     assert stage.bindings.of(PUBLIC) == [TO_QUEUE]
     assert stage.versions() == (2, 1, 1)
 
@@ -82,11 +82,11 @@ def test_names_and_patterns_with_separators_do_not_meet(stage: Stage) -> None:
     stage.queues.create(replace(QUEUE, name=DeclaredName("q_a")))
     stage.queues.create(replace(QUEUE, name=DeclaredName("q_a#b")))
     bound = [
-        Bound(PUBLIC, Place(Kind.QUEUE, name), Pattern.parse(pattern))
+        Binding(PUBLIC, ResourceRef(ResourceKind.QUEUE, name), Pattern.parse(pattern))
         for name, pattern in (("q_a", "b#c"), ("q_a#b", "c"), ("q_a", ""), ("q_a", "*"))
     ]
 
-    assert [stage.bindings.bind(one) for one in bound] == [BindOutcome.MADE] * 4
+    assert [stage.bindings.bind(one) for one in bound] == [BindOutcome.BOUND] * 4
 
     assert sorted(map(str, stage.bindings.of(PUBLIC))) == sorted(map(str, bound))
 
@@ -102,7 +102,7 @@ def test_a_binding_is_taken_away_from_both_ends(stage: Stage) -> None:
     assert stage.versions() == (4, 3, 1)
 
 
-def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
+def test_removing_a_missing_binding_changes_nothing(stage: Stage) -> None:
     assert not stage.bindings.unbind(TO_QUEUE)
     assert stage.versions() == (1, 1, 1)
 
@@ -111,31 +111,31 @@ def test_what_is_not_bound_is_not_unbound(stage: Stage) -> None:
     "bound",
     [
         pytest.param(replace(TO_QUEUE, exchange=ExchangeName("xnone")), id="no-exchange"),
-        pytest.param(replace(TO_QUEUE, target=Place(Kind.QUEUE, "q_none")), id="no-queue"),
-        pytest.param(replace(TO_QUEUE, target=Place(Kind.EXCHANGE, "xnone")), id="no-target-exchange"),
+        pytest.param(replace(TO_QUEUE, target=ResourceRef(ResourceKind.QUEUE, "q_none")), id="no-queue"),
+        pytest.param(replace(TO_QUEUE, target=ResourceRef(ResourceKind.EXCHANGE, "xnone")), id="no-target-exchange"),
     ],
 )
-def test_nothing_is_bound_to_what_is_not_there(stage: Stage, bound: Bound) -> None:
-    assert stage.bindings.bind(bound) is BindOutcome.NOT_BOUND
+def test_a_binding_requires_both_ends(stage: Stage, bound: Binding) -> None:
+    assert stage.bindings.bind(bound) is BindOutcome.REFUSED
 
     assert stage.bindings.of(bound.exchange) == []
     assert stage.bindings.to(bound.target) == []
     assert stage.versions() == (1, 1, 1)
 
 
-def test_what_is_leaving_is_bound_no_more_and_can_be_unbound(stage: Stage) -> None:
+def test_a_resource_that_is_being_deleted_can_only_be_unbound(stage: Stage) -> None:
     stage.bindings.bind(TO_QUEUE)
-    stage.queues.save(replace(QUEUE, is_leaving=True), replacing=QUEUE)
+    stage.queues.save(replace(QUEUE, is_deleting=True), replacing=QUEUE)
 
-    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.NOT_BOUND
-    assert stage.bindings.bind(replace(TO_QUEUE, pattern=Pattern.parse("a"))) is BindOutcome.NOT_BOUND
+    assert stage.bindings.bind(TO_QUEUE) is BindOutcome.REFUSED
+    assert stage.bindings.bind(replace(TO_QUEUE, pattern=Pattern.parse("a"))) is BindOutcome.REFUSED
     assert stage.bindings.unbind(TO_QUEUE)
 
-    stage.exchanges.save(replace(OTHER, is_leaving=True), replacing=OTHER)
-    assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.NOT_BOUND
+    stage.exchanges.save(replace(OTHER, is_deleting=True), replacing=OTHER)
+    assert stage.bindings.bind(TO_EXCHANGE) is BindOutcome.REFUSED
 
 
-def test_who_was_about_to_delete_an_exchange_sees_that_it_was_bound(stage: Stage) -> None:
+def test_a_binding_makes_a_concurrent_deletion_fail(stage: Stage) -> None:
     stage.bindings.bind(TO_EXCHANGE)
 
     assert not stage.exchanges.forget(EXCHANGE)
@@ -177,8 +177,8 @@ class Refusing:
         raise self.error
 
 
-def test_two_who_bind_at_the_same_moment_are_told_to_ask_again(aws) -> None:
-    with pytest.raises(ItemBusy, match="somebody else writes to the same records of Exchanges"):
+def test_a_transaction_conflict_is_retryable(aws) -> None:
+    with pytest.raises(ItemBusy, match="a concurrent transaction writes to the same records of Exchanges"):
         DynamoBindings(Refusing("Exchanges", "None", "TransactionConflict")).bind(TO_QUEUE)
 
 

@@ -1,21 +1,21 @@
-"""Counters as the router leaves them in the table."""
+"""The reader of the counters that the router writes."""
 
 from datetime import UTC, datetime, timedelta
 
 from signalbox.aws.exchange.counters import DynamoCounters
-from signalbox.exchange.model.records import Kind, Minute, Place
+from signalbox.exchange.model.records import MinuteCounts, ResourceKind, ResourceRef
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-PLACE = Place(Kind.EXCHANGE, "xpublic")
+PLACE = ResourceRef(ResourceKind.EXCHANGE, "xpublic")
 COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "dead", "redelivered")
 
 
-def item(place: str, at: datetime, **counts: int) -> dict[str, object]:
-    return {"pk": place, "sk": f"minute#{round(at.timestamp() / 60)}", **counts}
+def item(resource: str, at: datetime, **counts: int) -> dict[str, object]:
+    return {"pk": resource, "sk": f"minute#{round(at.timestamp() / 60)}", **counts}
 
 
-def test_minutes_are_told_in_order_from_that_of_a_moment(exchange_table) -> None:
+def test_counters_are_returned_in_order_from_a_minute_on(exchange_table) -> None:
     last_at = round((NOON + MINUTE).timestamp() * 1000) + 7
     every = {name: number for number, name in enumerate(COUNTS, start=1)}
     for stored in (
@@ -30,8 +30,8 @@ def test_minutes_are_told_in_order_from_that_of_a_moment(exchange_table) -> None
     told = DynamoCounters(exchange_table).since(PLACE, NOON + timedelta(seconds=59))
 
     last = NOON + MINUTE + timedelta(milliseconds=7)
-    assert told == [Minute(NOON, routed=3), Minute(NOON + MINUTE, **every, size_bytes=9, last_at=last)]
+    assert told == [MinuteCounts(NOON, routed=3), MinuteCounts(NOON + MINUTE, **every, size_bytes=9, last_at=last)]
 
 
-def test_what_was_never_counted_has_no_minutes(exchange_table) -> None:
+def test_a_resource_without_counters_has_no_minutes(exchange_table) -> None:
     assert DynamoCounters(exchange_table).since(PLACE, NOON) == []

@@ -1,4 +1,4 @@
-"""What the exchange's store promises, of the table (on moto) and of the one in memory alike."""
+"""The stores of exchanges, queues and users: DynamoDB (on moto) and memory behave alike."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
 from signalbox.exchange.model.records import (
@@ -55,7 +56,7 @@ class TestExchanges:
         [
             pytest.param(EXCHANGE, id="of-an-administrator"),
             pytest.param(replace(EXCHANGE, name=OURS, created_by=ALICE), id="ordered-of-a-user"),
-            pytest.param(replace(EXCHANGE, alternate=OURS, is_leaving=True, version=7), id="leaving-with-alternate"),
+            pytest.param(replace(EXCHANGE, alternate=OURS, is_deleting=True, version=7), id="leaving-with-alternate"),
             pytest.param(replace(EXCHANGE, name=OURS, live=LiveSettings()), id="live"),
             pytest.param(replace(EXCHANGE, name=OURS, live=LIVE), id="live-with-rules"),
         ],
@@ -65,7 +66,7 @@ class TestExchanges:
 
         assert exchanges.find(exchange.name) == exchange
 
-    def test_what_was_never_declared_is_not_there(self, exchanges: Exchanges) -> None:
+    def test_an_undeclared_resource_does_not_exist(self, exchanges: Exchanges) -> None:
         assert exchanges.find(PUBLIC) is None
 
     def test_a_second_record_of_a_name_is_not_stored(self, exchanges: Exchanges) -> None:
@@ -74,7 +75,7 @@ class TestExchanges:
         assert not exchanges.create(replace(EXCHANGE, created_by=BOB))
         assert exchanges.find(PUBLIC) == EXCHANGE
 
-    def test_all_are_told_by_name(self, exchanges: Exchanges) -> None:
+    def test_all_are_listed_by_name(self, exchanges: Exchanges) -> None:
         other = replace(EXCHANGE, name=OURS)
         for exchange in (other, EXCHANGE):
             exchanges.create(exchange)
@@ -91,7 +92,7 @@ class TestExchanges:
         assert exchanges.find(PUBLIC) == saved
         assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
 
-    def test_what_was_deleted_meanwhile_does_not_come_back_by_a_change(self, exchanges: Exchanges) -> None:
+    def test_a_change_does_not_restore_a_deleted_record(self, exchanges: Exchanges) -> None:
         assert exchanges.save(EXCHANGE, replacing=EXCHANGE) is None
         assert exchanges.find(PUBLIC) is None
 
@@ -114,7 +115,7 @@ class TestQueues:
             pytest.param(QUEUE, id="of-a-user"),
             pytest.param(replace(QUEUE, owner=None, consumed_at=START + SECOND), id="of-an-administrator-consumed"),
             pytest.param(replace(QUEUE, settings=QueueSettings(2 * SECOND, SECOND / 2, 1, 1000)), id="settings"),
-            pytest.param(replace(QUEUE, is_leaving=True, version=3), id="leaving"),
+            pytest.param(replace(QUEUE, is_deleting=True, version=3), id="leaving"),
         ],
     )
     def test_a_record_comes_back_as_it_was_stored(self, queues: Queues, queue: DeclaredQueue) -> None:
@@ -123,7 +124,7 @@ class TestQueues:
         assert queues.find(queue.name) == queue
         assert queues.every() == [queue]
 
-    def test_what_was_never_declared_is_not_there(self, queues: Queues) -> None:
+    def test_an_undeclared_resource_does_not_exist(self, queues: Queues) -> None:
         assert queues.find(QUEUE.name) is None
 
     def test_a_second_record_of_a_name_is_not_stored(self, queues: Queues) -> None:
@@ -139,22 +140,22 @@ class TestQueues:
         assert queues.save(changed, replacing=QUEUE) == replace(changed, version=2)
         assert queues.save(changed, replacing=QUEUE) is None
 
-    def test_a_sign_of_life_is_a_change(self, queues: Queues) -> None:
-        """Who is about to delete an unused queue must see that it is used."""
+    def test_a_heartbeat_changes_the_version(self, queues: Queues) -> None:
+        """A concurrent deletion of the unused queue must fail."""
         queues.create(QUEUE)
 
-        told = queues.consumed(QUEUE.name, now=START + SECOND)
+        told = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
 
         assert told == replace(QUEUE, consumed_at=START + SECOND, version=2)
         assert queues.find(QUEUE.name) == told
         assert not queues.forget(QUEUE)
 
-    def test_a_sign_of_life_keeps_nothing_that_is_leaving_or_gone(self, queues: Queues) -> None:
-        assert queues.consumed(QUEUE.name, now=START) is None
+    def test_a_heartbeat_does_not_restore_a_deleted_queue(self, queues: Queues) -> None:
+        assert queues.record_heartbeat(QUEUE.name, now=START) is None
         assert queues.find(QUEUE.name) is None
 
-        queues.create(replace(QUEUE, is_leaving=True))
-        assert queues.consumed(QUEUE.name, now=START) is None
+        queues.create(replace(QUEUE, is_deleting=True))
+        assert queues.record_heartbeat(QUEUE.name, now=START) is None
 
     def test_a_record_is_forgotten_once(self, queues: Queues) -> None:
         queues.create(QUEUE)
@@ -165,35 +166,39 @@ class TestQueues:
 
 
 class TestUsers:
-    def test_a_user_is_known_by_name_and_as_a_sender(self, users: Users) -> None:
+    def test_a_user_is_found_by_name(self, users: Users) -> None:
+        assert users.find(ALICE) is None
+
         users.put(USER)
 
         assert users.find(ALICE) == USER
-        assert users.of_sender("AIDA1") == ALICE
         assert users.every() == [USER]
 
-    def test_nobody_else_is_known(self, users: Users) -> None:
-        assert users.find(ALICE) is None
-        assert users.of_sender("AIDA1") is None
-
-    def test_a_user_who_was_made_anew_is_the_sender_of_what_is_new_only(self, users: Users) -> None:
-        users.put(USER)
+    def test_a_user_is_stored_and_removed_twice_as_once(self, users: Users) -> None:
         again = replace(USER, user_id="AIDA2", role=Role.SUBSCRIBER)
 
+        users.put(USER)
         for _ in range(2):
             users.put(again)
-
         assert users.find(ALICE) == again
-        assert (users.of_sender("AIDA1"), users.of_sender("AIDA2")) == (None, ALICE)
-
-    def test_a_user_is_forgotten_with_the_sender(self, users: Users) -> None:
-        users.put(USER)
 
         for _ in range(2):
             users.remove(ALICE)
-
         assert users.find(ALICE) is None
-        assert users.of_sender("AIDA1") is None
+
+
+def test_the_router_knows_a_user_by_the_newest_sender_id_until_the_user_is_removed(exchange_table) -> None:
+    users, senders = DynamoUsers(exchange_table), ["AIDA1", "AIDA2"]
+
+    def known() -> dict[str, UserName]:
+        return dict(DynamoRoutingTable(exchange_table).snapshot([], senders=senders).users)
+
+    users.put(USER)
+    assert known() == {"AIDA1": ALICE}
+    users.put(replace(USER, user_id="AIDA2"))
+    assert known() == {"AIDA2": ALICE}
+    users.remove(ALICE)
+    assert known() == {}
 
 
 def test_an_exchange_is_forgotten_with_the_numbers_of_its_messages(exchange_table) -> None:

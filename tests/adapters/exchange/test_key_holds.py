@@ -1,11 +1,11 @@
-"""Who works on a routing key: in memory and over DynamoDB alike."""
+"""The store of key holds: memory and DynamoDB behave alike."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
-from signalbox.aws.exchange.routing import DynamoHeads
+from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import KeyHolds
 from signalbox.exchange.routing.sequences import Head, numbered
@@ -24,7 +24,7 @@ def holds(request) -> KeyHolds:
 
 
 def held(holds: KeyHolds, key: RoutingKey = KEY, *, by: str, now: datetime = NOW) -> list[str] | None:
-    """Hold a key for messages of one letter each."""
+    """Hold a key for messages with one-letter ids."""
     messages = list(map(MessageId, by))
     found = holds.hold(LOG, key, messages=messages, now=now, until=now + timedelta(seconds=40))
     return None if found is None else list(dict.fromkeys(found))
@@ -40,7 +40,7 @@ def test_a_key_is_held_for_some_and_no_others(holds) -> None:
     assert held(holds, OTHER, by="c") == ["c"]
 
 
-def test_whoever_has_the_first_again_has_the_key_for_all(holds) -> None:
+def test_a_batch_with_the_first_message_of_a_hold_shares_it(holds) -> None:
     assert held(holds, by="ab") == ["a", "b"]
     assert held(holds, by="b") is None
     assert held(holds, by="ca") == ["a", "b", "c"]
@@ -65,7 +65,7 @@ def test_a_key_is_free_when_its_time_is_over(holds) -> None:
     assert held(holds, by="b", now=LATER) == ["b"]
 
 
-def test_nobody_lets_go_of_what_is_held_for_others(holds) -> None:
+def test_a_changed_hold_is_not_released(holds) -> None:
     assert held(holds, by="a")
     release(holds, held_for="b")
     assert held(holds, by="b") is None

@@ -1,17 +1,17 @@
-"""Policies of users: what names permit, neither more nor less, and little enough for IAM."""
+"""The IAM policies of users: they permit exactly the names of the role, within IAM's size limit."""
 
 from fnmatch import fnmatchcase
 
 import pytest
 
-from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangePlace, policy_text, user_policy
-from signalbox.exchange.model.naming import StageNames
+from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangeLocation, policy_text, user_policy
+from signalbox.exchange.model.names import StageNames
 from signalbox.sarracenia.rights.names import UserName, sqs_name
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
 from tests.adapters.shared.stubs import ARNS, KEY
 
 ALICE = UserName("alice")
-PLACE = ExchangePlace(StageNames("signalbox", "sr-"), ARNS, KEY)
+PLACE = ExchangeLocation(StageNames("signalbox", "sr-"), ARNS, KEY)
 EXCHANGES = (
     *("xpublic", "xalert_public", "xs_alice", "xs_alice.fifo", "xs_alice_images", "xs_alice_images.fifo", "xs_alice2"),
     *("xs_alicex.fifo", "xs_alice-b", "xs_bob", "xs_bob_alice", "xl_alice", "xr_alice"),
@@ -20,7 +20,7 @@ QUEUES = (
     *("q_alice", "q_alice.fifo", "q_alice.subscribe.weather.alice_host_12345678", "q_alice_images", "q_alice.x.fifo"),
     *("q_alice2", "q_alice2.subscribe", "q_alice-b", "q_bob", "q_bob.alice", "q_alice." + "x" * 200, "q_alicé.x"),
 )
-# One account may hold anything else.
+# The account may have any other queues.
 OTHERS = (
     *("signalbox-exchange-control", "signalbox-exchange-control-bob", "signalbox-exchange-control-alice2"),
     *("signalbox-exchange-reply-bob_1", "signalbox-exchange-reply-alice2_1", "signalbox-exchange-reply-_1"),
@@ -31,7 +31,7 @@ every_rule = pytest.mark.parametrize("ownership", Ownership)
 
 
 def allows(policy: dict, action: str, queue: str) -> bool:
-    """Evaluate a policy that only allows, as IAM does it."""
+    """Evaluate a policy of allow statements, as IAM does."""
     return any(
         action in statement["Action"] and any(fnmatchcase(ARNS + queue, pattern) for pattern in statement["Resource"])
         for statement in policy["Statement"]
@@ -74,7 +74,7 @@ def test_nothing_else_of_the_account_is_touched(role: Role, ownership: Ownership
 
 
 @every_user
-def test_a_user_asks_by_the_own_control_queue_and_reads_the_own_replies(role: Role) -> None:
+def test_a_user_may_use_the_own_control_queue_and_reply_queues(role: Role) -> None:
     control, reply = "signalbox-exchange-control-alice", "signalbox-exchange-reply-alice_0123456789abcdef"
     policy = policy_of(role)
 
@@ -96,9 +96,9 @@ def test_the_key_is_used_through_sqs_only(role: Role) -> None:
 @every_user
 @every_rule
 def test_every_policy_fits_into_what_iam_takes(role: Role, ownership: Ownership) -> None:
-    """IAM takes 2,048 characters of inline policies of a user."""
+    """IAM allows 2,048 characters of inline policies of a user."""
     arns = "arn:aws-us-gov:sqs:us-gov-west-1:123456789012:"
     key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/" + "0" * 36
-    place = ExchangePlace(StageNames("s" * 30, "p" * 40), arns, key)
+    location = ExchangeLocation(StageNames("s" * 30, "p" * 40), arns, key)
 
-    assert len(policy_text(user_policy(UserName("u" * 32), role, ownership, place))) <= 2048
+    assert len(policy_text(user_policy(UserName("u" * 32), role, ownership, location))) <= 2048

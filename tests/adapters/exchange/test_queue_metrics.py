@@ -1,4 +1,4 @@
-"""What CloudWatch tells of queues, and what it does not."""
+"""The CloudWatch metrics of queues, present and missing."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ NAME = QueueName("q_alice")
 
 
 class CloudWatch:
-    """A CloudWatch that tells of these values by metric and minutes ago, one a page."""
+    """A CloudWatch client that returns these values by metric and minutes ago, one a page."""
 
     def __init__(self, values: dict[str, dict[int, float]]) -> None:
         self.values, self.asked = values, []
@@ -58,8 +58,8 @@ def activity(values: dict[str, dict[int, float]], *, since: timedelta = timedelt
         ),
     ],
 )
-def test_the_last_receive_the_deletions_and_the_age_are_told(values: dict, expected: QueueActivity) -> None:
-    """`received_at` here is how many minutes ago the minute ended in which there was a receive."""
+def test_activity_has_the_last_receive_the_deletions_and_the_age(values: dict, expected: QueueActivity) -> None:
+    """`received_at` here is the number of minutes since the end of the minute of the last receive."""
     told = activity(values)
 
     received_at = expected.received_at
@@ -92,7 +92,7 @@ def test_cloudwatch_takes_the_question(aws) -> None:
     assert metrics.activity(NAME, since=NOW - MINUTE) == QueueActivity()
 
 
-def test_metrics_that_are_not_told_are_for_later(aws) -> None:
+def test_missing_metrics_are_a_temporary_failure(aws) -> None:
     cloudwatch = StubbedClient(None, "get_metric_data", error("AccessDenied"))
 
     with pytest.raises(EffectFailed, match="metrics of queue 'q_alice'"):

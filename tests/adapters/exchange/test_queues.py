@@ -1,4 +1,4 @@
-"""Queues of exchanges on SQS: made with their dead-letter queues, changed, counted, deleted, and never taken over."""
+"""The SQS queues of exchanges: created with dead-letter queues, changed, counted and deleted."""
 
 import json
 from dataclasses import replace
@@ -9,13 +9,13 @@ import pytest
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.shared.managed_queues import ForeignQueue, OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.exchange.model.records import Kind, MadeQueue, Place, QueueSize, WantedQueue
+from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec, ResourceKind, ResourceRef
 from signalbox.queues import QueueName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, StubbedClient, attributes_of, error, tags_of
 
 NAME, DEAD = QueueName("xpublic"), QueueName("xpublic-dlq")
-WANTED = WantedQueue(NAME, Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)
-FIFO = replace(WANTED, name=QueueName("xs_a.fifo"), place=Place(Kind.EXCHANGE, "xs_a.fifo"))
+WANTED = QueueSpec(NAME, ResourceRef(ResourceKind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)
+FIFO = replace(WANTED, name=QueueName("xs_a.fifo"), resource=ResourceRef(ResourceKind.EXCHANGE, "xs_a.fifo"))
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def failing(queues: SqsExchangeQueues, call: str, *answers: object) -> SqsExchan
 
 
 def test_a_queue_is_made_with_its_dead_letter_queue(queues: SqsExchangeQueues, sqs) -> None:
-    assert queues.make(WANTED) == MadeQueue(NAME, URLS + NAME)
+    assert queues.make(WANTED) == CreatedQueue(NAME, URLS + NAME)
 
     made, dead = attributes_of(sqs, NAME), attributes_of(sqs, DEAD)
     assert (made["MessageRetentionPeriod"], made["VisibilityTimeout"]) == ("345600", "180")
@@ -60,8 +60,8 @@ def test_the_tags_say_whose_both_are(queues: SqsExchangeQueues, sqs) -> None:
 
 
 @pytest.mark.parametrize("declared", ["q_alice.wéather", "q_alice." + "x" * 250])
-def test_a_name_that_no_tag_can_have_is_told_by_its_digest(queues: SqsExchangeQueues, sqs, declared: str) -> None:
-    queues.make(replace(WANTED, place=Place(Kind.QUEUE, declared)))
+def test_a_name_that_is_no_valid_tag_is_stored_as_its_digest(queues: SqsExchangeQueues, sqs, declared: str) -> None:
+    queues.make(replace(WANTED, resource=ResourceRef(ResourceKind.QUEUE, declared)))
 
     digest = tags_of(sqs, NAME)["signalbox:name"]
     assert digest.startswith("sha256:")
@@ -78,9 +78,9 @@ def test_an_ordered_exchange_has_queues_that_keep_order_by_key(queues: SqsExchan
 
 
 @pytest.mark.parametrize("wanted", [WANTED, FIFO])
-def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, wanted: WantedQueue) -> None:
+def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, wanted: QueueSpec) -> None:
     queues.make(wanted)
-    ordered = {"MessageGroupId": "a", "MessageDeduplicationId": "1"} if wanted.place.is_ordered else {}
+    ordered = {"MessageGroupId": "a", "MessageDeduplicationId": "1"} if wanted.resource.is_ordered else {}
     sqs.send_message(QueueUrl=URLS + wanted.name, MessageBody="kept", **ordered)
 
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_made_again_a_queue_has_the_new_settings_and_its_messages(queues, sqs, w
     ],
 )
 @pytest.mark.parametrize("name", [NAME, DEAD])
-def test_somebody_elses_queue_is_not_taken_over(queues: SqsExchangeQueues, sqs, name: str, tags: dict) -> None:
+def test_a_foreign_queue_is_not_changed(queues: SqsExchangeQueues, sqs, name: str, tags: dict) -> None:
     sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"}, tags=tags)
 
     with pytest.raises(ForeignQueue, match=f"queue '{name}' exists and is not managed"):
@@ -122,7 +122,7 @@ def test_only_the_queue_that_is_named_is_deleted_and_once(queues: SqsExchangeQue
     assert list(queues.sizes([NAME, DEAD])) == [DEAD]
 
 
-def test_sizes_tell_what_waits_and_what_is_being_worked_on(queues: SqsExchangeQueues, sqs) -> None:
+def test_sizes_count_waiting_and_in_flight_messages(queues: SqsExchangeQueues, sqs) -> None:
     queues.make(WANTED)
     for _ in range(2):
         sqs.send_message(QueueUrl=URLS + NAME, MessageBody="a")
@@ -140,7 +140,7 @@ def test_sizes_tell_what_waits_and_what_is_being_worked_on(queues: SqsExchangeQu
         pytest.param(error("InvalidAttributeValue"), EffectRefused, id="refused"),
     ],
 )
-def test_what_sqs_may_do_later_is_told_from_what_it_never_will(queues, refusal, expected: type[Exception]) -> None:
+def test_temporary_and_permanent_failures_of_sqs_differ(queues, refusal, expected: type[Exception]) -> None:
     with pytest.raises(expected, match=r"queue 'xpublic-dlq'"):
         failing(queues, "create_queue", refusal).make(WANTED)
 
@@ -159,6 +159,6 @@ def test_a_dead_letter_queue_may_be_too_new_to_be_used(queues, message: str, exp
         failing(queues, "create_queue", *answers).make(WANTED)
 
 
-def test_counters_that_sqs_does_not_tell_are_for_later(queues: SqsExchangeQueues) -> None:
+def test_missing_sqs_counters_are_a_temporary_failure(queues: SqsExchangeQueues) -> None:
     with pytest.raises(EffectFailed, match="AccessDenied"):
         failing(queues, "get_queue_attributes", error("AccessDenied")).sizes([NAME])

@@ -1,4 +1,4 @@
-"""Event source mappings to the router: made with their queue's exchange, and gone before it."""
+"""The event source mappings of the router: created after a queue, and deleted before it."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def answering(routes: RouteMappings, call: str, *answers: object) -> RouteMappin
 
 
 class Listed:
-    """A paginator that tells of mappings in these states, one list a time it is asked."""
+    """A paginator that returns mappings in these states, one list a call."""
 
     def __init__(self, *lists: list[str]) -> None:
         self.lists = list(lists)
@@ -68,7 +68,7 @@ def test_a_fifo_queue_is_connected_in_the_same_way(routes: RouteMappings, sqs) -
     assert mappings(routes)[0]["ScalingConfig"] == {"MaximumConcurrency": 10}
 
 
-def test_what_somebody_switched_off_is_switched_on(routes: RouteMappings) -> None:
+def test_a_disabled_mapping_is_enabled_again(routes: RouteMappings) -> None:
     routes.connect(NAME)
     (made,) = mappings(routes)
     routes.mappings.functions.update_event_source_mapping(UUID=made["UUID"], Enabled=False)
@@ -89,7 +89,7 @@ def test_one_that_is_being_deleted_is_no_connection(routes: RouteMappings) -> No
     assert len(mappings(routes)) == 1
 
 
-def test_an_exchange_is_disconnected_and_nobody_else(routes: RouteMappings) -> None:
+def test_only_the_exchanges_own_mapping_is_deleted(routes: RouteMappings) -> None:
     other = function("consumer")
     routes.mappings.functions.create_event_source_mapping(EventSourceArn=ARNS + NAME, FunctionName=other)
     routes.connect(NAME)
@@ -113,6 +113,6 @@ def test_an_exchange_is_disconnected_and_nobody_else(routes: RouteMappings) -> N
         pytest.param(error("InvalidParameterValueException", "role"), EffectRefused, id="role-may-not-receive"),
     ],
 )
-def test_what_may_work_later_is_told_from_what_never_will(routes, refusal, expected: type[Exception]) -> None:
+def test_temporary_and_permanent_failures_differ(routes, refusal, expected: type[Exception]) -> None:
     with pytest.raises(expected):
         answering(routes, "create_event_source_mapping", refusal).connect(NAME)

@@ -1,4 +1,4 @@
-"""Messages that the stage sends itself: one, or many in their order."""
+"""The SQS sender of the control plane: single messages, and many in order."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def failure(entry_id: str, *, is_ours: bool) -> dict[str, object]:
     return {"Failed": [{"Id": entry_id, "Code": "Some", "SenderFault": is_ours, "Message": "no"}]}
 
 
-def test_a_message_is_sent_with_its_attributes_and_its_id_is_told(sender: SqsExchangeSender, sqs) -> None:
+def test_a_message_is_sent_with_its_attributes_and_its_id_returned(sender: SqsExchangeSender, sqs) -> None:
     message_id = sender.send(NAME, message(1))
 
     (found,) = received(sqs, NAME)
@@ -49,7 +49,7 @@ def test_a_message_is_sent_with_its_attributes_and_its_id_is_told(sender: SqsExc
 @pytest.mark.parametrize(
     ("is_ours", "expected"), [(True, EffectRefused), (False, EffectFailed)], ids=["sender", "service"]
 )
-def test_whose_fault_it_is_says_whether_to_ask_again(sender, is_ours, expected) -> None:
+def test_sender_faults_are_final_and_other_failures_retryable(sender, is_ours, expected) -> None:
     with pytest.raises(expected, match="Some at SendMessageBatch of queue 'xpublic': no"):
         failing(sender, failure("0", is_ours=is_ours)).send(NAME, message(1))
 
@@ -73,7 +73,7 @@ def test_many_are_delivered_ten_a_call_and_in_order(sender: SqsExchangeSender, s
     assert found == [one.body for one in messages[:10]]
 
 
-def test_those_that_are_not_taken_are_told(sender: SqsExchangeSender) -> None:
+def test_messages_that_are_not_accepted_are_returned(sender: SqsExchangeSender) -> None:
     messages = [message(number) for number in range(12)]
 
     left = failing(sender, failure("3", is_ours=True), {}).deliver(NAME, messages)

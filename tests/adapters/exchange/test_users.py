@@ -1,4 +1,4 @@
-"""Users of the exchange in IAM and SQS: made, given another role, given keys, and taken away."""
+"""Users in IAM and SQS: created, changed, given keys and deleted."""
 
 import json
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import boto3
 import pytest
 
-from signalbox.aws.exchange.user_control_queues import NotRead
+from signalbox.aws.exchange.user_control_queues import ControlQueueUnread
 from signalbox.aws.exchange.users import ExchangeUsers, UserTaken
 from signalbox.aws.shared.managed_queues import ForeignQueue
 from signalbox.errors import EffectRefused
@@ -22,7 +22,7 @@ TAGS = {"signalbox:stage": "signalbox", "signalbox:capability": "exchange", "sig
 
 @pytest.fixture
 def users(sqs) -> ExchangeUsers:
-    """A stage with a control queue, which the function `control` reads."""
+    """Return a stage with a control queue that the function `control` consumes."""
     sqs.create_queue(QueueName="dead")
     redrive = json.dumps({"deadLetterTargetArn": f"{ARNS}dead", "maxReceiveCount": 5})
     settings = {"VisibilityTimeout": "40", "MessageRetentionPeriod": "3600", "KmsMasterKeyId": KEY}
@@ -100,7 +100,7 @@ def test_a_control_queue_follows_the_administrators(users: ExchangeUsers, sqs) -
     assert attributes_of(sqs, OWN)["VisibilityTimeout"] == "60"
 
 
-def test_who_could_get_no_reply_is_not_made(users: ExchangeUsers, sqs) -> None:
+def test_a_user_whose_reply_queues_have_no_valid_name_is_refused(users: ExchangeUsers, sqs) -> None:
     stage = "a-stage-whose-name-is-so-long"
     queues = replace(users.control_queues, administrators_url=f"{URLS}{stage}-exchange-control")
 
@@ -126,7 +126,7 @@ def test_a_new_key_leaves_the_one_before_it_in_force(users: ExchangeUsers) -> No
     assert sorted(keys(users.iam)) == sorted(made[1:])
 
 
-def test_nobody_sees_a_secret_by_accident(users: ExchangeUsers) -> None:
+def test_a_secret_is_not_in_the_representation_of_a_key(users: ExchangeUsers) -> None:
     make(users)
 
     key = users.new_key(ALICE)
@@ -135,12 +135,12 @@ def test_nobody_sees_a_secret_by_accident(users: ExchangeUsers) -> None:
     assert key.secret_access_key not in repr(key)
 
 
-def test_who_was_never_made_gets_no_key(users: ExchangeUsers) -> None:
+def test_a_missing_user_gets_no_key(users: ExchangeUsers) -> None:
     with pytest.raises(EffectRefused, match="NoSuchEntity"):
         users.new_key(ALICE)
 
 
-def test_nothing_is_left_of_a_user_who_is_removed(users: ExchangeUsers, sqs) -> None:
+def test_removing_a_user_removes_everything(users: ExchangeUsers, sqs) -> None:
     make(users)
     users.new_key(ALICE)
 
@@ -154,7 +154,7 @@ def test_nothing_is_left_of_a_user_who_is_removed(users: ExchangeUsers, sqs) -> 
 
 
 @pytest.mark.parametrize("what", ["make", "remove"])
-def test_somebody_elses_identity_is_left_alone(users: ExchangeUsers, what: str) -> None:
+def test_a_foreign_identity_is_not_changed(users: ExchangeUsers, what: str) -> None:
     users.iam.create_user(UserName="signalbox_alice")
 
     with pytest.raises(UserTaken, match="not user 'alice' of this stage"):
@@ -163,7 +163,7 @@ def test_somebody_elses_identity_is_left_alone(users: ExchangeUsers, what: str) 
     assert users.iam.list_user_policies(UserName="signalbox_alice")["PolicyNames"] == []
 
 
-def test_somebody_elses_queue_is_left_alone(users: ExchangeUsers, sqs) -> None:
+def test_a_foreign_queue_is_not_deleted(users: ExchangeUsers, sqs) -> None:
     sqs.create_queue(QueueName=OWN, Attributes={"VisibilityTimeout": "7"})
 
     with pytest.raises(ForeignQueue):
@@ -176,6 +176,6 @@ def test_without_anything_that_reads_commands_there_are_no_users(users: Exchange
     (found,) = mappings(users, CONTROL)
     users.control_queues.functions.delete_event_source_mapping(UUID=found["UUID"])
 
-    with pytest.raises(NotRead, match="no function reads"):
+    with pytest.raises(ControlQueueUnread, match="no function reads"):
         make(users)
     assert sqs.list_queues(QueueNamePrefix=OWN).get("QueueUrls", []) == []

@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.errors import EffectFailed
-from signalbox.exchange.messages.replayed_messages import original_of_letter
+from signalbox.exchange.messages.replayed_messages import original_of_dead_letter
 from signalbox.history.replay_state import ReplayId, ReplayProgress, SendResult
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -34,8 +34,8 @@ def letters(sqs, url: str) -> DeadLetterSource:
     return DeadLetterSource(
         sqs,
         url,
-        read=lambda letter: original_of_letter(letter, exchange=ExchangeName("xs")),
-        is_selected=lambda original: original.envelope.key.startswith("a"),
+        read=lambda letter: original_of_dead_letter(letter, exchange=ExchangeName("xs")),
+        is_selected=lambda original: original.properties.key.startswith("a"),
     )
 
 

@@ -75,7 +75,7 @@ def test_an_exchange_that_is_being_deleted_is_no_realm(exchange_table, live_tabl
     exchanges = DynamoExchanges(exchange_table)
     made = Exchange(REALM, None, START, live=LiveSettings())
     exchanges.create(made)
-    exchanges.save(replace(made, is_leaving=True), replacing=made)
+    exchanges.save(replace(made, is_deleting=True), replacing=made)
 
     assert DynamoAccounts(live_table, exchange_table, PEPPER).access(REALM, None, now=START).live is None
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
-from signalbox.aws.exchange.routing import DynamoHeads
+from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.sessions import DynamoSessions

@@ -1,4 +1,4 @@
-"""A pretended stage with exchanges for the commands: it declares what it is asked to, and routes nothing."""
+"""A fake stage for the commands: its control plane declares, but nothing is routed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ DECLARED_AT = "2026-11-21T12:00:00+00:00"
 
 @contextmanager
 def exchange_stage() -> Iterator[FakeStage]:
-    """Give a deployed stage with the user alice; the caller pretends AWS."""
+    """Yield a deployed stage with the user alice; the caller fakes AWS."""
     sqs = boto3.client("sqs")
     urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in (CONTROL, f"{CONTROL}-alice")]
     outputs = {"ExchangeControlQueueUrl": urls[0], "ExchangePrefix": "", "ExchangeTable": "Exchanges"}
@@ -33,12 +33,12 @@ def exchange_stage() -> Iterator[FakeStage]:
 
 
 def signalbox(*arguments: str, **options: Any) -> Result:
-    """Run a command against the pretended stage."""
+    """Run a command against the fake stage."""
     return CliRunner().invoke(app, [*arguments, "--aws"], catch_exceptions=False, **options)
 
 
 def queue(name: str) -> str:
-    """Make a queue of SQS and return its URL."""
+    """Create an SQS queue and return its URL."""
     return boto3.client("sqs").create_queue(QueueName=name)["QueueUrl"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.rights.names import InvalidExchangeName
@@ -32,7 +32,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_an_exchange_is_declared_and_told(stage):
+def test_declaring_an_exchange_prints_it(stage):
     result = signalbox("exchange", "declare", "xpublic", "--alternate", "xrest")
 
     assert said(stage) == [{"command": "declare_exchange", "exchange": "xpublic", "alternate": "xrest"}]
@@ -52,7 +52,7 @@ def test_an_exchange_that_is_not_connected_yet_says_so(stage):
     assert "not connected to the router yet" in signalbox("exchange", "declare", "xs_new").stderr
 
 
-def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
+def test_json_output_of_a_declaration_is_the_stages_reply(stage):
     told = json.loads(signalbox("exchange", "declare", "xs_a.fifo", "--json").stdout)
 
     assert (told["ordered"], told["connected"]) == (True, True)
@@ -61,11 +61,11 @@ def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
 @pytest.mark.parametrize(
     ("deleted", "shown", "progress"),
     [
-        ({"deleted": False, "unbound": [], "lost": 0, "dead_letters": None}, "xpublic  was not there\n", ""),
+        ({"deleted": False, "unbound": [], "lost": 0, "dead_letters": None}, "xpublic  did not exist\n", ""),
         (
             {"deleted": True, "unbound": [{}], "lost": 1, "dead_letters": None},
             "xpublic  deleted\n",
-            "· 1 binding went with it\n· about 1 message went with it\n",
+            "· 1 binding deleted with it\n· about 1 message deleted with it\n",
         ),
         (
             {
@@ -76,14 +76,14 @@ def test_for_programs_an_exchange_is_told_as_the_stage_tells_it(stage):
             },
             "xpublic  deleted\n",
             (
-                "· 2 bindings went with it\n· about 7 messages went with it\n"
-                "· its dead-letter queue 'xpublic-dlq' stays, since it holds about 2\n"
+                "· 2 bindings deleted with it\n· about 7 messages deleted with it\n"
+                "· its dead-letter queue 'xpublic-dlq' is kept with about 2 messages\n"
             ),
         ),
     ],
     ids=["not there", "one of each", "several"],
 )
-def test_a_deletion_tells_what_went_and_what_stays(stage, deleted, shown, progress):
+def test_a_deletion_prints_what_was_deleted_and_what_is_kept(stage, deleted, shown, progress):
     stage.replies["delete_exchange"] = lambda _: deleted
 
     result = signalbox("exchange", "delete", "xpublic", "--force")
@@ -120,7 +120,7 @@ def test_exchanges_are_listed(stage):
     ],
     ids=["exchanges", "queues", "bindings"],
 )
-def test_nothing_is_told_of_nothing(stage, command, arguments, text):
+def test_empty_lists_are_stated(stage, command, arguments, text):
     stage.replies[command] = lambda _: []
 
     assert signalbox(*arguments).stdout == text
@@ -156,7 +156,7 @@ def test_a_queue_whose_name_sqs_does_not_take_is_shown_with_both(stage):
 
     assert ["queue", "q_alice.in"] in cells(result.stdout)
     assert ["sqs", "name", "q_alice_in"] in cells(result.stdout)
-    assert result.stderr == "· SQS does not take the name 'q_alice.in': the queue is 'q_alice_in' there\n"
+    assert result.stderr == "· SQS does not allow the name 'q_alice.in': in SQS the queue is 'q_alice_in'\n"
 
 
 def test_a_queue_is_deleted(stage):
@@ -200,7 +200,7 @@ def test_an_exchange_may_be_bound_to_another(stage):
     assert bound == {"exchange": "xpublic", "destination": "xs_alice", "pattern": "#", "bound": True}
 
 
-def test_a_binding_that_was_not_there_is_told(stage):
+def test_removing_a_missing_binding_is_reported(stage):
     result = signalbox("unbind", "xpublic", "q_alice", "a.#", "b")
 
     assert result.stdout == "xpublic → q_alice  a.#  unbound\nxpublic → q_alice  b  was not bound\n"
@@ -227,8 +227,8 @@ def test_bindings_are_listed(stage):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (("bind", "q_alice", "xpublic", "#"), RejectedError, "so give 'xpublic' before it"),
-        (("unbind", "q_alice", "q_bob", "#"), RejectedError, "an exchange, which comes first, to a queue$"),
+        (("bind", "q_alice", "xpublic", "#"), RejectedError, "give 'xpublic' first"),
+        (("unbind", "q_alice", "q_bob", "#"), RejectedError, "the exchange comes first, then the queue$"),
         (("bind", "xpublic", "alice", "#"), InvalidQueueName, "queue 'alice': expected 'q_'"),
         (("bind", "xpublic", "q_alice", "#.#.#"), InvalidPattern, "3 times"),
         (("exchange", "declare", "weather"), InvalidExchangeName, "exchange 'weather': expected 'x'"),
@@ -236,13 +236,13 @@ def test_bindings_are_listed(stage):
     ],
     ids=["turned around", "two queues", "no name", "pattern", "exchange", "queue"],
 )
-def test_what_cannot_be_is_told_before_anybody_is_asked(stage, arguments, error, text):
+def test_invalid_arguments_are_refused_without_a_command(stage, arguments, error, text):
     with pytest.raises(error, match=text):
         signalbox(*arguments)
     assert stage.asked == []
 
 
-def test_a_user_in_aws_asks_in_a_queue_of_her_own(stage):
+def test_a_user_in_aws_uses_the_own_control_queue(stage):
     stage.replies["bindings"] = lambda _: []
 
     signalbox("bindings", "--user", "alice")
@@ -251,8 +251,8 @@ def test_a_user_in_aws_asks_in_a_queue_of_her_own(stage):
     assert [one["command"] for one in stage.asked] == ["whoami", "bindings"]
 
 
-def test_a_user_who_is_not_there_is_told_so(stage):
-    with pytest.raises(NotThere, match="stage 'signalbox' has no user 'bob'"):
+def test_an_unknown_user_is_reported(stage):
+    with pytest.raises(NotFound, match="stage 'signalbox' has no user 'bob'"):
         signalbox("bindings", "--user", "bob")
 
 
@@ -265,6 +265,6 @@ def test_a_user_of_the_local_stage_needs_a_key_that_is_there(stage, tmp_path):
         client_of(deployment, user="bob")
 
 
-def test_keys_of_users_in_aws_are_kept_by_whoever_has_them(stage):
+def test_in_aws_the_default_credentials_are_used(stage):
     with pytest.raises(RejectedError, match="for the local stage only"):
         client_of(Deployment(stage.outputs, "us-east-1", ""), user="bob")

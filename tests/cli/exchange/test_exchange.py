@@ -76,7 +76,7 @@ def test_a_file_that_is_no_json_is_refused(tmp_path):
 
 
 def test_bindings_do_not_come_from_standard_input():
-    with pytest.raises(RejectedError, match="standard input brings the routing keys"):
+    with pytest.raises(RejectedError, match="standard input is for the routing keys"):
         CliRunner().invoke(app, ["exchange", "match", "--bindings", "-"], input="[]", catch_exceptions=False)
 
 

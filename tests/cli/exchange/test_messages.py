@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.messages.properties import InvalidPublication
 from tests.cli.exchange.stage import exchange_stage, queue, signalbox
 from tests.cli.shared.stage import FakeStage
@@ -33,7 +33,7 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
 
 
 def waiting(name: str) -> list[dict[str, Any]]:
-    """What is in a queue; it stays there."""
+    """Return the messages of a queue without deleting them."""
     sqs, found = boto3.client("sqs"), []
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
     request = {"QueueUrl": url, "MaxNumberOfMessages": 10, "MessageAttributeNames": ["All"], "VisibilityTimeout": 600}
@@ -65,7 +65,7 @@ def bodies(name: str) -> list[str]:
     return [one["Body"] for one in waiting(name)]
 
 
-def test_a_message_is_published_and_its_id_told(stage):
+def test_publishing_prints_the_messages_id(stage):
     result = signalbox("publish", "xpublic", "v03.a", "hello", "--header", "sum=z", "--header", "empty=")
 
     (message,) = waiting("xpublic")
@@ -114,12 +114,12 @@ def test_a_line_that_cannot_be_published_is_named_and_the_others_are_published(s
 
     assert result.exit_code == 2
     assert sorted(bodies("xpublic")) == ["one", "two"]
-    assert result.stderr.startswith("error: line 3: body: has characters that SQS does not take")
+    assert result.stderr.startswith("error: line 3: body: has characters that SQS does not allow")
     assert result.stderr.endswith("· 2 published to xpublic, 1 not\n")
 
 
 def test_a_line_that_is_no_text_is_named(stage):
-    with pytest.raises(RejectedError, match=r"^line 2 is no UTF-8"):
+    with pytest.raises(RejectedError, match=r"^line 2 is not UTF-8"):
         signalbox("publish", "xpublic", "a", "--lines", input=b"one\n\xff\n")
 
 
@@ -128,7 +128,7 @@ def test_a_line_that_is_no_text_is_named(stage):
     [
         (("body", "--file", "x"), "the body is given twice"),
         (("body", "--lines"), "the body is given twice"),
-        (("--lines", "--deduplication-id", "x"), "goes with one message"),
+        (("--lines", "--deduplication-id", "x"), "is for one message"),
         (("body", "--header", "x"), "header 'x' is not NAME=TEXT"),
         (("body", "--header", "=x"), "header '=x' is not NAME=TEXT"),
         (("--lines", "--file", "none"), "cannot read 'none'"),
@@ -136,7 +136,7 @@ def test_a_line_that_is_no_text_is_named(stage):
     ],
     ids=["two bodies", "body and lines", "one id for all", "no value", "no name", "no file of lines", "no file"],
 )
-def test_what_does_not_go_together_is_told(stage, arguments, text):
+def test_conflicting_options_are_refused(stage, arguments, text):
     with pytest.raises(RejectedError, match=text):
         signalbox("publish", "xpublic", "a", *arguments)
     assert bodies("xpublic") == []
@@ -147,15 +147,15 @@ def test_a_message_that_cannot_be_published_is_refused_with_the_reason(stage):
         signalbox("publish", "xpublic", "k" * 256, "hello")
 
 
-def test_an_exchange_that_is_not_there_is_named(stage):
-    with pytest.raises(NotThere, match="exchange 'xs_none' is not there: declare it first"):
+def test_a_missing_exchange_is_named(stage):
+    with pytest.raises(NotFound, match="exchange 'xs_none' does not exist: declare it first"):
         signalbox("publish", "xs_none", "a", "hello")
 
 
-def test_without_a_body_and_at_a_terminal_nobody_waits(stage, monkeypatch):
+def test_without_a_body_at_a_terminal_the_command_fails_at_once(stage, monkeypatch):
     monkeypatch.setattr("signalbox.cli.exchange.publish._is_terminal", lambda: True)
 
-    with pytest.raises(RejectedError, match="there is no body: give it as an argument"):
+    with pytest.raises(RejectedError, match="the body is missing: give it as an argument"):
         signalbox("publish", "xpublic", "a")
 
 
@@ -187,7 +187,7 @@ def test_for_programs_a_message_is_a_line(stage):
     }
 
 
-def test_after_so_many_messages_the_others_stay(stage):
+def test_messages_after_the_maximum_stay_in_the_queue(stage):
     for body in "abcde":
         deliver(body)
 
@@ -208,7 +208,7 @@ def test_to_look_takes_nothing_out_and_shows_each_message_once(stage):
     assert len(bodies(QUEUE)) == 30
 
 
-def test_to_look_may_end_after_so_many(stage):
+def test_reading_without_acknowledging_ends_at_the_maximum(stage):
     for number in range(15):
         deliver(str(number))
 
@@ -216,7 +216,7 @@ def test_to_look_may_end_after_so_many(stage):
     assert len(bodies(QUEUE)) == 15
 
 
-def test_what_is_not_printed_is_told(stage):
+def test_dropped_and_unreadable_messages_are_reported(stage):
     deliver("late", expires_at="1")
     sqs = boto3.client("sqs")
     sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=QUEUE)["QueueUrl"], MessageBody="by hand")
@@ -224,8 +224,8 @@ def test_what_is_not_printed_is_told(stage):
     result = signalbox("consume", QUEUE, "--no-follow")
 
     assert result.stdout == ""
-    assert "1 dropped, since they were older than the queue lets messages become" in result.stderr
-    assert "1 left to be dead letters, since they came through no exchange" in result.stderr
+    assert "1 dropped because they exceeded the queue's message TTL" in result.stderr
+    assert "1 left in the queue because no exchange sent them" in result.stderr
 
 
 def test_a_consumer_that_waits_ends_with_a_signal(stage):
@@ -253,12 +253,12 @@ def _messages(name: str) -> int:
     return sum(map(int, sqs.get_queue_attributes(QueueUrl=url, AttributeNames=counts)["Attributes"].values()))
 
 
-def test_a_queue_that_is_not_there_is_named(stage):
-    with pytest.raises(NotThere, match="queue 'q_none' is not there"):
+def test_a_missing_queue_is_named(stage):
+    with pytest.raises(NotFound, match="queue 'q_none' does not exist"):
         signalbox("consume", "q_none", "--no-follow")
 
 
-def test_what_nobody_reads_stays_in_the_queue(stage, monkeypatch):
+def test_unprinted_messages_stay_in_the_queue(stage, monkeypatch):
     for body in "abc":
         deliver(body)
     printed = []

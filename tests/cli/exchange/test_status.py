@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.exchange.status import COLOURS
-from signalbox.exchange.control.status import State
+from signalbox.exchange.control.status import ResourceState
 from tests.cli.exchange.stage import exchange_stage, signalbox
 from tests.cli.shared.stage import FakeStage
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
@@ -48,7 +48,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_each_exchange_and_queue_is_told_with_its_state(stage):
+def test_each_exchange_and_queue_is_shown_with_its_state(stage):
     rows = cells(signalbox("status").stdout)
 
     assert ["q_alice", "lagging", "12", "3", "90", "s", "2.5", "4", "5", "6"] in rows
@@ -63,7 +63,7 @@ def test_it_may_be_asked_for_by_name(stage, names):
     assert [command.get("names", []) for command in asked] == [names]
 
 
-def test_for_programs_it_is_as_the_stage_tells_it(stage):
+def test_json_output_is_the_stages_reply(stage):
     told = json.loads(signalbox("status", "--json").stdout)
 
     assert told["queues"] == [CONDITION]
@@ -77,7 +77,7 @@ def test_for_programs_it_is_as_the_stage_tells_it(stage):
     ],
     ids=["nothing", "queues alone"],
 )
-def test_what_is_not_there_has_no_table(stage, told: dict[str, Any], shown: str):
+def test_an_empty_status_prints_no_table(stage, told: dict[str, Any], shown: str):
     stage.replies["status"] = lambda _: told
 
     text = signalbox("status").stdout
@@ -87,7 +87,7 @@ def test_what_is_not_there_has_no_table(stage, told: dict[str, Any], shown: str)
 
 
 def test_every_state_has_a_colour():
-    assert COLOURS.keys() == {state.value for state in State}
+    assert COLOURS.keys() == {state.value for state in ResourceState}
 
 
 def test_it_is_shown_again_and_again_until_a_signal_comes(stage):

@@ -1,4 +1,4 @@
-"""`signalbox user` against a stage whose AWS is in this process."""
+"""`signalbox user` against a stage whose AWS is moto."""
 
 import json
 import stat
@@ -24,7 +24,7 @@ KEYS = ("access_key_id", "secret_access_key")
 
 @pytest.fixture
 def here(exchange_table, monkeypatch, tmp_path) -> Iterator[Path]:  # noqa: F811
-    """The folder of a stage that is a local one, but for its AWS."""
+    """Return the folder of a stage that is local except for its AWS."""
     boto3.client("sqs").create_queue(QueueName=CONTROL, Attributes={"KmsMasterKeyId": KEY})
     boto3.client("lambda").create_event_source_mapping(
         EventSourceArn=ARNS + CONTROL,
@@ -32,7 +32,7 @@ def here(exchange_table, monkeypatch, tmp_path) -> Iterator[Path]:  # noqa: F811
         BatchSize=1,
         FunctionResponseTypes=["ReportBatchItemFailures"],
         ScalingConfig={"MaximumConcurrency": 7},
-        Enabled=False,  # nobody obeys
+        Enabled=False,  # no function consumes it
     )
     outputs = {"ExchangeControlQueueUrl": URLS + CONTROL, "ExchangePrefix": "", "ExchangeTable": exchange_table.name}
     stage = Deployment(outputs, "us-east-1", "", folder=tmp_path)
@@ -60,7 +60,7 @@ def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
     assert result.stderr == f"· the secret is not shown again; commands find it in {here}/users/alice.json\n"
 
 
-def test_for_people_it_is_told_line_by_line(here):
+def test_the_text_output_has_a_line_for_each_value(here):
     lines = signalbox("user", "add", "alice", "--role", "source").stdout.splitlines()
 
     assert [line.split("  ")[0] for line in lines] == [
@@ -87,7 +87,7 @@ def test_with_a_key_that_is_kept_one_acts_as_its_user(here):
     assert client.names.stage == "signalbox"
 
 
-def test_in_aws_a_key_is_kept_by_whoever_gets_it(here, monkeypatch):
+def test_in_aws_a_key_is_not_stored_locally(here, monkeypatch):
     stage = deployment.find_deployment()
     monkeypatch.setattr(
         deployment, "find_deployment", lambda **_: Deployment(stage.outputs, stage.region, stage.rendezvous_url)
@@ -111,23 +111,23 @@ def test_users_are_listed_with_what_they_are(here):
     assert ["bob", "subscriber", "loose"] in [row[:3] for row in rows]
 
 
-def test_nobody_is_told_of_nobody(here):
-    assert signalbox("user", "list").stdout == "no users but the administrators\n"
+def test_an_empty_list_of_users_is_stated(here):
+    assert signalbox("user", "list").stdout == "no users except the administrators\n"
     assert listed() == []
 
 
-def test_a_user_who_is_there_gets_another_role_and_keeps_the_key(here):
+def test_an_existing_user_gets_another_role_and_keeps_the_key(here):
     added()
     before = listed()[0]["created_at"]
 
     result = signalbox("user", "add", "alice", "--role", "feeder", "--json")
 
     assert json.loads(result.stdout) == {"user": "alice", "role": "feeder", "ownership": "strict"}
-    assert "user 'alice' was there (source, strict) and keeps the key" in result.stderr
+    assert "user 'alice' existed (source, strict) and keeps the key" in result.stderr
     assert [(one["role"], one["created_at"]) for one in listed()] == [("feeder", before)]
 
 
-def test_what_a_command_that_was_killed_began_the_same_command_ends(here):
+def test_a_repeated_command_completes_an_interrupted_one(here):
     added()
     iam = boto3.client("iam")
     (key,) = iam.list_access_keys(UserName="signalbox_alice")["AccessKeyMetadata"]
@@ -148,26 +148,26 @@ def test_a_rotation_makes_another_key_and_keeps_it(here):
     assert (second["user"], second["role"]) == ("alice", "source")
     assert second["access_key_id"] != first["access_key_id"]
     assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == second["access_key_id"]
-    assert "the key before this one works until the next rotation" in result.stderr
+    assert "the previous key works until the next rotation" in result.stderr
 
 
-def test_nobody_has_no_key_to_rotate(here):
-    with pytest.raises(RejectedError, match="no user 'bob': `signalbox user add bob --role ROLE` makes one"):
+def test_a_missing_user_has_no_key_to_rotate(here):
+    with pytest.raises(RejectedError, match="`signalbox user add bob --role ROLE` creates it"):
         signalbox("user", "rotate", "bob")
 
 
-def test_a_user_who_is_removed_leaves_nothing_behind(here):
+def test_removing_a_user_leaves_nothing_behind(here):
     added()
 
     assert signalbox("user", "remove", "alice").stdout == "alice  removed\n"
     assert json.loads(signalbox("user", "remove", "alice", "--json").stdout) == {"user": "alice", "removed": False}
-    assert signalbox("user", "remove", "alice").stdout == "alice  was not there\n"
+    assert signalbox("user", "remove", "alice").stdout == "alice  did not exist\n"
     assert listed() == []
     assert list((here / "users").iterdir()) == []
     assert boto3.client("iam").list_users()["Users"] == []
 
 
-def test_a_user_who_is_removed_joins_no_more(here):
+def test_a_removed_user_cannot_join(here):
     added()
 
     signalbox("user", "remove", "alice")

@@ -19,7 +19,7 @@ from signalbox.clients.exchange.consumer import Consumer
 from signalbox.clients.sarracenia.subscriber import Failed, Outcome, Received, Subscriber
 from signalbox.clients.sarracenia.subscriber_store import State, StateNotKept, opened
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.sarracenia.subscription.filters import Filter
 from signalbox.sarracenia.subscription.limits import Limits
 from tests.cli.sarracenia.stage import FilesStage, files_stage
@@ -287,7 +287,7 @@ def test_what_could_not_be_stored_is_not_acknowledged(tmp_path, stage):
 
 
 def taken_from(stage: FilesStage):
-    consumer = Consumer(boto3.client("sqs"), Place(Kind.QUEUE, QUEUE), stage.queue_url(QUEUE))
+    consumer = Consumer(boto3.client("sqs"), ResourceRef(ResourceKind.QUEUE, QUEUE), stage.queue_url(QUEUE))
     return lambda: sorted(consumer.receive(wait_seconds=0), key=lambda taken: taken.delivered.key)
 
 

@@ -94,7 +94,7 @@ def test_a_message_of_a_log_has_its_original_time_body_and_headers(lake):
 
     original = ready.item
     assert original.published_at == NOON + timedelta(seconds=0.25)
-    assert (original.envelope.body, original.envelope.headers["color"].text) == ('{"n":1}', "red")
+    assert (original.properties.body, original.properties.headers["color"].text) == ('{"n":1}', "red")
     assert (original.publisher, original.message_id, original.sequence) == ("unknown", "1", 1)
 
 

@@ -1,4 +1,4 @@
-"""The function that obeys the exchange's commands, on AWS in this process."""
+"""The function `control` of the exchange, on moto."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from lambdas.shared import commands
 from signalbox.aws.exchange.exchanges import DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.records import DeclaredQueue, MadeQueue, User, WantedQueue
+from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
 from signalbox.queues import lease_tags
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -35,7 +35,7 @@ class ExchangeControlStage:
     s3: Any
 
     def command(self, name: str, *, user: str = "", reply: str | None = "", **fields: object) -> Event:
-        """A command of a user, or of an administrator; without a reply queue if `reply` is None."""
+        """Return a command of a user or administrator; without a reply queue if `reply` is None."""
         document = {"command": name, "id": f"id-{name}", **fields}
         if reply is not None:
             document["reply_queue_url"] = reply or f"{URLS}{REPLIES}{user}_1"
@@ -50,14 +50,14 @@ class ExchangeControlStage:
         return dict(document)
 
     def told_of(self, about: str, name: str, **fields: object) -> Any:
-        """Send an administrator's command about a user, and return its result."""
+        """Send an administrator's command about a user; return its result."""
         document = {"command": name, "id": "id", "reply_queue_url": f"{URLS}{REPLIES}_1", "user": about, **fields}
         assert handler(batch(record_of(json.dumps(document))), None) == {"batchItemFailures": []}
         (reply,) = self.messages(f"{REPLIES}_1")
         return json.loads(reply["Body"])["result"]
 
     def told(self, name: str, **fields: object) -> Any:
-        """Send a command that is carried out, and return its result."""
+        """Send a command that succeeds; return its result."""
         reply = self.ask(name, **fields)
         assert reply["ok"], reply
         return reply["result"]
@@ -148,7 +148,7 @@ def test_declared_twice_an_exchange_is_declared_once(stage):
     assert (told["ordered"], told["created_by"]) == (True, "alice")
 
 
-def test_what_is_granted_in_a_realm_is_told_until_it_is_taken_away(stage):
+def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
     stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice", live=True)
     grant = {"exchange": "xs_alice.fifo", "match": "prefix", "uri": "logs."}
 
@@ -162,14 +162,14 @@ def test_what_is_granted_in_a_realm_is_told_until_it_is_taken_away(stage):
     ]
 
 
-def test_a_secret_is_kept_for_who_asks(stage, live_table):  # noqa: F811 - a fixture
+def test_a_secret_is_stored_for_the_caller(stage, live_table):  # noqa: F811 - a fixture
     told = {"salt": "5a17" * 8, "verifier": "ab" * 32}
 
     assert stage.told_of("alice", "secret", **told) == {"user": "alice", "methods": ["ticket"]}
     assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == told["verifier"]
 
 
-def test_a_queue_is_declared_bound_and_told(stage):
+def test_a_queue_is_declared_bound_and_listed(stage):
     stage.told("declare_exchange", exchange="xpublic")
     name = "q_alice.subscribe.weather.alice_host_12345678"
 
@@ -197,7 +197,7 @@ def test_a_message_is_published_by_command(stage):
     }
 
 
-def test_what_is_deleted_leaves_nothing(stage):
+def test_a_deletion_leaves_nothing(stage):
     stage.told("declare_exchange", exchange="xpublic")
     stage.told("declare_queue", queue="q_alice")
     stage.told("bind", exchange="xpublic", queue="q_alice", pattern="#")
@@ -210,7 +210,7 @@ def test_what_is_deleted_leaves_nothing(stage):
     assert {item["pk"] for item in stage.table.scan()["Items"]} == {"user#alice", "sender#AIDA1"}
 
 
-def test_status_tells_what_is_there(stage):
+def test_status_covers_existing_resources(stage):
     stage.told("declare_exchange", exchange="xpublic")
     stage.told("declare_queue", queue="q_alice")
 
@@ -220,14 +220,14 @@ def test_status_tells_what_is_there(stage):
     assert [(one["name"], one["queued"]) for one in told["queues"]] == [("q_alice", 0)]
 
 
-def test_the_queue_says_who_asks_and_the_message_does_not(stage):
+def test_the_control_queue_identifies_the_caller_and_the_message_does_not(stage):
     asked = {"user": None, "role": "admin", "ownership": "strict", "stage": "signalbox", "exchange_prefix": ""}
     place = {"account": ACCOUNT, "region": REGION}
     assert stage.told("whoami") == {**asked, **place}
     assert stage.told("whoami", user="alice") == {**asked, **place, "user": "alice", "role": "source"}
 
 
-def test_what_a_name_does_not_permit_is_denied(stage):
+def test_a_name_outside_the_role_is_denied(stage):
     reply = stage.ask("declare_exchange", exchange="xs_bob", user="alice")
 
     assert (reply["ok"], reply["code"]) == (False, "rejected")
@@ -235,13 +235,13 @@ def test_what_a_name_does_not_permit_is_denied(stage):
     assert stage.queues("x") == []
 
 
-def test_who_is_no_user_any_more_is_denied(stage):
+def test_a_removed_user_is_denied(stage):
     reply = stage.ask("exchanges", user="bob")
 
-    assert (reply["code"], "there is no user 'bob'" in reply["error"]) == ("rejected", True)
+    assert (reply["code"], "user 'bob'" in reply["error"]) == ("rejected", True)
 
 
-def test_nobody_has_a_reply_put_into_somebody_elses_queue(stage):
+def test_a_reply_goes_to_the_callers_own_reply_queue_only(stage):
     for reply in (f"{REPLIES}_1", f"{REPLIES}bob_1", "xpublic"):
         assert handler(batch(stage.command("whoami", user="alice", reply=URLS + reply)), None) == {
             "batchItemFailures": []
@@ -252,12 +252,12 @@ def test_nobody_has_a_reply_put_into_somebody_elses_queue(stage):
     assert all("expected a queue whose name begins with 'signalbox-exchange-reply-alice_'" in one for one in reasons)
 
 
-def test_what_comes_from_a_queue_that_is_nobodys_is_not_taken_for_an_administrators(stage):
+def test_a_command_from_an_unknown_queue_gets_no_administrator_rights(stage):
     with pytest.raises(InvalidUserName, match="is not a control queue"):
         handler(batch(record_of("{}", queue="orders")), None)
 
 
-def test_what_nobody_can_be_told_of_is_buried_with_its_reason(stage):
+def test_a_refused_command_without_a_reply_queue_is_dead_lettered_with_the_reason(stage):
     assert handler(batch(record_of("{"), stage.command("dance", reply=None)), None) == {"batchItemFailures": []}
 
     reasons = [one["MessageAttributes"]["Reason"]["StringValue"] for one in stage.messages(DEAD)]
@@ -274,7 +274,7 @@ def leaving(stage: ExchangeControlStage) -> None:
     )
 
 
-def test_who_asks_too_early_hears_that_it_may_be_asked_again(stage):
+def test_a_temporary_failure_is_reported_as_unavailable(stage):
     leaving(stage)
 
     reply = stage.ask("declare_queue", queue="q_alice")
@@ -290,10 +290,10 @@ def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
     assert handler(again, None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
 
 
-def test_who_is_second_to_declare_a_queue_gets_it_as_the_first_does(stage, monkeypatch):
-    make, meanwhile = SqsExchangeQueues.make, iter(["somebody else"])
+def test_a_concurrent_declaration_is_retried_and_succeeds(stage, monkeypatch):
+    make, meanwhile = SqsExchangeQueues.make, iter(["another caller"])
 
-    def made(queues: SqsExchangeQueues, wanted: WantedQueue) -> MadeQueue:
+    def made(queues: SqsExchangeQueues, wanted: QueueSpec) -> CreatedQueue:
         if next(meanwhile, None):
             stage.told("declare_queue", queue="q_alice", user="alice")
         return make(queues, wanted)
@@ -305,7 +305,7 @@ def test_who_is_second_to_declare_a_queue_gets_it_as_the_first_does(stage, monke
     assert (told["queue"], told["prefetch"]) == ("q_alice", 7)
 
 
-def test_who_is_second_each_time_hears_that_it_may_be_asked_again(stage, monkeypatch):
+def test_repeated_conflicts_are_reported_as_unavailable(stage, monkeypatch):
     tries: list[DeclaredQueue] = []
 
     def never(_queues: DynamoQueues, queue: DeclaredQueue) -> bool:
@@ -318,10 +318,10 @@ def test_who_is_second_each_time_hears_that_it_may_be_asked_again(stage, monkeyp
     reply = stage.ask("declare_queue", queue="q_alice")
 
     assert (reply["ok"], reply["code"], len(tries)) == (False, "unavailable", commands.TRIES)
-    assert reply["error"] == "queue 'q_alice' was changed by somebody else meanwhile: ask again"
+    assert reply["error"] == "queue 'q_alice' was changed by another command at the same time: retry"
 
 
-def test_the_schedule_deletes_queues_that_nobody_uses(stage):
+def test_the_schedule_deletes_unused_queues(stage):
     stage.told("declare_queue", queue="q_alice", expires_seconds=60)
     stage.told("declare_queue", queue="q_bob")
     assert handler({"task": "expire"}, None) == {"deleted": 0}

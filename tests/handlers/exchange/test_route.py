@@ -1,4 +1,4 @@
-"""The function that routes what is published to exchanges, and tries again what a queue did not take."""
+"""The function `route`: routes publications and retries copies."""
 
 import base64
 import threading
@@ -18,11 +18,11 @@ from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.items import binding_key
 from signalbox.aws.shared.messages import batch_entry, message_of
-from signalbox.exchange.messages.properties import Delivered, Envelope
+from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, Place, User
+from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -52,8 +52,8 @@ class RouteStage:
     def bind(self, exchange: str, pattern: str, *, queue: str) -> None:
         now = datetime.now(UTC)
         DynamoQueues(self.table).create(DeclaredQueue(DeclaredName(queue), None, now, now))
-        target = Place(Kind.QUEUE, queue)
-        DynamoBindings(self.table).bind(Bound(ExchangeName(exchange), target, Pattern.parse(pattern)))
+        target = ResourceRef(ResourceKind.QUEUE, queue)
+        DynamoBindings(self.table).bind(Binding(ExchangeName(exchange), target, Pattern.parse(pattern)))
         self.make(NAMES.queue(queue))
 
     def make(self, name: str) -> str:
@@ -63,7 +63,7 @@ class RouteStage:
 
     def publish(self, exchange: str, key: str, body: str, **headers: str) -> None:
         deduplication_id = f"d-{body}" if exchange.endswith(".fifo") else None
-        message = Envelope.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
+        message = MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
         self.send(NAMES.queue(exchange), outgoing(message))
 
     def send(self, name: str, told: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class RouteStage:
         return self.call(NAMES.queue(exchange))
 
     def call(self, name: str) -> list[str]:
-        """Call the function with what is in a queue, and do with its answer what Lambda does."""
+        """Call the function with a queue's messages, and delete those that succeeded, as Lambda does."""
         received = self._page(name)
         response = handler(batch(*(record_of(message, name) for message in received)), None)
         left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
@@ -82,11 +82,11 @@ class RouteStage:
                 self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
         return left
 
-    def delivered(self, queue: str) -> list[Delivered]:
-        """Take all messages out of a queue, as its consumer does."""
+    def delivered(self, queue: str) -> list[DeliveredMessage]:
+        """Receive and delete all messages of a queue, as its consumer does."""
         name, found = NAMES.queue(queue), []
         while page := self._page(name):
-            found += [Delivered.parse(message_of(message)) for message in page]
+            found += [DeliveredMessage.parse(message_of(message)) for message in page]
             for message in page:
                 self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=message["ReceiptHandle"])
         return found
@@ -104,13 +104,13 @@ class RouteStage:
         rows = [(row["kind"], row["outcome"], row.get("destination")) for row in written_events(self.s3)]
         return sorted(rows, key=str)
 
-    def counted(self, kind: Kind, name: str) -> dict[str, int]:
-        (minute,) = DynamoCounters(self.table).since(Place(kind, name), datetime(2026, 1, 1, tzinfo=UTC))
+    def counted(self, kind: ResourceKind, name: str) -> dict[str, int]:
+        (minute,) = DynamoCounters(self.table).since(ResourceRef(kind, name), datetime(2026, 1, 1, tzinfo=UTC))
         return {"received": minute.received, "routed": minute.routed, "retried": minute.retried}
 
 
 def record_of(message: dict[str, Any], queue: str) -> Event:
-    """An SQS record as Lambda hands it over."""
+    """Return an SQS record of a Lambda event."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -178,8 +178,8 @@ def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_do
         ("routed", "delivered", "q_all"),
         ("routed", "delivered", "q_all"),
     ]
-    assert stage.counted(Kind.EXCHANGE, "xs") == {"received": 2, "routed": 3, "retried": 0}
-    assert stage.counted(Kind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
+    assert stage.counted(ResourceKind.EXCHANGE, "xs") == {"received": 2, "routed": 3, "retried": 0}
+    assert stage.counted(ResourceKind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
 
 
 def test_the_publisher_is_the_user_behind_the_sender(stage):
@@ -195,9 +195,9 @@ def test_the_publisher_is_the_user_behind_the_sender(stage):
     assert [one.publisher for one in stage.delivered("q_all")] == ["alice"]
 
 
-def test_the_publisher_is_whom_the_control_plane_names(stage):
+def test_the_publisher_is_the_user_that_the_control_plane_names(stage):
     stage.bind("xs", "#", queue="q_all")
-    stage.send("stage-xs", outgoing(Envelope.of_publication("a", "1").published(publisher="alice")))
+    stage.send("stage-xs", outgoing(MessageProperties.of_publication("a", "1").published(publisher="alice")))
     (message,) = stage._page("stage-xs")
     message["Attributes"]["SenderId"] = "AROACONTROL:control"
 
@@ -251,7 +251,7 @@ def test_a_batch_that_comes_twice_gives_no_second_message_on_fifo_and_no_second_
     assert [(one.body, one.sequence) for one in stage.delivered("q_all.fifo")] == [("0", 1), ("1", 2)]
 
 
-def test_a_message_without_a_routing_key_lies_beside_its_exchange_with_the_reason(stage):
+def test_a_message_without_a_routing_key_is_in_the_exchanges_dead_letter_queue_with_the_reason(stage):
     stage.send("stage-xs", {"MessageBody": "1"})
 
     assert stage.route("xs") == []
@@ -262,7 +262,7 @@ def test_a_message_without_a_routing_key_lies_beside_its_exchange_with_the_reaso
 
 
 @pytest.mark.parametrize(("exchange", "queue", "retries"), [("xs", "q_a", RETRIES), (LOG, "q_a.fifo", ORDERED_RETRIES)])
-def test_what_a_queue_does_not_take_is_tried_again_in_order(stage, exchange, queue, retries):
+def test_copies_that_a_queue_does_not_accept_are_retried_in_order(stage, exchange, queue, retries):
     stage.bind(exchange, "#", queue=queue)
     stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue(queue)])
     stage.publish(exchange, "a", "0")
@@ -274,7 +274,7 @@ def test_what_a_queue_does_not_take_is_tried_again_in_order(stage, exchange, que
     assert stage.call(retries) == []
 
     assert sorted(one.body for one in stage.delivered(queue)) == ["0", "1"]
-    assert stage.counted(Kind.QUEUE, queue)["received"] == 2
+    assert stage.counted(ResourceKind.QUEUE, queue)["received"] == 2
 
 
 def test_behind_what_waits_nothing_of_its_key_goes_and_afterwards_all_goes_directly(stage):
@@ -306,14 +306,14 @@ def test_copies_that_still_fail_stay_in_the_retry_queue(stage):
 
 def test_messages_of_an_exchange_that_is_not_declared_stay_in_flight(stage):
     stage.make("stage-xother")
-    stage.send("stage-xother", outgoing(Envelope.of_publication("a", "1").published()))
+    stage.send("stage-xother", outgoing(MessageProperties.of_publication("a", "1").published()))
 
     assert len(stage.route("xother")) == 1
 
 
 def test_messages_of_a_queue_that_is_no_exchange_stay_in_flight(stage):
     stage.make("xs")
-    stage.send("xs", outgoing(Envelope.of_publication("a", "1").published()))
+    stage.send("xs", outgoing(MessageProperties.of_publication("a", "1").published()))
 
     assert len(stage.call("xs")) == 1
 
@@ -322,8 +322,8 @@ def test_bindings_are_read_once_for_batches_that_follow(stage):
     stage.bind("xs", "#", queue="q_a")
     stage.publish("xs", "a", "0")
     stage.route("xs")
-    target = Place(Kind.QUEUE, "q_a")
-    stage.table.delete_item(Key=binding_key(Bound(ExchangeName("xs"), target, Pattern.parse("#"))))  # and no version
+    target = ResourceRef(ResourceKind.QUEUE, "q_a")
+    stage.table.delete_item(Key=binding_key(Binding(ExchangeName("xs"), target, Pattern.parse("#"))))  # and no version
 
     stage.publish("xs", "a", "1")
     stage.route("xs")
@@ -370,6 +370,6 @@ def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(sta
         ended.append(number)
 
     with pytest.raises(ValueError, match="no"):
-        threads.side_by_side(call, range(4))
+        threads.parallel_map(call, range(4))
 
     assert sorted(ended) == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The function that routes, for an exchange that is live: into logs and outboxes, and queues as ever."""
+"""The function `route` for a live exchange: logs and outboxes in addition to queues."""
 
 import json
 from dataclasses import replace
@@ -12,8 +12,8 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.messages import batch_entry
-from signalbox.exchange.messages.properties import LIVE, Envelope
-from signalbox.exchange.model.naming import dead_letter_name
+from signalbox.exchange.messages.properties import LIVE, MessageProperties
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.items import EventBatch, Reply, parse_item
@@ -72,13 +72,13 @@ def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm
     assert [one.body for one in realm.delivered("q_log.fifo")] == ['{"line": 1}']
 
 
-def test_who_publishes_by_wamp_is_told_when_it_is_done(realm, live_table, monkeypatch) -> None:  # noqa: F811
-    sender = "AIDAIT2UOQQY3AUEKVGXU"  # of everybody, for moto
+def test_a_wamp_publisher_is_acknowledged_when_the_event_is_stored(realm, live_table, monkeypatch) -> None:  # noqa: F811
+    sender = "AIDAIT2UOQQY3AUEKVGXU"  # the id that moto gives all callers
     monkeypatch.setenv("LIVE_SESSION_ROLE_ID", sender)
     route_wiring.router.cache_clear()
     note = PublicationMetadata(PublicationId(42), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
-    envelope = Envelope.of_publication("trial.a", "1")
-    told = envelope.published(publisher="joe", deduplication_id="d")
+    properties = MessageProperties.of_publication("trial.a", "1")
+    told = properties.published(publisher="joe", deduplication_id="d")
     message = outgoing(told)
     message["MessageAttributes"] |= {LIVE: Attribute("String", metadata_text(note)).value}  # type: ignore[operator]
     realm.sqs.send_message_batch(QueueUrl=realm.urls[NAMES.queue(REALM)], Entries=[batch_entry("0", message)])

@@ -14,7 +14,7 @@ from lambdas.exchange import wiring as exchange_wiring
 from lambdas.live import connect, overview, overview_wiring, receive, session, session_wiring, wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import Credentials

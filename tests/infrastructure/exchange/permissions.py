@@ -1,4 +1,4 @@
-"""What the functions of the exchange may touch, for the table in `test_permissions.py`."""
+"""The permissions of the exchange's functions, for the table in `test_permissions.py`."""
 
 ITEMS = "dynamodb: DeleteItem GetItem PutItem Query UpdateItem"
 KEY_IN_USE = "kms: Decrypt GenerateDataKey"

@@ -1,4 +1,4 @@
-"""What the settings do to the exchange: whose queues it may touch, and when what is tried again."""
+"""The effect of settings on the exchange's resources: names, permissions and retry times."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from signalbox.aws.exchange import items as exchange_items
-from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, UserName
 from stacks.settings.choices import EXCHANGE_PREFIX
 from stacks.shared import tables
@@ -20,14 +20,14 @@ ROUTE, CONTROL = "Exchange/RouteRole", "Exchange/ControlRole"
 
 
 def allowed(stage: Templates, role: str, *, action: str) -> Iterator[tuple[str, object]]:
-    """Yield each resource that a role may do this to, with the condition."""
+    """Yield each resource for which a role has an action, with its condition."""
     for name, statement in stage.statements():
         if name == f"{role}/DefaultPolicy" and action in as_list(statement["Action"]):
             yield from ((stage.text(r), statement.get("Condition")) for r in as_list(statement["Resource"]))
 
 
 def names(stage: Templates, role: str, *, action: str) -> list[str]:
-    """Return the patterns of the names of queues that a role may do this to."""
+    """Return the name patterns of the queues for which a role has an action."""
     found = (resource for resource, _ in allowed(stage, role, action=action))
     return [resource.removeprefix(f"{SQS}:") for resource in found if resource.startswith(SQS)]
 
@@ -37,7 +37,7 @@ def may(stage: Templates, role: str, *, action: str, queue: str) -> bool:
 
 
 @pytest.mark.parametrize("handler", WIRING)
-def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+def test_a_function_gets_exactly_the_variables_that_its_handler_reads(stage, handler):
     function = stage.every("AWS::Lambda::Function")[f"Exchange/{handler.capitalize()}"]["Properties"]
 
     assert function["Handler"] == f"lambdas.exchange.{handler}.handler"
@@ -63,7 +63,7 @@ def test_the_index_lists_what_there_is_of_a_kind(stage):
 
 @pytest.mark.parametrize("prefix", ["", "pump-"])
 @pytest.mark.parametrize("name", ["xpublic", "xs_alice", "xs_alice_images.fifo", "xreport"])
-def test_what_is_behind_an_exchange_can_be_made_and_read(name, prefix):
+def test_queues_of_exchanges_can_be_created_and_read(name, prefix):
     stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
 
     assert may(stage, ROUTE, action="sqs:ReceiveMessage", queue=queue)
@@ -75,7 +75,7 @@ def test_what_is_behind_an_exchange_can_be_made_and_read(name, prefix):
 
 @pytest.mark.parametrize("prefix", ["", "pump-"])
 @pytest.mark.parametrize("name", ["q_alice", "q_alice.subscribe.weather.host_1234", "q_alice_" + 90 * "x" + ".fifo"])
-def test_a_declared_queue_can_be_made_and_gets_messages_that_nobody_here_reads(name, prefix):
+def test_declared_queues_can_be_created_and_written_but_not_read(name, prefix):
     stage, queue = templates(exchange_prefix=prefix), StageNames("signalbox", prefix).queue(name)
 
     for made in (queue, dead_letter_name(queue)):
@@ -163,7 +163,7 @@ def test_the_router_buries_what_failed_too_often_before_sqs_does(attempts):
         assert redrive["maxReceiveCount"] > attempts
 
 
-def test_what_waits_in_order_stays_in_order(stage):
+def test_ordered_retries_use_fifo_queues(stage):
     ordered = {name for name, q in stage.every("AWS::SQS::Queue").items() if q["Properties"].get("FifoQueue")}
 
     assert {name for name in ordered if name.startswith("Exchange/")} == {

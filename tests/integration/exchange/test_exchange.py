@@ -1,4 +1,4 @@
-"""The exchange on the deployed stage: what is declared, published, routed and consumed there."""
+"""The exchange on the deployed stage: declarations, publications, routing and consumers."""
 
 import json
 import secrets
@@ -20,11 +20,11 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.consumer import Consumer, Taken
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.control.protocol import CommandRejected
-from signalbox.exchange.control.errors import NotThere
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.control.errors import NotFound
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import SOON_SECONDS, dead_letter_reasons, wait_for
 
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.emulator
 WORKERS = 2
 INSTANCES = 6
 TEXT = "String"
-# A function that starts, on a machine that does other things; and all the tries that a message has.
+# The start of a function on a busy machine, and all attempts of a message.
 LATE_SECONDS = 90
 
 
 @dataclass
 class Desk:
-    """An administrator with exchanges and queues for one test, which no other test has."""
+    """An administrator with exchanges and queues of one test's own."""
 
     client: ExchangeClient
     mark: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -67,9 +67,9 @@ class Desk:
     def url(self, name: str) -> str:
         return f"{self.client.url_prefix}{self.client.names.queue(name)}"
 
-    def taken(self, queue: str, count: int) -> list[Taken]:
-        """Return as many messages as are to come into a queue, and see that no more came with them."""
-        found: list[Taken] = []
+    def taken(self, queue: str, count: int) -> list[ReceivedMessage]:
+        """Receive the expected number of messages of a queue; fail if more arrive."""
+        found: list[ReceivedMessage] = []
         with self.client.consumer(queue) as consumer:
 
             def all_of_them() -> bool:
@@ -86,7 +86,7 @@ class Desk:
         return [one.delivered.body for one in self.taken(queue, count)]
 
     def send(self, exchange: str, body: str, attributes: dict[str, str], **more: str) -> str:
-        """Send to the queue of an exchange as a program does that knows SQS alone; return the message's id."""
+        """Send to an exchange's queue as a program does that uses SQS alone; return the message's id."""
         told = {name: {"DataType": TEXT, "StringValue": text} for name, text in attributes.items()}
         sent = self.client.sqs.send_message(
             QueueUrl=self.url(exchange), MessageBody=body, MessageAttributes=told, **more
@@ -134,7 +134,7 @@ def test_an_exchange_is_a_queue_with_all_that_belongs_to_it_and_goes_with_it(des
             desk.client.sqs.get_queue_url(QueueName=queue)
 
 
-def test_what_is_declared_twice_is_there_once_and_told_the_same(desk: Desk):
+def test_declaring_twice_creates_once_and_returns_the_same(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue(prefetch=7)
 
     first, second = (desk.client.declare_queue(queue) for _ in range(2))
@@ -152,7 +152,7 @@ def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk:
 
     def start() -> list[Any]:
         with client_of(deployment) as client:
-            client.whoami()  # from here on its queue for replies is there
+            client.whoami()  # creates the client's reply queue
             everybody.wait(LATE_SECONDS)
             declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
             return [*declared, *(client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#"))]
@@ -181,7 +181,7 @@ def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
         desk.client.bind(exchange, everything, pattern)
 
     keys = ["v03.can.weather", "v03.can.weather.alerts", "v03.can.traffic", "", "v03..weather"]
-    posted = list(desk.client.publish_all(exchange, (Post(key, key or "the empty key") for key in keys)))
+    posted = list(desk.client.publish_all(exchange, (PublishRequest(key, key or "the empty key") for key in keys)))
 
     assert all(one.message_id for one in posted)
     assert sorted(desk.bodies(weather, 3)) == ["v03..weather", "v03.can.weather", "v03.can.weather.alerts"]
@@ -189,7 +189,7 @@ def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
 
 
 @pytest.mark.parametrize("count", [2, 30], ids=["as attributes", "in the envelope"])
-def test_a_message_says_whence_it_came(desk: Desk, count: int):
+def test_a_message_has_its_exchange_and_publisher(desk: Desk, count: int):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "a.*")
     headers = {f"header {number}": f"text {number} é" for number in range(count)}
@@ -241,7 +241,7 @@ def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deplo
     with ThreadPoolExecutor(WORKERS) as threads:
         working = [threads.submit(work, mine) for mine in found]
         everybody.wait(LATE_SECONDS)
-        list(desk.client.publish_all(exchange, (Post("a", body) for body in sorted(wanted))))
+        list(desk.client.publish_all(exchange, (PublishRequest("a", body) for body in sorted(wanted))))
         for one in working:
             one.result()
 
@@ -249,7 +249,7 @@ def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deplo
     assert all(found)
 
 
-def test_what_a_worker_leaves_another_gets_at_once(desk: Desk):
+def test_released_messages_go_to_another_consumer_at_once(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "#")
     desk.client.publish(exchange, "a", "hello")
@@ -271,7 +271,7 @@ def test_a_consumer_is_seen(desk: Desk):
         assert desk.condition(queue)["last_consumer"] is not None
 
 
-def test_what_nothing_is_bound_to_is_dropped_and_counted(desk: Desk):
+def test_an_unmatched_message_is_dropped_and_counted(desk: Desk):
     exchange = desk.exchange()
 
     desk.client.publish(exchange, "a", "hello")
@@ -279,7 +279,7 @@ def test_what_nothing_is_bound_to_is_dropped_and_counted(desk: Desk):
     wait_for(lambda: desk.condition(exchange)["dropped"] == 1, "one dropped message", every=0.5, seconds=LATE_SECONDS)
 
 
-def test_what_nothing_is_bound_to_goes_to_the_alternate(desk: Desk):
+def test_an_unmatched_message_goes_to_the_alternate(desk: Desk):
     rest, queue, bound = desk.exchange("_rest"), desk.queue("_rest"), desk.queue()
     exchange = desk.exchange(alternate=rest)
     desk.client.bind(rest, queue, "#")
@@ -315,7 +315,7 @@ def test_an_ordered_exchange_keeps_the_order_of_each_key_and_numbers_it(desk: De
     exchange, fifo, standard = desk.exchange(".fifo"), desk.queue(".fifo"), desk.queue("_plain")
     for queue in (fifo, standard):
         desk.client.bind(exchange, queue, "log.#")
-    posts = [Post(f"log.{number % 3}", str(number)) for number in range(30)]
+    posts = [PublishRequest(f"log.{number % 3}", str(number)) for number in range(30)]
 
     assert all(one.message_id for one in desk.client.publish_all(exchange, posts))
 
@@ -339,7 +339,7 @@ def test_an_ordered_exchange_takes_a_deduplication_id_once(desk: Desk):
     assert [(one.delivered.body, one.delivered.sequence) for one in desk.taken(queue, 2)] == [("first", 1), ("last", 2)]
 
 
-def test_what_no_exchange_takes_is_a_dead_letter_with_its_reason(desk: Desk):
+def test_an_invalid_publication_is_a_dead_letter_with_its_reason(desk: Desk):
     exchange, ordered, queue = desk.exchange(), desk.exchange(".fifo"), desk.queue()
     for one in (exchange, ordered):
         desk.client.bind(one, queue, "#")
@@ -360,8 +360,8 @@ def test_what_no_exchange_takes_is_a_dead_letter_with_its_reason(desk: Desk):
     assert desk.bodies(queue, 1) == ["good"]
 
 
-def test_a_target_that_fails_does_not_hold_up_the_others_and_its_message_ends_beside_it(desk: Desk):
-    """Somebody deletes a queue by hand, past the exchange."""
+def test_a_failing_target_does_not_block_others_and_its_copy_is_dead_lettered(desk: Desk):
+    """A queue is deleted by hand in SQS."""
     exchange, gone, there = desk.exchange(), desk.queue("_gone"), desk.queue()
     for queue in (gone, there):
         desk.client.bind(exchange, queue, "#")
@@ -373,20 +373,24 @@ def test_a_target_that_fails_does_not_hold_up_the_others_and_its_message_ends_be
     assert gone in desk.dead_letters(desk.url(f"{gone}-dlq"), 1)["hello"]
 
 
-def test_messages_that_are_too_old_are_not_given_to_anybody(desk: Desk):
+def test_expired_messages_are_not_delivered(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue(message_ttl=timedelta(seconds=30))
     desk.client.bind(exchange, queue, "#")
     desk.client.publish(exchange, "a", "hello")
     later = Consumer(
-        desk.client.sqs, Place(Kind.QUEUE, queue), desk.url(queue), now=lambda: time.time() + 30, hold=timedelta(0)
+        desk.client.sqs,
+        ResourceRef(ResourceKind.QUEUE, queue),
+        desk.url(queue),
+        now=lambda: time.time() + 30,
+        hold=timedelta(0),
     )
 
     wait_for(lambda: later.receive(wait_seconds=1) or later.expired, "the expired message", seconds=LATE_SECONDS)
 
-    assert (later.expired, later.taken) == (1, 0)
+    assert (later.expired, later.unacknowledged) == (1, 0)
 
 
-def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):
+def test_a_bound_exchange_is_deleted_by_force_only(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "#")
 
@@ -396,7 +400,7 @@ def test_what_is_bound_is_not_deleted_unless_forced(desk: Desk):
 
     assert [dict(one) for one in told["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
     assert desk.client.delete_exchange(exchange)["deleted"] is False
-    with pytest.raises(NotThere, match=f"exchange '{exchange}' is not there: declare it first"):
+    with pytest.raises(NotFound, match=f"exchange '{exchange}' does not exist: declare it first"):
         desk.client.publish(exchange, "a", "hello")
 
 
@@ -409,16 +413,16 @@ def test_a_queue_takes_its_bindings_along(desk: Desk):
 
 
 NOT_THERE: dict[str, tuple[Callable[[ExchangeClient, str], object], str]] = {
-    "bind from nothing": (lambda c, q: c.bind("xs_none", q, "#"), "exchange 'xs_none' is not there"),
-    "bind to nothing": (lambda c, _: c.bind("xpublic", "q_none", "#"), "queue 'q_none' is not there"),
+    "bind from nothing": (lambda c, q: c.bind("xs_none", q, "#"), "exchange 'xs_none' does not exist"),
+    "bind to nothing": (lambda c, _: c.bind("xpublic", "q_none", "#"), "queue 'q_none' does not exist"),
     "an alternate that is not there": (lambda c, _: c.declare_exchange("xpublic", alternate="xs_none"), "'xs_none'"),
-    "bindings of nothing": (lambda c, _: c.bindings("xs_none"), "exchange 'xs_none' is not there"),
+    "bindings of nothing": (lambda c, _: c.bindings("xs_none"), "exchange 'xs_none' does not exist"),
     "order and none": (lambda c, q: c.declare_exchange("xpublic", alternate="xs_none.fifo"), "xs_none.fifo"),
 }
 
 
 @pytest.mark.parametrize(("call", "text"), NOT_THERE.values(), ids=NOT_THERE)
-def test_what_is_not_there_is_named(desk: Desk, call: Callable[[ExchangeClient, str], object], text: str):
+def test_missing_resources_are_named(desk: Desk, call: Callable[[ExchangeClient, str], object], text: str):
     desk.client.declare_exchange("xpublic")
 
     with pytest.raises(CommandRejected, match=text):

@@ -1,4 +1,4 @@
-"""What the functions of the exchange may do on the deployed stage, as a table; users are in another."""
+"""The permissions of the exchange's functions on the deployed stage, as a table without users."""
 
 from collections.abc import Iterator
 

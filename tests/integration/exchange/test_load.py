@@ -1,6 +1,6 @@
-"""Much is published while functions are killed: each queue gets its own, once, and ordered keys keep their order.
+"""Load with killed functions: each queue gets its messages once, and ordered keys keep their order.
 
-What each queue is to get is computed by the naive reading of the rules, not by the matcher of the exchange.
+The expected deliveries come from a naive reading of the rules, not from the exchange's matcher.
 """
 
 import sys
@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId
 from tests.integration.rendezvous.peers import wait_for
@@ -27,7 +27,7 @@ END_SECONDS = 600
 
 
 def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: Deployment, stage_folder: StageFolder):
-    """Routing and control are killed at random, while bindings that concern nobody come all the time."""
+    """Routing and control are killed at random, while unrelated bindings are added all the time."""
     pump, outputs, began = Pump.of(deployment), deployment.outputs, time.monotonic()
     bindings, messages = made_bindings(Random(1)), made_messages(Random(2))  # noqa: S311 - the same every time
     wanted = expected(bindings, messages)
@@ -64,23 +64,25 @@ def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: 
     assert len(kills) >= LEAST_KILLS
 
 
-def _sequences(found: Sequence[Delivered]) -> dict[str, list[tuple[int | None, int]]]:
-    """Return for each key which number each message had, in the order in which they came."""
+def _sequences(found: Sequence[DeliveredMessage]) -> dict[str, list[tuple[int | None, int]]]:
+    """Return the numbers of each key's messages, in the order of arrival."""
     return {
         key: [(one.sequence, int(one.body)) for one in found if one.key == key] for key in {one.key for one in found}
     }
 
 
 def _counted(sent: Iterable[Sent]) -> dict[str, list[tuple[int | None, int]]]:
-    """Return the same as it is to be: from one on, without a gap, in the order of publishing."""
+    """Return the expected numbers: from one on, without a gap, in the order of publication."""
     numbers: dict[str, list[int]] = {}
     for one in sorted(sent, key=lambda message: message.number):
         numbers.setdefault(one.key, []).append(one.number)
     return {key: list(enumerate(found, start=1)) for key, found in numbers.items()}
 
 
-def _not_as_published(taken: Mapping[str, Sequence[Delivered]], published: Mapping[MessageId, Sent]) -> list[Delivered]:
-    def said(one: Delivered) -> tuple[str, str, str, str]:
+def _not_as_published(
+    taken: Mapping[str, Sequence[DeliveredMessage]], published: Mapping[MessageId, Sent]
+) -> list[DeliveredMessage]:
+    def said(one: DeliveredMessage) -> tuple[str, str, str, str]:
         return one.exchange, one.key, one.body, one.headers["number"]
 
     def sent(one: Sent) -> tuple[str, str, str, str]:
@@ -90,7 +92,7 @@ def _not_as_published(taken: Mapping[str, Sequence[Delivered]], published: Mappi
 
 
 def _troubles(pump: Pump) -> dict[str, object]:
-    """Return what lies in dead-letter queues or was left behind."""
+    """Return the dead letters and leftovers of the queues."""
     with pump.client() as client:
         status = client.status()
     counts = ("queued", "in_flight", "rejects", "dead_letters")

@@ -1,4 +1,4 @@
-"""Who may do what to which exchanges and queues on the deployed stage: every role, operation and name."""
+"""The permissions of users on the deployed stage: every role, operation and name."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ SOURCE = {
     "bind to": OWN_QUEUES,
 }
 SUBSCRIBER = SOURCE | {"declare exchange": set(), "publish": {"xs_tess"}, "publish by command": {"xs_tess"}}
-# Sarracenia's own rule: `tess` has what is `tess2`'s, except where a subscriber publishes.
+# Sarracenia's own rule: `tess` owns the resources of `tess2`, except that subscribers cannot publish there.
 MORE = {"xs_tess2", "q_tess2.subscribe"}
 LOOSE_SOURCE = {what: names | (MORE & ALL[what]) for what, names in SOURCE.items()}
 LOOSE_SUBSCRIBER = {
@@ -60,7 +60,7 @@ LOOSE_SUBSCRIBER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Somebody:
+class Actor:
     """A user as programs act for one: commands by the client, messages with the user's own key."""
 
     sqs: Any
@@ -68,7 +68,7 @@ class Somebody:
     url_prefix: str
 
     def operations(self) -> dict[str, Callable[[str], object]]:
-        """Return each operation on a name; none changes what another depends on."""
+        """Return each operation on a name; none changes a resource that another depends on."""
         own_queue, own_exchange = "q_tess", "xs_tess"
         ask = self.client.ask
         return {
@@ -90,7 +90,7 @@ class Somebody:
 
 @pytest.fixture(scope="module")
 def declared(deployment: Deployment) -> Iterator[str]:
-    """Exchanges and queues of several people, which administrators declared; return the URL of a queue to its name."""
+    """Declare exchanges and queues of several users; return a queue's URL up to its name."""
     with client_of(deployment) as administrator:
         for name in EXCHANGES:
             administrator.declare_exchange(name)
@@ -105,7 +105,7 @@ def declared(deployment: Deployment) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Users as `signalbox user` makes them."""
+    """Users as `signalbox user` creates them."""
 
     identities: ExchangeUsers
     records: DynamoUsers
@@ -113,7 +113,7 @@ class Users:
     name: UserName = TESS
 
     def become(self, role: Role, ownership: Ownership = Ownership.STRICT) -> None:
-        """Make the user, or give the user another role."""
+        """Create the user, or change the user's role."""
         user_id = self.identities.make(self.name, role, ownership)
         self.records.put(User(self.name, role, ownership, datetime.now(UTC), user_id))
 
@@ -121,11 +121,11 @@ class Users:
         self.identities.remove(self.name)
         self.records.remove(self.name)
 
-    def acting(self, url_prefix: str) -> Somebody:
+    def acting(self, url_prefix: str) -> Actor:
         key = self.identities.new_key(self.name)
         session = self.deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key))
         sqs = session.client("sqs")
-        return Somebody(sqs, user_client(sqs, self.name, stage="signalbox"), url_prefix)
+        return Actor(sqs, user_client(sqs, self.name, stage="signalbox"), url_prefix)
 
 
 @pytest.fixture(scope="module")
@@ -139,14 +139,14 @@ def users(deployment: Deployment) -> Iterator[Users]:
 
 
 @pytest.fixture(scope="module")
-def somebody(users: Users, declared: str) -> Iterator[Somebody]:
-    somebody = users.acting(declared)
-    with somebody.client:
-        yield somebody
+def actor(users: Users, declared: str) -> Iterator[Actor]:
+    actor = users.acting(declared)
+    with actor.client:
+        yield actor
 
 
 def is_permitted(operation: Callable[[str], object], name: str) -> bool:
-    """Say whether an operation was let through; anything but a denial by name is an error."""
+    """Return whether an operation was permitted; raise any error that is not a denial by name."""
     try:
         operation(name)
     except CommandRejected as refusal:
@@ -172,39 +172,39 @@ def is_permitted(operation: Callable[[str], object], name: str) -> bool:
     ],
 )
 def test_a_user_may_do_what_the_role_says_to_what_the_name_says(
-    users: Users, somebody: Somebody, role: Role, ownership: Ownership, expected: dict[str, set[str]]
+    users: Users, actor: Actor, role: Role, ownership: Ownership, expected: dict[str, set[str]]
 ) -> None:
     users.become(role, ownership)
 
     permitted = {
         what: {name for name in ALL[what] if is_permitted(operation, name)}
-        for what, operation in somebody.operations().items()
+        for what, operation in actor.operations().items()
     }
 
     assert permitted == expected
 
 
 def test_not_even_a_users_administrator_touches_what_is_not_an_exchange_or_a_queue(
-    users: Users, somebody: Somebody, deployment: Deployment
+    users: Users, actor: Actor, deployment: Deployment
 ) -> None:
     users.become(Role.ADMIN)
-    own = somebody.client.names.control_queue(TESS)
+    own = actor.client.names.control_queue(TESS)
     control = deployment.outputs["ExchangeControlQueueUrl"]
     prefix = control.rpartition("/")[0]
     calls: dict[str, Callable[[], object]] = {
-        "speak as an administrator of the stage": lambda: somebody.sqs.send_message(
+        "send a command as an administrator": lambda: actor.sqs.send_message(
             QueueUrl=control, MessageBody='{"command": "whoami", "id": "1"}'
         ),
-        "read commands": lambda: somebody.sqs.receive_message(QueueUrl=f"{prefix}/{own}"),
-        "bury": lambda: somebody.sqs.send_message(
+        "read commands": lambda: actor.sqs.receive_message(QueueUrl=f"{prefix}/{own}"),
+        "dead-letter": lambda: actor.sqs.send_message(
             QueueUrl=deployment.outputs["ExchangeDeadLetterQueueUrl"], MessageBody="x"
         ),
-        "make a queue": lambda: somebody.sqs.create_queue(QueueName="q_tess_by_hand"),
-        "make somebody else's reply queue": lambda: somebody.sqs.create_queue(
-            QueueName=f"{somebody.client.names.reply_prefix(UserName('rita'))}1"
+        "make a queue": lambda: actor.sqs.create_queue(QueueName="q_tess_by_hand"),
+        "make another user's reply queue": lambda: actor.sqs.create_queue(
+            QueueName=f"{actor.client.names.reply_prefix(UserName('rita'))}1"
         ),
-        "list queues": somebody.sqs.list_queues,
-        "take offers": lambda: somebody.sqs.receive_message(QueueUrl=deployment.outputs["BrokerQueueUrl"]),
+        "list queues": actor.sqs.list_queues,
+        "take offers": lambda: actor.sqs.receive_message(QueueUrl=deployment.outputs["BrokerQueueUrl"]),
     }
 
     denied = set()
@@ -218,17 +218,17 @@ def test_not_even_a_users_administrator_touches_what_is_not_an_exchange_or_a_que
     assert denied == calls.keys()
 
 
-def test_a_message_has_the_name_of_who_published_it_and_no_other(
-    users: Users, somebody: Somebody, declared: str, deployment: Deployment
+def test_a_message_has_the_name_of_its_publisher(
+    users: Users, actor: Actor, declared: str, deployment: Deployment
 ) -> None:
     users.become(Role.SOURCE)
     claim = {**TOPIC, "publisher": {"DataType": "String", "StringValue": "rita"}}
     with client_of(deployment) as administrator:
         administrator.bind("xs_tess", "q_tess2.subscribe", "#")
         message = {"exchange": "xs_tess", "routing_key": "a", "headers": {"publisher": "rita"}}
-        somebody.client.ask("publish", {**message, "body": "by command"})
+        actor.client.ask("publish", {**message, "body": "by command"})
         administrator.ask("publish", {**message, "body": "by an administrator's command"})
-        somebody.sqs.send_message(QueueUrl=f"{declared}xs_tess", MessageBody="by herself", MessageAttributes=claim)
+        actor.sqs.send_message(QueueUrl=f"{declared}xs_tess", MessageBody="by herself", MessageAttributes=claim)
 
         publishers: dict[str, str] = {}
         with administrator.consumer("q_tess2.subscribe") as consumer:
@@ -245,14 +245,14 @@ def test_a_message_has_the_name_of_who_published_it_and_no_other(
     assert publishers == {"by command": "tess", "by an administrator's command": "_", "by herself": "tess"}
 
 
-def test_who_is_removed_may_do_nothing(users: Users, declared: str) -> None:
+def test_a_removed_user_may_do_nothing(users: Users, declared: str) -> None:
     gone = replace(users, name=UserName("tess3"))
     gone.become(Role.FEEDER)
-    somebody = gone.acting(declared)
-    somebody.operations()["publish"]("xs_tess")
+    actor = gone.acting(declared)
+    actor.operations()["publish"]("xs_tess")
 
     gone.remove()
 
     for what, name in (("publish", "xs_tess"), ("consume", "q_tess"), ("declare queue", "q_tess")):
         with pytest.raises(ClientError, match="InvalidClientTokenId"):
-            somebody.operations()[what](name)
+            actor.operations()[what](name)

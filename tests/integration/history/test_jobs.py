@@ -13,7 +13,7 @@ import pytest
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.history.jobs import REPLAY_PREFIX
 from signalbox.history.replay_state import ReplayId, ReplayProgress, ReplayState
 from signalbox.local.demo.history import wait_for_files
@@ -72,7 +72,11 @@ def sent(deployment: Deployment) -> None:
         client.bind(EXCHANGE, QUEUE, "a.*")
         client.bind(LOG, f"{QUEUE}.fifo", "job.#")
         for exchange, counts in ((EXCHANGE, PUBLISHED), (LOG, LOGGED)):
-            posts = [Post(key, f"{key} {number}") for key, count in counts.items() for number in range(1, count + 1)]
+            posts = [
+                PublishRequest(key, f"{key} {number}")
+                for key, count in counts.items()
+                for number in range(1, count + 1)
+            ]
             assert all(one.message_id for one in client.publish_all(exchange, posts))
     wait_for(lambda: waiting(deployment, QUEUE) == 9, "what is bound", seconds=60)
     wait_for(lambda: waiting(deployment, f"{QUEUE}.fifo") == 60, "what is bound in order", seconds=60)

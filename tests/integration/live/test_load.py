@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.followers import Follower, cutting, differences, following
@@ -80,7 +80,7 @@ def _followers(place: TrialRealm, groups: Sequence[Sequence[str]], *, url: str) 
 
 def _publish(deployment: Deployment, exchange: str, messages: Sequence[tuple[str, int]]) -> None:
     with client_of(deployment) as client:
-        posted = client.publish_all(exchange, (Post(topic, str(number)) for topic, number in messages))
+        posted = client.publish_all(exchange, (PublishRequest(topic, str(number)) for topic, number in messages))
         assert all(one.message_id for one in posted)
 
 

@@ -17,9 +17,9 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import NoControlReply
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.consumer import Consumer
-from signalbox.clients.exchange.publisher import Post
-from signalbox.exchange.messages.properties import Delivered
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.messages import MessageId
 from tests.integration.rendezvous.peers import wait_for
 from tests.unit.exchange.matching.naive_topics import is_match
@@ -152,12 +152,12 @@ class Pump:
 
     def publish(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
         """Publish messages of one exchange in their order and return their ids."""
-        posts = [Post(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
+        posts = [PublishRequest(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
         with self.client() as client:
             posted = list(client.publish_all(messages[0].exchange, self._paced(posts, exchange=messages[0].exchange)))
         return {one.message_id: message for one, message in zip(posted, messages, strict=True) if one.message_id}
 
-    def _paced(self, posts: Sequence[Post], *, exchange: str) -> Iterator[Post]:
+    def _paced(self, posts: Sequence[PublishRequest], *, exchange: str) -> Iterator[PublishRequest]:
         def is_keeping_up() -> bool:
             return self._sizes(exchange)["waiting"] < BACKLOG
 
@@ -208,16 +208,16 @@ class Pump:
         found = self.shared.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[*asked.values()])["Attributes"]
         return Counter({what: int(found[name]) for what, name in asked.items()})
 
-    def drain(self) -> dict[str, list[Delivered]]:
+    def drain(self) -> dict[str, list[DeliveredMessage]]:
         """Take everything out of every queue, in the order in which it comes."""
         queues = [queue for queues in QUEUES.values() for queue in queues]
         with ThreadPoolExecutor(CONSUMERS) as threads:
             return dict(zip(queues, threads.map(self._drained, queues), strict=True))
 
-    def _drained(self, queue: str) -> list[Delivered]:
-        place, url = Place(Kind.QUEUE, queue), self.shared.url_prefix + self.shared.names.queue(queue)
+    def _drained(self, queue: str) -> list[DeliveredMessage]:
+        place, url = ResourceRef(ResourceKind.QUEUE, queue), self.shared.url_prefix + self.shared.names.queue(queue)
         consumer = Consumer(self.shared.sqs, place, url, prefetch=PREFETCH)
-        found: list[Delivered] = []
+        found: list[DeliveredMessage] = []
         while taken := consumer.receive(wait_seconds=0):
             found += [one.delivered for one in taken]
             consumer.ack(*taken)

@@ -14,7 +14,7 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.records import User
 from signalbox.queues import QueueName
 from signalbox.sarracenia.broker_url import Broker

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from signalbox.clients.exchange.consumer import Consumer
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.sr3.receive_buffer import PATIENCE_SECONDS, Intake
 from tests.unit.clients.exchange.fake_sqs import SENT_AT, URL_PREFIX, PretendedSqs
 
@@ -32,7 +32,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def intake(sqs: PretendedSqs, clock: Clock) -> Iterator[Intake]:
-    consumer = Consumer(sqs, Place(Kind.QUEUE, QUEUE), URL_PREFIX + QUEUE)
+    consumer = Consumer(sqs, ResourceRef(ResourceKind.QUEUE, QUEUE), URL_PREFIX + QUEUE)
     yield Intake(consumer, clock)
     consumer.close()
 

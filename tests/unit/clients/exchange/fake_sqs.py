@@ -1,4 +1,4 @@
-"""SQS in memory, as far as clients of the exchange use it; time passes by the test's hand alone."""
+"""SQS in memory for clients of the exchange; time advances only by the test."""
 
 import itertools
 import json
@@ -24,12 +24,12 @@ class Exceptions:
 
 
 class Refusal(Exception):
-    """What a stage replies when it does not do what it was asked."""
+    """The reply of a stage that refuses a command."""
 
 
 @dataclass
 class Kept:
-    """A message in a queue; `hidden` is for how long others do not get it."""
+    """A message in a queue; it is invisible until `hidden`."""
 
     message: dict[str, Any]
     receipt: str
@@ -38,7 +38,7 @@ class Kept:
 
 @dataclass
 class PretendedSqs:
-    """Queues by their names, and a stage that answers what is sent to control queues."""
+    """Queues by name, and a stage that replies to commands in control queues."""
 
     queues: dict[str, list[Kept]] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)

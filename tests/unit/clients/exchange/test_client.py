@@ -1,4 +1,4 @@
-"""What programs do with a stage's exchanges."""
+"""The client of a stage's exchanges."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 
 from signalbox.clients.control import NoControlReply
 from signalbox.clients.exchange.client import ExchangeClient, NotPublished, user_client
-from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.control.protocol import CommandRejected, InvalidControlReply
 from signalbox.errors import RejectedError
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.messages.properties import InvalidPublication
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.exchange.model.records import OrderBy
 from signalbox.queues import InvalidQueueName
@@ -115,7 +115,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("call", "said"), LISTS.values(), ids=LISTS)
-def test_a_list_is_told_as_it_is(sqs, call, said):
+def test_a_list_is_returned_unchanged(sqs, call, said):
     sqs.answers |= dict.fromkeys(("exchanges", "queues", "bindings"), lambda command: [command])
 
     with client(sqs) as alice:
@@ -135,7 +135,7 @@ WRONG_NAMES = {
 
 
 @pytest.mark.parametrize(("call", "error"), WRONG_NAMES.values(), ids=WRONG_NAMES)
-def test_what_cannot_be_is_not_asked_for(sqs, call, error):
+def test_invalid_arguments_are_not_sent(sqs, call, error):
     with client(sqs) as alice, pytest.raises(error):
         call(alice)
 
@@ -166,7 +166,7 @@ def test_a_client_that_asked_for_nothing_leaves_nothing(sqs):
     assert sqs.calls == []
 
 
-def test_a_refusal_is_raised_as_the_stage_tells_it(sqs):
+def test_a_refusal_is_raised_with_the_stages_text(sqs):
     def refuse(_command: dict[str, Any]) -> object:
         raise Refusal("user 'alice' (subscriber) may not configure exchange 'xs_bob'")
 
@@ -207,20 +207,20 @@ def test_a_user_needs_to_know_nothing_but_the_name_of_the_stage(sqs):
 @pytest.mark.parametrize(
     ("user", "denied", "error", "text"),
     [
-        ("a_b", set(), InvalidUserName, "expected 1 to 32 letters"),
+        ("a_b", set(), InvalidUserName, "expected 1 to 32 letters, digits"),
         ("eve", {"dev-exchange-control-eve"}, NotPermitted, "or these are not that user's credentials"),
     ],
-    ids=["no name of a user", "somebody else's credentials"],
+    ids=["no name of a user", "another user's credentials"],
 )
-def test_somebody_else_is_told_so(sqs, user, denied, error, text):
+def test_credentials_of_another_user_are_reported(sqs, user, denied, error, text):
     sqs.denied = denied
 
     with pytest.raises(error, match=text):
         user_client(sqs, user, stage="dev")
 
 
-def test_a_user_who_is_not_there_is_told_so(sqs):
-    with pytest.raises(NotThere, match="stage 'dev' has no user 'eve'"):
+def test_an_unknown_user_is_reported(sqs):
+    with pytest.raises(NotFound, match="stage 'dev' has no user 'eve'"):
         user_client(sqs, "eve", stage="dev")
 
 
@@ -253,7 +253,7 @@ def test_a_message_that_cannot_be_published_is_not_sent(sqs):
     assert sqs.calls == []
 
 
-def test_too_large_a_message_is_told_the_limit(sqs):
+def test_a_message_that_is_too_large_is_refused_with_the_limit(sqs):
     with pytest.raises(InvalidPublication, match="1048576"):
         client(sqs).publish("xs_alice", "a", "x" * 1_048_577)
 
@@ -268,7 +268,7 @@ def test_messages_are_in_the_groups_that_the_exchange_was_declared_for(sqs, orde
     assert [entry["MessageGroupId"] for entry in call["Entries"]] == [group]
 
 
-def test_where_order_goes_by_the_publisher_an_administrator_is_told_before_anything_is_sent(sqs):
+def test_an_administrator_cannot_publish_in_publisher_order(sqs):
     administrator = ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, None)
 
     with pytest.raises(RejectedError, match=r"'xs_alice\.fifo' .* publish as a user"):
@@ -277,7 +277,7 @@ def test_where_order_goes_by_the_publisher_an_administrator_is_told_before_anyth
     assert sqs.named("SendMessageBatch") == []
 
 
-def test_a_message_of_which_nothing_is_told_may_be_published(sqs):
+def test_an_unconfirmed_message_is_reported_as_possibly_published(sqs):
     sqs.send_message_batch = lambda **_: {}
 
     with pytest.raises(NotPublished, match="exchange 'xs_alice'"):
@@ -285,21 +285,21 @@ def test_a_message_of_which_nothing_is_told_may_be_published(sqs):
 
 
 @pytest.mark.parametrize("exchange", ["xs_eve", "xs_eve.fifo"])
-def test_an_exchange_that_nobody_declared_is_named_with_what_to_do(sqs, exchange):
-    with pytest.raises(NotThere, match=f"^exchange '{exchange}' is not there: declare it first$"):
+def test_an_undeclared_exchange_is_named_with_the_remedy(sqs, exchange):
+    with pytest.raises(NotFound, match=f"^exchange '{exchange}' does not exist: declare it first$"):
         client(sqs).publish(exchange, "a", "hello")
 
 
-def test_an_exchange_of_somebody_else_is_named_with_the_user(sqs):
+def test_a_foreign_exchange_is_named_with_the_user(sqs):
     sqs.denied = {"xs_bob"}
 
-    with pytest.raises(NotPermitted, match=r"^user 'alice' may not publish to exchange 'xs_bob': its name"):
+    with pytest.raises(NotPermitted, match=r"^user 'alice' may not publish to exchange 'xs_bob': the user's role"):
         client(sqs).publish("xs_bob", "a", "hello")
-    with pytest.raises(NotPermitted, match=r"^who has these credentials may not"):
+    with pytest.raises(NotPermitted, match=r"^the owner of these credentials may not"):
         ExchangeClient(sqs, StageNames("dev"), URL_PREFIX).publish("xs_bob", "a", "hello")
 
 
-def test_what_else_sqs_refuses_is_raised_as_it_is(sqs):
+def test_other_errors_of_sqs_are_raised_unchanged(sqs):
     def refuse(**_: Any) -> Any:
         raise sqs.exceptions.ClientError({"Error": {"Code": OTHER_ERROR, "Message": ""}}, "SendMessageBatch")
 
@@ -310,16 +310,16 @@ def test_what_else_sqs_refuses_is_raised_as_it_is(sqs):
 
 
 def test_ten_messages_go_in_one_call(sqs):
-    posts = [Post("a", str(number)) for number in range(1, 24)]
+    posts = [PublishRequest("a", str(number)) for number in range(1, 24)]
 
     results = list(client(sqs).publish_all("xs_alice", posts))
 
     assert [len(call["Entries"]) for call in sqs.named("SendMessageBatch")] == [10, 10, 3]
-    assert [(one.post, one.message_id) for one in results] == [(post, f"m{post.body}") for post in posts]
+    assert [(one.request, one.message_id) for one in results] == [(post, f"m{post.body}") for post in posts]
 
 
 def test_a_call_holds_no_more_than_sqs_takes(sqs):
-    posts = [Post("a", "x" * 500_000) for _ in range(3)]
+    posts = [PublishRequest("a", "x" * 500_000) for _ in range(3)]
 
     assert all(one.message_id for one in client(sqs).publish_all("xs_alice", posts))
     assert [len(call["Entries"]) for call in sqs.named("SendMessageBatch")] == [2, 1]
@@ -327,15 +327,15 @@ def test_a_call_holds_no_more_than_sqs_takes(sqs):
 
 def test_messages_are_sent_before_the_next_are_known(sqs):
     def posts():
-        yield from [Post("a", "x")] * 10
+        yield from [PublishRequest("a", "x")] * 10
         assert len(published(sqs)) == 10
-        yield Post("a", "last")
+        yield PublishRequest("a", "last")
 
     assert len(list(client(sqs).publish_all("xs_alice", posts()))) == 11
 
 
 def test_a_message_that_cannot_be_published_does_not_hold_up_the_others(sqs):
-    posts = [Post("a", "first"), Post("k" * 256, "second"), Post("a", "third")]
+    posts = [PublishRequest("a", "first"), PublishRequest("k" * 256, "second"), PublishRequest("a", "third")]
 
     first, second, third = client(sqs).publish_all("xs_alice", posts)
 
@@ -346,21 +346,26 @@ def test_a_message_that_cannot_be_published_does_not_hold_up_the_others(sqs):
 
 
 def test_nothing_is_called_for_messages_that_all_cannot_be_published(sqs):
-    assert [one.message_id for one in client(sqs).publish_all("xs_alice", [Post("a", "")])] == [None]
+    assert [one.message_id for one in client(sqs).publish_all("xs_alice", [PublishRequest("a", "")])] == [None]
     assert sqs.calls == []
 
 
-def test_what_a_call_leaves_behind_is_sent_alone(sqs):
+def test_messages_that_a_batch_call_rejects_are_sent_alone(sqs):
     sqs.failing = {"second"}
 
-    first, second = client(sqs).publish_all("xs_alice", [Post("a", "first"), Post("a", "second")])
+    first, second = client(sqs).publish_all("xs_alice", [PublishRequest("a", "first"), PublishRequest("a", "second")])
 
     assert (first.message_id, second.message_id) == ("m1", "m2")
     assert sqs.named("SendMessage")[0]["MessageBody"] == "second"
 
 
 def test_an_ordered_exchange_gets_groups_by_key_and_never_two_of_a_group_in_a_call(sqs):
-    posts = [Post("a", "1"), Post("b", "2"), Post("a", "3", deduplication_id="mine"), Post("", "4")]
+    posts = [
+        PublishRequest("a", "1"),
+        PublishRequest("b", "2"),
+        PublishRequest("a", "3", deduplication_id="mine"),
+        PublishRequest("", "4"),
+    ]
 
     list(client(sqs).publish_all("xs_alice.fifo", posts))
 
@@ -374,5 +379,5 @@ def test_an_ordered_exchange_gets_groups_by_key_and_never_two_of_a_group_in_a_ca
 
 def test_no_more_is_sent_than_there_is(sqs):
     assert list(client(sqs).publish_all("xs_alice", [])) == []
-    assert len(list(client(sqs).publish_all("xs_alice", [Post("a", "x")] * 10))) == 10
+    assert len(list(client(sqs).publish_all("xs_alice", [PublishRequest("a", "x")] * 10))) == 10
     assert len(sqs.named("SendMessageBatch")) == 1

@@ -1,4 +1,4 @@
-"""Consumers: what they take, keep, acknowledge and give back."""
+"""Consumers: receiving, extending, acknowledging and releasing messages."""
 
 import threading
 from contextlib import suppress
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.consumer import Consumer, beating
-from signalbox.exchange.control.errors import NotPermitted, NotThere
-from signalbox.exchange.model.naming import StageNames
+from signalbox.clients.exchange.consumer import Consumer, heartbeat
+from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.names import StageNames
 from signalbox.sarracenia.rights.names import UserName
 from tests.unit.clients.exchange.fake_sqs import SENT_AT, URL_PREFIX, PretendedSqs
 
@@ -52,7 +52,7 @@ def hidden(sqs: PretendedSqs) -> dict[str, int]:
     return {one.message["Body"]: one.hidden for one in sqs.queues[QUEUE]}
 
 
-def test_a_message_tells_whence_it_came(sqs):
+def test_a_message_has_its_exchange_and_publisher(sqs):
     message = delivered(sequence="7")
     message["MessageAttributes"]["raw"] = {"DataType": "Binary", "BinaryValue": b"\x00"}
     sqs.put(QUEUE, message)
@@ -77,7 +77,7 @@ def test_as_much_is_taken_as_the_queue_says_by_tens(sqs):
 
     with consuming(sqs) as consumer:
         taken = consumer.receive()
-        assert consumer.taken == 25
+        assert consumer.unacknowledged == 25
         requests = [call for call in sqs.named("ReceiveMessage") if call["QueueUrl"].endswith(QUEUE)]
 
     assert bodies(taken) == [str(number) for number in range(25)]
@@ -125,7 +125,7 @@ def test_messages_come_one_by_one_for_ever(sqs):
     assert sqs.queues[QUEUE] == []
 
 
-def test_what_is_acknowledged_is_deleted_ten_a_call(sqs):
+def test_acknowledged_messages_are_deleted_ten_a_call(sqs):
     for number in range(12):
         sqs.put(QUEUE, delivered(str(number)))
 
@@ -136,7 +136,7 @@ def test_what_is_acknowledged_is_deleted_ten_a_call(sqs):
     assert [len(call["Entries"]) for call in sqs.named("DeleteMessageBatch")] == [10, 2]
 
 
-def test_what_sqs_does_not_delete_comes_again(sqs, caplog):
+def test_messages_that_sqs_does_not_delete_are_delivered_again(sqs, caplog):
     sqs.put(QUEUE, delivered())
     sqs.failing = {"r1"}
 
@@ -147,7 +147,7 @@ def test_what_sqs_does_not_delete_comes_again(sqs, caplog):
     assert "a message was not deleted: not now" in caplog.text
 
 
-def test_what_is_not_acknowledged_is_others_again_at_once(sqs):
+def test_released_messages_are_visible_at_once(sqs):
     for body in "ab":
         sqs.put(QUEUE, delivered(body))
 
@@ -165,19 +165,19 @@ def test_a_message_may_be_given_back_while_others_are_kept(sqs):
 
     with consuming(sqs) as consumer:
         first, _second = consumer.receive()
-        consumer.give_back(first)
+        consumer.release(first)
 
         assert hidden(sqs) == {"a": 0, "b": 60}
         assert bodies(consumer.receive()) == ["a"]
 
 
-def test_what_takes_long_is_kept_from_others_for_as_long_again(sqs):
+def test_the_visibility_of_unacknowledged_messages_is_extended(sqs):
     sqs.put(QUEUE, delivered())
 
     with consuming(sqs, hold=timedelta(seconds=90)) as consumer:
         consumer.receive()
         sqs.queues[QUEUE][0].hidden = 1
-        consumer.keep()
+        consumer.extend()
 
         assert hidden(sqs) == {"hello": 90}
 
@@ -193,7 +193,7 @@ def test_expired_messages_are_deleted_unseen(sqs):
     assert list(hidden(sqs)) == ["young"]
 
 
-def test_what_came_through_no_exchange_is_left_to_be_a_dead_letter(sqs, caplog):
+def test_messages_that_no_exchange_sent_are_left_in_the_queue(sqs, caplog):
     sqs.put(QUEUE, {"MessageBody": "by hand"})
     sqs.put(QUEUE, delivered())
 
@@ -208,11 +208,11 @@ def test_what_came_through_no_exchange_is_left_to_be_a_dead_letter(sqs, caplog):
 def test_a_queue_that_is_deleted_meanwhile_is_named(sqs):
     with consuming(sqs) as consumer:
         del sqs.queues[QUEUE]
-        with pytest.raises(NotThere, match=f"queue '{QUEUE}' is not there"):
+        with pytest.raises(NotFound, match=f"queue '{QUEUE}' does not exist"):
             consumer.receive()
 
 
-def test_a_queue_of_somebody_else_is_named_with_the_user(sqs):
+def test_a_foreign_queue_is_named_with_the_user(sqs):
     sqs.denied = {QUEUE}
 
     with consuming(sqs) as consumer, pytest.raises(NotPermitted, match=f"user 'alice' may not consume .* '{QUEUE}'"):
@@ -255,13 +255,13 @@ def test_a_beat_that_fails_is_followed_by_others(caplog):
             raise error
         beaten.set()
 
-    with beating(beat, every=timedelta(milliseconds=1)):
+    with heartbeat(beat, every=timedelta(milliseconds=1)):
         assert beaten.wait(DEADLINE_SECONDS)
 
     assert "a consumer's sign of life failed: no network" in caplog.text
 
 
-def test_what_a_broken_off_consumer_took_is_given_back(sqs):
+def test_an_interrupted_consumer_releases_its_messages(sqs):
     sqs.put(QUEUE, delivered())
 
     with suppress(KeyboardInterrupt), consuming(sqs) as consumer:
@@ -271,7 +271,7 @@ def test_what_a_broken_off_consumer_took_is_given_back(sqs):
     assert hidden(sqs) == {"hello": 0}
 
 
-def test_a_consumer_takes_25_if_nobody_says_how_many(sqs):
+def test_the_default_prefetch_is_25(sqs):
     sqs.answers["consuming"] = lambda command: {"queue": command["queue"]}
 
     with consuming(sqs) as consumer:

@@ -1,15 +1,15 @@
-"""The exchange's control plane in memory: users and administrators ask, and time passes."""
+"""The exchange's control plane in memory: callers send commands, and time passes."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
 from signalbox.control.envelope import Envelope
-from signalbox.exchange.control.command_handlers import ExchangeDesk
+from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.expiry import Expiring
-from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
-from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.control.expiry import ExpiryService
+from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import User
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
@@ -60,7 +60,7 @@ class ExchangeStage:
             metrics=self.metrics,
             sender=self.sender,
             clock=self.time,
-            setup=Setup(StageNames("box"), account="1", region="eu-central-1"),
+            config=StageConfig(StageNames("box"), account="1", region="eu-central-1"),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
         )
@@ -69,10 +69,10 @@ class ExchangeStage:
         self, command: str, *, user: UserName | None = None, ports: ControlPorts | None = None, **given: Any
     ) -> Any:
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return ExchangeDesk(ports or self.ports).answer(user, envelope.command(COMMANDS))
+        return ExchangeService(ports or self.ports).answer(user, envelope.command(COMMANDS))
 
     def ask_until_done(self, command: str, **given: Any) -> Any:
-        """Ask a control plane that is killed before its first call, then before its second, until it is done."""
+        """Send a command to a function that is killed before its first call, then its second, until it succeeds."""
         for calls in range(100):
             try:
                 return self.ask(command, ports=self.killed_after(calls), **given)
@@ -81,7 +81,7 @@ class ExchangeStage:
         raise AssertionError("it is never done")
 
     def killed_after(self, calls: int) -> ControlPorts:
-        """Return the ports of a function that is killed after so many calls."""
+        """Return the ports of a function that is killed after this number of calls."""
         countdown = Countdown(calls)
         store = replace(self.ports.store, **_killing(self.ports.store, countdown))
         return replace(
@@ -93,14 +93,14 @@ class ExchangeStage:
         )
 
     def delete_expired(self) -> list[str]:
-        return [queue.name for queue in Expiring(self.ports).delete_expired()]
+        return [queue.name for queue in ExpiryService(self.ports).delete_expired()]
 
     def kinds(self) -> list[tuple[str, str]]:
-        """Return what history was told, in order."""
+        """Return the kinds and outcomes of the history events, in order."""
         return [(event.kind, event.outcome) for event in self.events]
 
     def meanwhile(self, port: object, name: str, change: Callable[[], object]) -> None:
-        """Let something happen just before the next call of a port's method."""
+        """Run an action just before the next call of a port's method."""
         found = getattr(port, name)
 
         def call(*arguments: object, **named: object) -> object:

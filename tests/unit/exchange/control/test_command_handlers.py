@@ -1,14 +1,14 @@
-"""What the exchange answers: bindings, lists, messages, and who is asking."""
+"""The execution of commands: bindings, lists, messages and callers."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.errors import NotPermitted, NotThere
-from signalbox.exchange.control.observation import MAXIMUM_OBSERVED, TooManyToObserve
-from signalbox.exchange.messages.properties import Delivered
-from signalbox.exchange.model.records import BindOutcome, Minute, QueueActivity, QueueSize
+from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.control.status_service import MAXIMUM_OBSERVED, TooManyResources
+from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.model.records import BindOutcome, MinuteCounts, QueueActivity, QueueSize
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership
 from tests.fakes.exchange import START
@@ -69,23 +69,23 @@ def test_exchanges_may_be_bound_in_a_circle(stage):
         ({"queue": None, "destination": "xs_new"}, "exchange 'xs_new'"),
     ],
 )
-def test_what_is_bound_has_to_be_there(stage, given, missing):
-    with pytest.raises(NotThere, match=f"{missing} is not there: declare it first"):
+def test_both_ends_of_a_binding_must_exist(stage, given, missing):
+    with pytest.raises(NotFound, match=f"{missing} does not exist: declare it first"):
         stage.ask("bind", **{**TO_QUEUE, **given})
 
 
-def test_what_is_being_deleted_cannot_be_bound(stage):
+def test_a_resource_that_is_being_deleted_cannot_be_bound(stage):
     queue = stage.queues.records["q_alice"]
-    stage.queues.records["q_alice"] = replace(queue, is_leaving=True)
+    stage.queues.records["q_alice"] = replace(queue, is_deleting=True)
 
-    with pytest.raises(NotThere, match="queue 'q_alice' is being deleted"):
+    with pytest.raises(NotFound, match="queue 'q_alice' is being deleted"):
         stage.ask("bind", **TO_QUEUE)
 
 
-def test_what_came_just_after_it_was_bound_is_to_be_bound_again(stage):
-    stage.bindings.bind = lambda bound: BindOutcome.NOT_BOUND
+def test_a_binding_that_raced_with_a_declaration_can_be_retried(stage):
+    stage.bindings.bind = lambda bound: BindOutcome.REFUSED
 
-    with pytest.raises(NotThere, match="was not there a moment ago: ask again"):
+    with pytest.raises(NotFound, match="did not exist a moment ago: retry"):
         stage.ask("bind", **TO_QUEUE)
 
 
@@ -106,7 +106,7 @@ def test_lists_show_what_one_may_read(stage):
 
 
 def test_bindings_are_those_of_an_exchange_that_is_there(stage):
-    with pytest.raises(NotThere):
+    with pytest.raises(NotFound):
         stage.ask("bindings", exchange="xs_new")
 
 
@@ -148,28 +148,28 @@ def test_administrators_and_feeders_may_do_everything(stage, user):
     assert stage.ask("delete_queue", user=user, queue="q_bob.x")["deleted"]
 
 
-def test_a_denial_tells_all_that_is_missing_and_what_to_do(stage):
+def test_a_denial_names_all_missing_rights_and_the_remedy(stage):
     with pytest.raises(NotPermitted) as caught:
         stage.ask("bind", user=BOB, exchange="xs_alice", queue="q_alice", pattern="#")
 
     read, write = str(caught.value).splitlines()
     assert read == (
-        "user 'bob' (subscriber) may not read exchange 'xs_alice': the exchanges of such a user are xl_bob, "
+        "user 'bob' (subscriber) may not read exchange 'xs_alice': the role allows the exchanges xl_bob, "
         "xl_bob_*, xr_bob, xr_bob_*, xs_bob, xs_bob_*, xpublic, x*_public; "
         "use one of them, or have an administrator give the user another role"
     )
     assert write == (
-        "user 'bob' (subscriber) may not write queue 'q_alice': the queues of such a user are q_bob, q_bob_*; "
+        "user 'bob' (subscriber) may not write queue 'q_alice': the role allows the queues q_bob, q_bob_*; "
         "use one of them, or have an administrator give the user another role"
     )
 
 
-def test_a_denial_tells_when_no_name_would_do(stage):
+def test_a_denial_states_that_no_name_is_permitted(stage):
     with pytest.raises(NotPermitted) as caught:
         stage.ask("declare_exchange", user=BOB, exchange="xs_bob")
 
     assert str(caught.value) == (
-        "user 'bob' (subscriber) may not configure exchange 'xs_bob': such a user may configure no exchange; "
+        "user 'bob' (subscriber) may not configure exchange 'xs_bob': the role allows no exchanges to configure; "
         "have an administrator give the user another role"
     )
 
@@ -180,12 +180,12 @@ def test_a_loose_user_owns_what_begins_with_the_name(stage):
     assert stage.ask("declare_queue", user=ALICE, queue="q_alice2")["owner"] == "alice"
 
 
-def test_a_user_who_is_gone_has_no_rights_left(stage):
-    with pytest.raises(NotThere, match="there is no user 'carol': have an administrator add the user"):
+def test_a_removed_user_has_no_rights(stage):
+    with pytest.raises(NotFound, match="user 'carol' does not exist: have an administrator add the user"):
         stage.ask("whoami", user=UserName("carol"))
 
 
-def test_who_asks_is_told_as_whom(stage):
+def test_whoami_returns_the_caller(stage):
     told = {"stage": "box", "exchange_prefix": "", "account": "1", "region": "eu-central-1"}
 
     assert stage.ask("whoami", user=BOB) == {"user": "bob", "role": "subscriber", "ownership": "strict", **told}
@@ -222,7 +222,7 @@ def test_a_command_that_comes_twice_is_one_message_of_an_ordered_exchange(stage)
 
 
 def test_a_message_needs_an_exchange_that_is_there(stage):
-    with pytest.raises(NotThere, match="exchange 'xs_alice_new' is not there: declare it first"):
+    with pytest.raises(NotFound, match="exchange 'xs_alice_new' does not exist: declare it first"):
         stage.ask("publish", user=ALICE, exchange="xs_alice_new", routing_key="a", body="x")
 
 
@@ -234,15 +234,15 @@ def test_a_consumer_gives_signs_of_life(stage):
     assert told["consumed_at"] == "2026-11-21T12:01:00+00:00"
 
 
-def test_nobody_consumes_from_a_queue_that_is_not_there(stage):
-    with pytest.raises(NotThere, match="queue 'q_alice_x' is not there: declare it first"):
+def test_a_missing_queue_cannot_be_consumed(stage):
+    with pytest.raises(NotFound, match="queue 'q_alice_x' does not exist: declare it first"):
         stage.ask("consuming", user=ALICE, queue="q_alice_x")
 
 
-def test_a_queue_may_go_while_a_consumer_says_that_it_lives(stage):
-    stage.meanwhile(stage.queues, "consumed", stage.queues.records.clear)
+def test_a_queue_may_be_deleted_during_a_heartbeat(stage):
+    stage.meanwhile(stage.queues, "record_heartbeat", stage.queues.records.clear)
 
-    with pytest.raises(NotThere, match="queue 'q_alice' is not there any more"):
+    with pytest.raises(NotFound, match="queue 'q_alice' does not exist any more"):
         stage.ask("consuming", user=ALICE, queue="q_alice")
 
 
@@ -250,23 +250,23 @@ def test_old_messages_are_delivered_again_as_they_were(stage):
     told = stage.ask("replay", user=ALICE, queue="q_alice", messages=[OLD, {**OLD, "publisher": "feed"}])
 
     assert told == {"queue": "q_alice", "delivered": 2, "failed": []}
-    one, other = map(Delivered.parse, stage.sender.sent["q_alice"])
+    one, other = map(DeliveredMessage.parse, stage.sender.sent["q_alice"])
     assert (one.exchange, one.key, one.body, one.message_id) == ("xpublic", "a.b", "old", "m-1")
     assert (one.publisher, other.publisher) == ("alice", "feed")
     assert one.published_at.timestamp() == 1
     assert (one.sequence, one.expires_at) == (None, None)
 
 
-def test_an_old_message_lives_as_long_as_a_new_one(stage):
+def test_a_replayed_message_gets_the_queues_full_ttl(stage):
     stage.ask("declare_queue", queue="q_alice", message_ttl_seconds=60)
 
     stage.ask("replay", queue="q_alice", messages=[OLD])
 
-    delivered = Delivered.parse(stage.sender.sent["q_alice"][0])
+    delivered = DeliveredMessage.parse(stage.sender.sent["q_alice"][0])
     assert (delivered.publisher, delivered.expires_at) == ("_", START + timedelta(minutes=1))
 
 
-def test_what_cannot_be_replayed_is_told(stage):
+def test_messages_that_cannot_be_replayed_are_reported(stage):
     stage.ask("declare_queue", queue="q_alice.fifo")
     stage.sender.not_taken = {"bad"}
 
@@ -277,8 +277,8 @@ def test_what_cannot_be_replayed_is_told(stage):
     assert (message.group_id, message.deduplication_id) == ("a.b", "m-1")
 
 
-def test_nothing_is_replayed_into_a_queue_that_is_not_there(stage):
-    with pytest.raises(NotThere):
+def test_a_replay_into_a_missing_queue_is_refused(stage):
+    with pytest.raises(NotFound):
         stage.ask("replay", queue="q_new", messages=[OLD])
 
 
@@ -287,7 +287,7 @@ def test_the_status_is_that_of_what_one_may_read(stage):
     name = stage.ports.names.queue("q_bob.x")
     stage.sqs.held = {name: QueueSize(1), f"{name}-dlq": QueueSize(2)}
     stage.metrics.activities[name] = QueueActivity(removed=300)
-    stage.counters.minutes[queue.place] = [Minute(START, received=1, last_at=START)]
+    stage.counters.minutes[queue.resource] = [MinuteCounts(START, received=1, last_at=START)]
 
     told = stage.ask("status", user=BOB)
 
@@ -313,12 +313,12 @@ def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
     assert [one["name"] for one in (*told["exchanges"], *told["queues"])] == expected
 
 
-def test_no_more_is_told_than_one_reply_holds(stage):
+def test_a_status_that_exceeds_one_reply_is_refused(stage):
     exchange, queue = stage.exchanges.records["xpublic"], stage.queues.records["q_alice"]
     stage.exchanges.records = {"xpublic": exchange}
     stage.queues.records = {f"q_{n}": replace(queue, name=f"q_{n}") for n in range(MAXIMUM_OBSERVED)}
 
-    with pytest.raises(TooManyToObserve, match=r"501 exchanges and queues are more than the 500 .*: give names"):
+    with pytest.raises(TooManyResources, match=r"501 exchanges and queues match, more than .* 500: give"):
         stage.ask("status")
 
     assert len(stage.ask("status", names=["q_*"])["queues"]) == MAXIMUM_OBSERVED
@@ -331,6 +331,6 @@ def test_looks_are_taken_side_by_side(stage):
         looks.append([value.name for value in values])
         return map(function, values)
 
-    stage.ask("status", ports=replace(stage.ports, side_by_side=noted), user=BOB)
+    stage.ask("status", ports=replace(stage.ports, parallel_map=noted), user=BOB)
 
     assert looks == [["xpublic", "xs_bob"], ["q_bob.x"]]

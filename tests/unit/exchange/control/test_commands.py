@@ -1,16 +1,15 @@
-"""What may be asked of the exchange, and how all that is wrong with a command is told at once."""
+"""The parser of commands, which reports all problems at once."""
 
 from datetime import timedelta
 
 import pytest
 
-from signalbox.control.envelope import Envelope as ControlEnvelope
-from signalbox.control.envelope import InvalidCommand
+from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.documents import shown
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.commands import (
     Bind,
-    Consuming,
+    ConsumerHeartbeat,
     DeclareExchange,
     DeclareQueue,
     DeleteExchange,
@@ -19,24 +18,24 @@ from signalbox.exchange.control.commands import (
     ListExchanges,
     ListQueues,
     Publish,
+    QueueSettingsPatch,
     Replay,
-    Replayed,
-    SettingsWish,
+    ReplayedMessage,
     Status,
     Unbind,
     WhoAmI,
 )
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Bound, Kind, Place, QueueSettings
+from signalbox.exchange.model.records import Binding, QueueSettings, ResourceKind, ResourceRef
 from signalbox.messages import Attribute
 
-QUEUE = Place(Kind.QUEUE, "q_alice")
+QUEUE = ResourceRef(ResourceKind.QUEUE, "q_alice")
 OLD = {"exchange": "xs_a", "routing_key": "a.b", "body": "{}", "message_id": "m-1", "published_at": 1000}
 
 
 def read(command, **fields):
-    return ControlEnvelope("1", None, {"command": command, "id": "1", **fields}).command(COMMANDS)
+    return Envelope("1", None, {"command": command, "id": "1", **fields}).command(COMMANDS)
 
 
 def problems(command, **fields):
@@ -57,7 +56,7 @@ def problems(command, **fields):
         ),
         ("delete_exchange", {"exchange": "xs_a"}, DeleteExchange("xs_a", force=False)),
         ("delete_exchange", {"exchange": "xs_a", "force": True}, DeleteExchange("xs_a", force=True)),
-        ("declare_queue", {"queue": "q_alice"}, DeclareQueue("q_alice", SettingsWish())),
+        ("declare_queue", {"queue": "q_alice"}, DeclareQueue("q_alice", QueueSettingsPatch())),
         (
             "declare_queue",
             {
@@ -67,24 +66,24 @@ def problems(command, **fields):
                 "prefetch": 1,
                 "maximum_receives": 1000,
             },
-            DeclareQueue("q_a.b", SettingsWish(timedelta(minutes=1), timedelta(seconds=1), 1, 1000)),
+            DeclareQueue("q_a.b", QueueSettingsPatch(timedelta(minutes=1), timedelta(seconds=1), 1, 1000)),
         ),
         ("delete_queue", {"queue": "q_alice", "if_empty": True}, DeleteQueue("q_alice", if_empty=True)),
         (
             "bind",
             {"exchange": "xs_a", "queue": "q_alice", "pattern": "a.#"},
-            Bind(Bound("xs_a", QUEUE, Pattern(("a", "#")))),
+            Bind(Binding("xs_a", QUEUE, Pattern(("a", "#")))),
         ),
-        ("bind", {"exchange": "xs_a", "queue": "q_alice", "pattern": ""}, Bind(Bound("xs_a", QUEUE, Pattern(())))),
+        ("bind", {"exchange": "xs_a", "queue": "q_alice", "pattern": ""}, Bind(Binding("xs_a", QUEUE, Pattern(())))),
         (
             "bind",
             {"exchange": "xs_a", "destination": "xs_b", "pattern": "#"},
-            Bind(Bound("xs_a", Place(Kind.EXCHANGE, "xs_b"), Pattern(("#",)))),
+            Bind(Binding("xs_a", ResourceRef(ResourceKind.EXCHANGE, "xs_b"), Pattern(("#",)))),
         ),
         (
             "unbind",
             {"exchange": "xs_a", "queue": "q_alice", "pattern": "#.#.#"},
-            Unbind(Bound("xs_a", QUEUE, Pattern(("#", "#", "#")))),
+            Unbind(Binding("xs_a", QUEUE, Pattern(("#", "#", "#")))),
         ),
         ("exchanges", {}, ListExchanges()),
         ("queues", {}, ListQueues()),
@@ -93,9 +92,9 @@ def problems(command, **fields):
         (
             "publish",
             {"exchange": "xs_a", "routing_key": "", "body": "x", "headers": {"a": "b"}},
-            Publish("xs_a", Envelope("", "x", {"a": Attribute("String", "b")}), "1"),
+            Publish("xs_a", MessageProperties("", "x", {"a": Attribute("String", "b")}), "1"),
         ),
-        ("consuming", {"queue": "q_alice"}, Consuming("q_alice")),
+        ("consuming", {"queue": "q_alice"}, ConsumerHeartbeat("q_alice")),
         ("whoami", {}, WhoAmI()),
         (
             "replay",
@@ -103,8 +102,8 @@ def problems(command, **fields):
             Replay(
                 "q_alice",
                 (
-                    Replayed("xs_a", Envelope("a.b", "{}", {}), "m-1", None, 1000),
-                    Replayed("xs_a", Envelope("a.b", "{}", {}), "m-1", "bob", 1000),
+                    ReplayedMessage("xs_a", MessageProperties("a.b", "{}", {}), "m-1", None, 1000),
+                    ReplayedMessage("xs_a", MessageProperties("a.b", "{}", {}), "m-1", "bob", 1000),
                 ),
             ),
         ),
@@ -121,7 +120,7 @@ def test_every_command_refuses_what_it_does_not_know(command):
     assert any(problem.startswith("durable: unknown field") for problem in problems(command, durable=True))
 
 
-def test_all_problems_of_a_queue_are_told_at_once():
+def test_all_problems_of_a_queue_are_reported_at_once():
     found = problems(
         "declare_queue",
         queue="alice",
@@ -140,11 +139,11 @@ def test_all_problems_of_a_queue_are_told_at_once():
     ]
 
 
-def test_all_problems_of_a_binding_are_told_at_once():
+def test_all_problems_of_a_binding_are_reported_at_once():
     assert problems("bind", exchange="alice") == [
         "exchange: exchange 'alice': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
         "queue: is missing or empty",
-        'pattern: is missing; the empty one is ""',
+        'pattern: is missing; an empty text is ""',
     ]
 
 
@@ -178,19 +177,19 @@ def test_no_pattern_is_longer_than_those_that_could_be_bound():
     ]
 
 
-def test_all_problems_of_a_message_are_told_at_once():
+def test_all_problems_of_a_message_are_reported_at_once():
     found = problems("publish", id="1" * 201, exchange="alice", routing_key="a" * 256, body="\0")
 
     assert found[0] == "id: has 201 characters; at most 200 are allowed"
     assert found[1].startswith("exchange: ")
     assert found[2].startswith("routing_key: ")
     assert found[2].endswith("has 256 bytes of UTF-8; at most 255 are allowed")
-    assert found[3].startswith("body: has characters that SQS does not take")
+    assert found[3].startswith("body: has characters that SQS does not allow")
 
 
 def test_a_message_has_a_body_and_a_routing_key():
     assert problems("publish", exchange="xs_a") == [
-        'routing_key: is missing; the empty one is ""',
+        'routing_key: is missing; an empty text is ""',
         "body: is missing or empty",
     ]
 
@@ -215,27 +214,27 @@ def test_a_hundred_messages_are_replayed_at_a_time(count, expected):
     ]
 
 
-def test_what_is_not_wished_stays_as_it_is():
+def test_settings_that_a_patch_does_not_name_stay_unchanged():
     found = QueueSettings(timedelta(minutes=5), None, 10, 7)
 
-    assert SettingsWish().over(found) == found
-    assert SettingsWish(message_ttl=timedelta(seconds=9), prefetch=2, maximum_receives=3).over(found) == QueueSettings(
-        timedelta(minutes=5), timedelta(seconds=9), 2, 3
-    )
+    assert QueueSettingsPatch().apply_to(found) == found
+    assert QueueSettingsPatch(message_ttl=timedelta(seconds=9), prefetch=2, maximum_receives=3).apply_to(
+        found
+    ) == QueueSettings(timedelta(minutes=5), timedelta(seconds=9), 2, 3)
 
 
 def test_no_time_is_never():
     settings = QueueSettings(timedelta(minutes=5), timedelta(minutes=5))
 
-    assert SettingsWish(timedelta(0), timedelta(0)).over(settings) == QueueSettings()
-    assert read("declare_queue", queue="q_a", expires_seconds=0).wish == SettingsWish(expires=timedelta(0))
+    assert QueueSettingsPatch(timedelta(0), timedelta(0)).apply_to(settings) == QueueSettings()
+    assert read("declare_queue", queue="q_a", expires_seconds=0).patch == QueueSettingsPatch(expires=timedelta(0))
 
 
 def test_a_hundred_names_are_asked_for_at_a_time():
     assert problems("status", names=["xpublic"] * 101) == ["names: expected 100 at most, not 101"]
 
 
-def test_what_could_be_no_name_is_told():
+def test_an_invalid_name_is_reported():
     assert problems("status", names=["", "q_*", "q_" * 128]) == [
         "names[0]: expected a name, or one with '*', not ''",
         f"names[2]: expected a name, or one with '*', not {shown('q_' * 128)}",

@@ -1,14 +1,14 @@
-"""Declaring exchanges and queues: what is made, in which order, and what a second time changes."""
+"""The declaration of exchanges and queues: created resources, their order, and repeated declarations."""
 
 from datetime import timedelta
 
 import pytest
 
 from signalbox.errors import EffectRefused
-from signalbox.exchange.control.declaration import Leaving, NameTaken
-from signalbox.exchange.control.errors import NotThere
+from signalbox.exchange.control.declaration import BeingDeleted, NameNotAllowed
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.control_ports import ChangedMeanwhile
-from signalbox.exchange.model.records import Kind, Place, WantedQueue
+from signalbox.exchange.model.records import QueueSpec, ResourceKind, ResourceRef
 from tests.fakes.exchange import START
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
 
@@ -18,7 +18,7 @@ def stage():
     return ExchangeStage()
 
 
-def test_an_exchange_is_told_as_it_was_made(stage):
+def test_declaring_an_exchange_again_returns_it_unchanged(stage):
     told = stage.ask("declare_exchange", user=ALICE, exchange="xs_alice_logs.fifo")
 
     assert told == {
@@ -37,8 +37,8 @@ def test_an_exchange_is_told_as_it_was_made(stage):
 def test_an_exchange_has_a_queue_that_is_connected_to_the_router(stage):
     stage.ask("declare_exchange", exchange="xpublic")
 
-    assert stage.sqs.queues["xpublic"] == WantedQueue(
-        "xpublic", Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(minutes=3), 5
+    assert stage.sqs.queues["xpublic"] == QueueSpec(
+        "xpublic", ResourceRef(ResourceKind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(minutes=3), 5
     )
     assert "xpublic-dlq" in stage.sqs.queues
     assert stage.mappings.connected == {"xpublic"}
@@ -69,7 +69,9 @@ def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, comma
     told = stage.ask_until_done(command, **given)
 
     assert told == ExchangeStage().ask(command, **given)
-    assert stage.kinds() == [("declared", Kind.EXCHANGE if command == "declare_exchange" else Kind.QUEUE)]
+    assert stage.kinds() == [
+        ("declared", ResourceKind.EXCHANGE if command == "declare_exchange" else ResourceKind.QUEUE)
+    ]
 
 
 def test_an_alternate_stays_until_it_is_taken_away(stage):
@@ -83,11 +85,11 @@ def test_an_alternate_stays_until_it_is_taken_away(stage):
 
 
 def test_an_alternate_has_to_be_there(stage):
-    with pytest.raises(NotThere, match="exchange 'xs_lost' is not there: declare it before it becomes an alternate"):
+    with pytest.raises(NotFound, match="exchange 'xs_lost' does not exist: declare it before it becomes an alternate"):
         stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost")
 
 
-def test_a_queue_is_told_as_it_was_made(stage):
+def test_declaring_a_queue_again_returns_it_unchanged(stage):
     told = stage.ask("declare_queue", user=ALICE, queue="q_alice", message_ttl_seconds=90, prefetch=10)
 
     assert told == {
@@ -124,8 +126,8 @@ def test_a_name_that_sqs_does_not_take_is_mapped(stage):
 def test_sqs_keeps_messages_as_long_as_they_live_but_a_minute_at_least(stage, given, retention):
     stage.ask("declare_queue", queue="q_a", maximum_receives=9, **given)
 
-    assert stage.sqs.queues["q_a"] == WantedQueue(
-        "q_a", Place(Kind.QUEUE, "q_a"), retention, timedelta(minutes=1), maximum_receives=9
+    assert stage.sqs.queues["q_a"] == QueueSpec(
+        "q_a", ResourceRef(ResourceKind.QUEUE, "q_a"), retention, timedelta(minutes=1), maximum_receives=9
     )
 
 
@@ -153,12 +155,12 @@ def test_declaring_again_is_a_sign_of_life(stage):
     [("declare_exchange", {"exchange": "xs_alice_a-dlq"}), ("declare_queue", {"queue": "q_alice_a-dlq"})],
 )
 def test_nothing_has_the_name_of_a_dead_letter_queue(stage, command, given):
-    with pytest.raises(NameTaken, match="ends with '-dlq', as dead-letter queues do"):
+    with pytest.raises(NameNotAllowed, match="ends with '-dlq', as dead-letter queues do"):
         stage.ask(command, user=ALICE, **given)
 
 
-def test_what_sqs_does_not_make_is_not_on_record(stage):
-    stage.sqs.refused["xpublic"] = "it is somebody else's"
+def test_a_failure_to_create_the_sqs_queue_leaves_no_record(stage):
+    stage.sqs.refused["xpublic"] = "it is foreign"
 
     with pytest.raises(EffectRefused):
         stage.ask("declare_exchange", exchange="xpublic")
@@ -176,7 +178,7 @@ def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
     refusals = []
 
     def declare_again():
-        with pytest.raises(Leaving) as caught:
+        with pytest.raises(BeingDeleted) as caught:
             stage.ask(declare, **given)
         refusals.append(str(caught.value))
 
@@ -184,20 +186,20 @@ def test_nothing_is_declared_while_it_is_deleted(stage, declare, delete, name):
 
     assert stage.ask(delete, **given)["deleted"]
     (refusal,) = refusals
-    assert refusal.endswith("is being deleted: ask again when it is gone, or delete it again if it stays")
+    assert refusal.endswith("is being deleted: retry later, or delete it again if this lasts")
 
 
 @pytest.mark.parametrize(
     ("command", "given"), [("declare_exchange", {"exchange": "xpublic"}), ("declare_queue", {"queue": "q_a"})]
 )
-def test_who_is_second_to_declare_asks_again(stage, command, given):
+def test_a_concurrent_declaration_is_refused_as_retryable(stage, command, given):
     stage.meanwhile(stage.sqs, "make", lambda: stage.ask(command, **given))
 
-    with pytest.raises(ChangedMeanwhile, match="was changed by somebody else meanwhile: ask again"):
+    with pytest.raises(ChangedMeanwhile, match="was changed by another command at the same time: retry"):
         stage.ask(command, **given)
 
 
-def test_who_is_second_to_change_an_exchange_asks_again(stage):
+def test_a_concurrent_change_of_an_exchange_is_refused_as_retryable(stage):
     stage.ask("declare_exchange", exchange="xs_lost")
     stage.ask("declare_exchange", exchange="xpublic")
     stage.meanwhile(stage.sqs, "make", lambda: stage.ask("declare_exchange", exchange="xpublic", alternate="xs_lost"))
@@ -214,7 +216,7 @@ def test_an_exchange_that_is_deleted_before_it_is_connected_does_not_stay_connec
 
     stage.meanwhile(stage.mappings, "connect", delete_and_leave_the_queue)
 
-    with pytest.raises(Leaving, match="was deleted while it was declared: ask again"):
+    with pytest.raises(BeingDeleted, match="was deleted while it was declared: retry"):
         stage.ask("declare_exchange", exchange="xpublic")
 
     assert stage.mappings.connected == set()

@@ -1,8 +1,8 @@
-"""Deleting exchanges and queues: what goes with them, what keeps them, and what a killed function leaves."""
+"""The deletion of exchanges and queues: refusals, deleted parts, and interrupted deletions."""
 
 import pytest
 
-from signalbox.exchange.control.deletion import SHOWN_BINDINGS, StillUsed
+from signalbox.exchange.control.deletion import SHOWN_BINDINGS, ResourceInUse
 from signalbox.exchange.model.control_ports import ChangedMeanwhile
 from signalbox.exchange.model.records import QueueSize
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
@@ -41,7 +41,7 @@ def test_an_exchange_goes_with_all_that_it_has_in_sqs(stage):
 @pytest.mark.parametrize(
     ("command", "given"), [("delete_exchange", {"exchange": "xs_bob"}), ("delete_queue", {"queue": "q_bob"})]
 )
-def test_what_is_not_there_is_deleted_already(stage, command, given):
+def test_deleting_a_missing_resource_changes_nothing(stage, command, given):
     assert stage.ask(command, **given) == {
         **given,
         "deleted": False,
@@ -54,13 +54,13 @@ def test_what_is_not_there_is_deleted_already(stage, command, given):
 def test_an_exchange_stays_while_it_is_bound(stage):
     bind(stage)
 
-    with pytest.raises(StillUsed) as caught:
+    with pytest.raises(ResourceInUse) as caught:
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert str(caught.value) == (
         "exchange 'xpublic' is bound (xpublic to q_alice, xs_alice to xpublic): unbind it first, or delete with force"
     )
-    assert not stage.exchanges.records["xpublic"].is_leaving
+    assert not stage.exchanges.records["xpublic"].is_deleting
 
 
 def test_of_many_bindings_some_are_named_and_the_rest_counted(stage):
@@ -68,7 +68,7 @@ def test_of_many_bindings_some_are_named_and_the_rest_counted(stage):
     for number in range(SHOWN_BINDINGS):
         stage.ask("bind", exchange="xpublic", queue="q_alice", pattern=str(number))
 
-    with pytest.raises(StillUsed, match=r" and 2 more\): unbind it first"):
+    with pytest.raises(ResourceInUse, match=r" and 2 more\): unbind it first"):
         stage.ask("delete_exchange", exchange="xpublic")
 
 
@@ -85,7 +85,7 @@ def test_bindings_go_by_force(stage):
 def test_an_exchange_stays_while_messages_wait_in_it(stage):
     stage.sqs.held["xpublic"] = QueueSize(2, in_flight=1, delayed=1)
 
-    with pytest.raises(StillUsed, match="exchange 'xpublic' holds 4 messages, as far as SQS has counted"):
+    with pytest.raises(ResourceInUse, match="exchange 'xpublic' holds about 4 messages"):
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert stage.ask("delete_exchange", exchange="xpublic", force=True)["lost"] == 4
@@ -94,7 +94,7 @@ def test_an_exchange_stays_while_messages_wait_in_it(stage):
 def test_an_exchange_stays_while_it_is_an_alternate(stage):
     stage.ask("declare_exchange", exchange="xs_alice", alternate="xpublic")
 
-    with pytest.raises(StillUsed, match="exchange 'xpublic' is the alternate of xs_alice"):
+    with pytest.raises(ResourceInUse, match="exchange 'xpublic' is the alternate of xs_alice"):
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
@@ -114,14 +114,14 @@ def test_a_queue_takes_its_bindings_and_messages_along(stage):
 def test_a_queue_stays_while_it_is_to_be_empty_first(stage):
     stage.sqs.held["q_alice"] = QueueSize(1)
 
-    with pytest.raises(StillUsed, match="take them first, or delete it without if_empty"):
+    with pytest.raises(ResourceInUse, match="take them first, or delete it without if_empty"):
         stage.ask("delete_queue", queue="q_alice", if_empty=True)
 
     stage.sqs.held.clear()
     assert stage.ask("delete_queue", queue="q_alice", if_empty=True)["deleted"]
 
 
-def test_dead_letters_stay_for_whoever_wants_them(stage):
+def test_a_dead_letter_queue_with_messages_is_kept(stage):
     stage.sqs.held["q_alice-dlq"] = QueueSize(2)
 
     told = stage.ask("delete_queue", queue="q_alice")
@@ -147,7 +147,7 @@ def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, comma
 @pytest.mark.parametrize(
     ("command", "given"), [("delete_exchange", {"exchange": "xpublic"}), ("delete_queue", {"queue": "q_alice"})]
 )
-def test_what_is_changed_meanwhile_stays(stage, command, given):
+def test_a_concurrently_changed_resource_is_not_deleted(stage, command, given):
     port, change = (stage.exchanges, "bind") if "exchange" in given else (stage.queues, "declare_queue")
     changing = TO_QUEUE if change == "bind" else given
     stage.meanwhile(port, "save", lambda: stage.ask(change, **changing))
@@ -168,7 +168,7 @@ def test_a_record_goes_only_as_it_was_read_last(stage):
     assert stage.ask("delete_exchange", exchange="xpublic")["deleted"]
 
 
-def test_two_who_delete_meet_without_an_error(stage):
+def test_two_concurrent_deletions_both_succeed(stage):
     stage.meanwhile(stage.sqs, "delete", lambda: stage.ask("delete_queue", queue="q_alice"))
 
     assert stage.ask("delete_queue", queue="q_alice")["deleted"]

@@ -1,4 +1,4 @@
-"""Queues that expire: those that nobody declared or consumed from for so long, as far as anybody can know."""
+"""The expiry of queues that were neither declared nor consumed from for a time."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def test_a_queue_expires_after_its_last_sign_of_life(found, minutes, is_expired)
     assert bool(expired([found], START + minutes * MINUTE, delay=timedelta(0))) is is_expired
 
 
-def test_what_is_seen_late_may_still_be_on_its_way():
+def test_late_metrics_delay_the_expiry():
     assert expired([queue()], START + 14 * MINUTE, delay=5 * MINUTE) == []
     assert expired([queue()], START + 15 * MINUTE, delay=5 * MINUTE) == [queue()]
 
@@ -55,7 +55,7 @@ def stage():
     return stage
 
 
-def test_a_queue_that_nobody_uses_is_deleted_with_its_bindings(stage):
+def test_an_unused_queue_is_deleted_with_its_bindings(stage):
     stage.time.pass_by(15 * MINUTE)
 
     assert stage.delete_expired() == ["q_a"]
@@ -75,7 +75,7 @@ def test_a_queue_with_signs_of_life_stays_and_costs_no_look_at_metrics(stage):
     assert stage.metrics.asked == []
 
 
-def test_a_queue_from_which_somebody_receives_without_a_word_stays(stage):
+def test_a_queue_that_is_polled_without_heartbeats_is_kept(stage):
     stage.metrics.activities["q_a"] = QueueActivity(received_at=START + 2 * MINUTE)
     stage.time.pass_by(16 * MINUTE)
 

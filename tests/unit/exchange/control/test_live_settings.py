@@ -1,9 +1,9 @@
-"""Exchanges that connections may join: what is said of them, what stays, and what is refused."""
+"""The settings of live exchanges: changes, defaults and refusals."""
 
 import pytest
 
 from signalbox.control.envelope import InvalidCommand
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from tests.unit.exchange.control.stage import ALICE, BOB, ExchangeStage
 
 OWN = "xs_alice_logs.fifo"
@@ -40,7 +40,7 @@ def test_a_new_exchange_can_be_live_from_the_beginning(stage):
     assert declare(stage, live=True) == DEFAULT
 
 
-def test_what_is_said_of_a_live_exchange_is_kept(stage):
+def test_live_settings_are_stored(stage):
     rules = {"logs.": {"count": 10, "age_seconds": 0}, "": {}}
 
     found = declare(stage, order_by="exchange", retention={"count": 5}, rules=rules)
@@ -55,7 +55,7 @@ def test_what_is_said_of_a_live_exchange_is_kept(stage):
     assert declare(stage, live=True) == found
 
 
-def test_a_limit_of_nought_is_none(stage):
+def test_a_limit_of_zero_is_no_limit(stage):
     assert declare(stage, retention={"count": 0, "age_seconds": 0})["retention"] == {"count": None, "age_seconds": None}
 
 
@@ -73,34 +73,34 @@ def test_an_exchange_can_stop_being_live(stage):
     assert declare(stage) is None
 
 
-def test_administrators_may_let_anybody_join_as_some_user(stage):
+def test_administrators_may_set_an_anonymous_user(stage):
     assert declare(stage, user=None, anonymous="bob")["anonymous"] == "bob"
     assert declare(stage, user=None, order_by="topic")["anonymous"] == "bob"
     assert declare(stage, anonymous="")["anonymous"] is None
 
 
-def test_nobody_else_lends_the_rights_of_a_user(stage):
-    with pytest.raises(NotPermitted, match="only administrators may let anybody join as user 'bob'"):
+def test_only_administrators_may_set_an_anonymous_user(stage):
+    with pytest.raises(NotPermitted, match="only administrators may set 'anonymous' to user 'bob'"):
         declare(stage, anonymous="bob")
 
 
-def test_nobody_joins_as_a_user_whom_there_is_not(stage):
-    with pytest.raises(NotThere, match="there is no user 'carol'"):
+def test_an_anonymous_user_must_exist(stage):
+    with pytest.raises(NotFound, match="user 'carol'"):
         declare(stage, user=None, anonymous="carol")
 
 
-def test_who_may_not_configure_an_exchange_does_not_make_it_live(stage):
+def test_live_settings_require_the_right_to_configure(stage):
     with pytest.raises(NotPermitted):
         declare(stage, user=BOB, live=True)
 
 
 def test_only_ordered_exchanges_can_be_live(stage):
     assert problems(stage, exchange="xs_alice_logs", live=True) == [
-        "live: only ordered exchanges, whose names end with '.fifo', can be live"
+        "live: only ordered exchanges can be live; their names end with '.fifo'"
     ]
 
 
-def test_all_that_is_wrong_is_told_at_once(stage):
+def test_all_problems_are_reported_at_once(stage):
     assert problems(
         stage,
         live="yes",
@@ -110,10 +110,10 @@ def test_all_that_is_wrong_is_told_at_once(stage):
         rules={"x" * 300: {"age_seconds": -1}},
     ) == [
         "live: expected true or false, not 'yes'",
-        "order_by: is said of live exchanges only, and this one is not to be live",
-        "anonymous: is said of live exchanges only, and this one is not to be live",
-        "retention: is said of live exchanges only, and this one is not to be live",
-        "rules: is said of live exchanges only, and this one is not to be live",
+        "order_by: is allowed for live exchanges only",
+        "anonymous: is allowed for live exchanges only",
+        "retention: is allowed for live exchanges only",
+        "rules: is allowed for live exchanges only",
     ]
     found = problems(
         stage,

@@ -1,4 +1,4 @@
-"""Strays of the exchange: what a crash left behind is deleted, and nothing else."""
+"""The sweeper deletes queues that a crash left, and no others."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.orphan_queues import ExchangeSweep
+from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.model.records import QueueSize
 from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
 from tests.unit.exchange.control.stage import ExchangeStage
@@ -30,7 +30,7 @@ class Sweep:
     def __init__(self) -> None:
         self.stage = ExchangeStage()
         self.found = MemoryFoundQueues()
-        self.desk = ExchangeSweep(self.stage.ports, self.found)
+        self.desk = OrphanQueueSweeper(self.stage.ports, self.found)
 
     def add(self, name: str, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
         at = self.stage.time.now() - timedelta(hours=hours)
@@ -47,7 +47,7 @@ def test_a_queue_that_stands_behind_nothing_is_deleted_after_a_day(name: str):
     assert list(sweep.desk.delete_strays()) == sweep.found.deleted == [name]
 
 
-def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
+def test_young_filled_and_foreign_queues_are_kept():
     sweep = Sweep()
     sweep.add("xs_young", hours=23)
     sweep.add("q_full", waiting=1)
@@ -58,7 +58,7 @@ def test_what_is_young_or_holds_messages_or_is_not_ours_stays():
     assert list(sweep.desk.delete_strays()) == sweep.found.deleted == []
 
 
-def test_what_is_declared_stays_with_its_dead_letters():
+def test_declared_queues_and_their_dead_letters_are_kept():
     sweep = Sweep()
     sweep.stage.ask("declare_exchange", exchange="xpublic.fifo")
     sweep.stage.ask("declare_queue", queue="q_alice.subscribe.weather")
@@ -69,7 +69,7 @@ def test_what_is_declared_stays_with_its_dead_letters():
     assert len(sweep.found.queues) == 4
 
 
-def test_a_queue_that_was_deleted_since_it_was_listed_is_none():
+def test_a_queue_that_was_deleted_meanwhile_is_skipped():
     sweep = Sweep()
     sweep.add("xs_gone")
     sweep.stage.sqs.delete(QueueName("xs_gone"))

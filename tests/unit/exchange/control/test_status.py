@@ -1,12 +1,19 @@
-"""How exchanges and queues are, in sr3's words and by its thresholds."""
+"""The status of exchanges and queues, with sr3's states and thresholds."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.status import HISTORY, Observed, State, backlog_lag, exchange_condition, queue_condition
-from signalbox.exchange.model.records import DeclaredQueue, Exchange, Minute, QueueActivity, QueueSize
+from signalbox.exchange.control.status import (
+    HISTORY,
+    Observation,
+    ResourceState,
+    backlog_lag,
+    exchange_status,
+    queue_status,
+)
+from signalbox.exchange.model.records import DeclaredQueue, Exchange, MinuteCounts, QueueActivity, QueueSize
 from tests.fakes.exchange import START
 
 NOW = START + timedelta(hours=3)
@@ -17,23 +24,25 @@ EMPTY = QueueSize(0)
 
 
 def minute(ago=1, *, last=0, **counts):
-    """Return the minute that began so many minutes ago, with its last message so many seconds before its end."""
+    """Return the counters of the minute that began `ago` minutes ago; its last message came before the minute's end."""
     begins_at = NOW - ago * MINUTE
-    return Minute(begins_at, last_at=begins_at + MINUTE - last * SECOND, **counts)
+    return MinuteCounts(begins_at, last_at=begins_at + MINUTE - last * SECOND, **counts)
 
 
 def state_of_queue(*minutes, size=EMPTY, **seen):
-    return queue_condition(QUEUE, Observed(minutes, size, **seen), NOW).state
+    return queue_status(QUEUE, Observation(minutes, size, **seen), NOW).state
 
 
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [
-        pytest.param({"minutes": [minute(received=1)], "size": None}, State.MISSING, id="no-queue-in-sqs"),
-        pytest.param({"minutes": [minute(9, received=5)], "size": QueueSize(5)}, State.HUNG, id="nobody-consumes"),
+        pytest.param({"minutes": [minute(received=1)], "size": None}, ResourceState.MISSING, id="no-queue-in-sqs"),
+        pytest.param(
+            {"minutes": [minute(9, received=5)], "size": QueueSize(5)}, ResourceState.HUNG, id="nobody-consumes"
+        ),
         pytest.param(
             {"minutes": [minute(9, received=5)], "size": QueueSize(5, in_flight=1)},
-            State.LAGGING,
+            ResourceState.LAGGING,
             id="somebody-holds-one",
         ),
         pytest.param(
@@ -42,37 +51,41 @@ def state_of_queue(*minutes, size=EMPTY, **seen):
                 "size": QueueSize(5),
                 "activity": QueueActivity(received_at=NOW - MINUTE),
             },
-            State.LAGGING,
+            ResourceState.LAGGING,
             id="somebody-received",
         ),
-        pytest.param({"minutes": [minute(received=1)], "size": QueueSize(1)}, State.RUNNING, id="one-has-just-come"),
-        pytest.param({"minutes": [minute(retried=1001)], "size": EMPTY}, State.RETRY, id="over-1000-retries"),
-        pytest.param({"minutes": [minute(retried=1000)], "size": EMPTY}, State.RUNNING, id="1000-retries"),
-        pytest.param({"minutes": [minute(received=1, dead=4)], "size": EMPTY}, State.REJECT, id="80-percent"),
-        pytest.param({"minutes": [minute(received=2, dead=7)], "size": EMPTY}, State.RUNNING, id="78-percent"),
-        pytest.param({"minutes": [minute(16, received=1)], "size": EMPTY}, State.RUNNING, id="900-seconds"),
-        pytest.param({"minutes": [minute(16, received=1, last=1)], "size": EMPTY}, State.IDLE, id="901-seconds"),
-        pytest.param({"minutes": [], "size": EMPTY}, State.IDLE, id="nothing-ever"),
+        pytest.param(
+            {"minutes": [minute(received=1)], "size": QueueSize(1)}, ResourceState.RUNNING, id="one-has-just-come"
+        ),
+        pytest.param({"minutes": [minute(retried=1001)], "size": EMPTY}, ResourceState.RETRY, id="over-1000-retries"),
+        pytest.param({"minutes": [minute(retried=1000)], "size": EMPTY}, ResourceState.RUNNING, id="1000-retries"),
+        pytest.param({"minutes": [minute(received=1, dead=4)], "size": EMPTY}, ResourceState.REJECT, id="80-percent"),
+        pytest.param({"minutes": [minute(received=2, dead=7)], "size": EMPTY}, ResourceState.RUNNING, id="78-percent"),
+        pytest.param({"minutes": [minute(16, received=1)], "size": EMPTY}, ResourceState.RUNNING, id="900-seconds"),
+        pytest.param(
+            {"minutes": [minute(16, received=1, last=1)], "size": EMPTY}, ResourceState.IDLE, id="901-seconds"
+        ),
+        pytest.param({"minutes": [], "size": EMPTY}, ResourceState.IDLE, id="nothing-ever"),
     ],
 )
 def test_a_queue_is_in_the_first_state_that_applies(seen, expected):
-    assert queue_condition(QUEUE, Observed(**seen), NOW).state is expected
+    assert queue_status(QUEUE, Observation(**seen), NOW).state is expected
 
 
-def test_what_is_being_deleted_shuts_down():
-    leaving = replace(QUEUE, is_leaving=True)
+def test_a_resource_that_is_being_deleted_is_in_shutdown():
+    leaving = replace(QUEUE, is_deleting=True)
 
-    assert queue_condition(leaving, Observed([], None), NOW).state is State.SHUTDOWN
+    assert queue_status(leaving, Observation([], None), NOW).state is ResourceState.SHUTDOWN
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(450, State.LAGGING), (451, State.HUNG)])
+@pytest.mark.parametrize(("seconds", "expected"), [(450, ResourceState.LAGGING), (451, ResourceState.HUNG)])
 def test_a_consumer_is_missed_after_450_seconds(seconds, expected):
     queue = replace(QUEUE, consumed_at=NOW - seconds * SECOND)
 
-    assert queue_condition(queue, Observed([minute(30, received=5)], QueueSize(5)), NOW).state is expected
+    assert queue_status(queue, Observation([minute(30, received=5)], QueueSize(5)), NOW).state is expected
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(30, State.RUNNING), (31, State.LAGGING)])
+@pytest.mark.parametrize(("seconds", "expected"), [(30, ResourceState.RUNNING), (31, ResourceState.LAGGING)])
 def test_a_queue_lags_after_30_seconds(seconds, expected):
     activity = QueueActivity(oldest=seconds * SECOND)
 
@@ -109,26 +122,28 @@ def test_clocks_that_differ_do_not_make_a_lag_below_zero():
     ],
 )
 def test_the_lag_of_an_exchange_is_what_it_takes_to_route_what_waits(minutes, size, lag):
-    found = exchange_condition(EXCHANGE, Observed(minutes, size), NOW).lag
+    found = exchange_status(EXCHANGE, Observation(minutes, size), NOW).lag
 
     assert found == lag * SECOND
 
 
 def test_an_exchange_hangs_when_nothing_is_routed_for_long():
-    assert exchange_condition(EXCHANGE, Observed([minute(9, received=1)], QueueSize(1)), NOW).state is State.HUNG
-    assert exchange_condition(EXCHANGE, Observed([], QueueSize(1)), NOW).state is State.HUNG
-    assert exchange_condition(EXCHANGE, Observed([], QueueSize(1, in_flight=1)), NOW).state is State.LAGGING
-    assert exchange_condition(EXCHANGE, Observed([], None), NOW).state is State.MISSING
+    assert (
+        exchange_status(EXCHANGE, Observation([minute(9, received=1)], QueueSize(1)), NOW).state is ResourceState.HUNG
+    )
+    assert exchange_status(EXCHANGE, Observation([], QueueSize(1)), NOW).state is ResourceState.HUNG
+    assert exchange_status(EXCHANGE, Observation([], QueueSize(1, in_flight=1)), NOW).state is ResourceState.LAGGING
+    assert exchange_status(EXCHANGE, Observation([], None), NOW).state is ResourceState.MISSING
 
 
-@pytest.mark.parametrize(("rejected", "expected"), [(4, State.REJECT), (3, State.RUNNING)])
+@pytest.mark.parametrize(("rejected", "expected"), [(4, ResourceState.REJECT), (3, ResourceState.RUNNING)])
 def test_an_exchange_rejects_when_most_of_what_comes_has_no_routing_key(rejected, expected):
     minutes = [minute(received=5, rejected=rejected, dead=5)]
 
-    assert exchange_condition(EXCHANGE, Observed(minutes, EMPTY), NOW).state is expected
+    assert exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).state is expected
 
 
-def test_a_queue_tells_what_came_and_went_in_five_minutes():
+def test_a_queues_status_covers_five_minutes():
     minutes = [
         minute(6, received=1000),
         minute(4, received=200, retried=1, dead=2, redelivered=3, size_bytes=3000),
@@ -136,7 +151,7 @@ def test_a_queue_tells_what_came_and_went_in_five_minutes():
     ]
     activity = QueueActivity(received_at=NOW - SECOND, removed=150)
 
-    told = queue_condition(QUEUE, Observed(minutes, QueueSize(3, 2, 1), 4, activity), NOW).as_document()
+    told = queue_status(QUEUE, Observation(minutes, QueueSize(3, 2, 1), 4, activity), NOW).as_document()
 
     assert told == {
         "name": "q_a",
@@ -159,10 +174,10 @@ def test_a_queue_tells_what_came_and_went_in_five_minutes():
     }
 
 
-def test_an_exchange_tells_what_was_routed_in_five_minutes():
+def test_an_exchanges_status_covers_five_minutes():
     minutes = [minute(received=150, routed=300, dropped=10, alternate=5, rejected=1)]
 
-    told = exchange_condition(EXCHANGE, Observed(minutes, EMPTY), NOW).as_document()
+    told = exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).as_document()
 
     assert told == {
         "name": "xpublic",
@@ -185,7 +200,7 @@ def test_an_exchange_tells_what_was_routed_in_five_minutes():
     }
 
 
-def test_what_nobody_knows_is_null():
-    told = queue_condition(QUEUE, Observed([], EMPTY), NOW).as_document()
+def test_unknown_values_are_null():
+    told = queue_status(QUEUE, Observation([], EMPTY), NOW).as_document()
 
     assert (told["rate_out"], told["last_activity"], told["last_consumer"]) == (None, None, None)

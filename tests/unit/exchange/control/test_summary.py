@@ -1,9 +1,9 @@
-"""Exchanges at a glance."""
+"""The summaries of exchanges."""
 
 from datetime import UTC, datetime, timedelta
 
-from signalbox.exchange.control.summary import Counted, glance
-from signalbox.exchange.model.records import Exchange, Minute
+from signalbox.exchange.control.summary import CountedExchange, summary
+from signalbox.exchange.model.records import Exchange, MinuteCounts
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -12,11 +12,13 @@ EXCHANGE = Exchange(ExchangeName("trial.fifo"), None, NOON)
 
 def test_the_counts_of_all_minutes_are_added_up():
     minutes = [
-        Minute(NOON, received=2, routed=1, dropped=1, last_at=NOON),
-        Minute(NOON + timedelta(minutes=1), received=3, routed=3, rejected=4, last_at=NOON + timedelta(seconds=90)),
+        MinuteCounts(NOON, received=2, routed=1, dropped=1, last_at=NOON),
+        MinuteCounts(
+            NOON + timedelta(minutes=1), received=3, routed=3, rejected=4, last_at=NOON + timedelta(seconds=90)
+        ),
     ]
 
-    assert glance(Counted(EXCHANGE, minutes)) == {
+    assert summary(CountedExchange(EXCHANGE, minutes)) == {
         "name": "trial.fifo",
         "ordered": True,
         "received": 5,
@@ -28,6 +30,6 @@ def test_the_counts_of_all_minutes_are_added_up():
 
 
 def test_an_exchange_without_messages_has_none():
-    told = glance(Counted(EXCHANGE, ()))
+    told = summary(CountedExchange(EXCHANGE, ()))
 
     assert (told["received"], told["last_at"]) == (0, None)

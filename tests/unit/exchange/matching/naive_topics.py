@@ -1,4 +1,4 @@
-"""What a pattern matches, written as the rules say it, without a thought for time."""
+"""Topic matching as a direct transcription of the rules, without regard to time."""
 
 from collections.abc import Sequence
 

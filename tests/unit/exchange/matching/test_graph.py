@@ -1,13 +1,13 @@
-"""The routing graph: each queue once, by exchanges behind exchanges and alternates, as the rules say it naively."""
+"""The routing graph against a naive reading of the rules of exchanges, bindings and alternates."""
 
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.exchange.matching.graph import Graph, Routes
+from signalbox.exchange.matching.graph import Routes, RoutingGraph
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Bound, Exchange, Kind, Place
+from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.matching.naive_topics import is_match
@@ -18,10 +18,10 @@ WORDS = st.sampled_from(["a", "b", ""])
 KEYS = st.lists(WORDS, max_size=3).map(".".join)
 PATTERNS = st.lists(st.one_of(WORDS, st.sampled_from(["*", "#"])), max_size=3).map(".".join)
 TARGETS = st.one_of(
-    st.sampled_from(["q1", "q2", "q3"]).map(lambda name: Place(Kind.QUEUE, name)),
-    st.sampled_from(EXCHANGES).map(lambda name: Place(Kind.EXCHANGE, name)),
+    st.sampled_from(["q1", "q2", "q3"]).map(lambda name: ResourceRef(ResourceKind.QUEUE, name)),
+    st.sampled_from(EXCHANGES).map(lambda name: ResourceRef(ResourceKind.EXCHANGE, name)),
 )
-BOUND = st.builds(Bound, st.sampled_from(EXCHANGES), TARGETS, PATTERNS.map(Pattern.stored))
+BOUND = st.builds(Binding, st.sampled_from(EXCHANGES), TARGETS, PATTERNS.map(Pattern.stored))
 ALTERNATES = st.dictionaries(st.sampled_from(EXCHANGES), st.sampled_from(EXCHANGES))
 
 
@@ -31,24 +31,24 @@ def exchange(name: str, *, alternate: str | None = None, version: int = 1) -> Ex
     )
 
 
-def bound(pattern: str, *, queue: str = "", to: str = "") -> Bound:
-    target = Place(Kind.QUEUE, queue) if queue else Place(Kind.EXCHANGE, to)
-    return Bound(ExchangeName("any"), target, Pattern.stored(pattern))
+def bound(pattern: str, *, queue: str = "", to: str = "") -> Binding:
+    target = ResourceRef(ResourceKind.QUEUE, queue) if queue else ResourceRef(ResourceKind.EXCHANGE, to)
+    return Binding(ExchangeName("any"), target, Pattern.stored(pattern))
 
 
-def routes(graph: Graph, key: str) -> Routes:
+def routes(graph: RoutingGraph, key: str) -> Routes:
     return graph.routes(ExchangeName("xa"), RoutingKey(key))
 
 
-def naive_queues(root: ExchangeName, key: str, bindings: list[Bound], alternates: dict) -> set[str]:
-    """Follow everything from one exchange until nothing new is found."""
+def naive_queues(root: ExchangeName, key: str, bindings: list[Binding], alternates: dict) -> set[str]:
+    """Follow all routes from an exchange until no new resource is found."""
     exchanges, queues = {root}, set()
     while True:
         before = len(exchanges) + len(queues)
         for name in list(exchanges):
             matching = [one.target for one in bindings if one.exchange == name and is_match(str(one.pattern), key)]
-            queues |= {target.name for target in matching if target.kind is Kind.QUEUE}
-            exchanges |= {target.name for target in matching if target.kind is Kind.EXCHANGE}
+            queues |= {target.name for target in matching if target.kind is ResourceKind.QUEUE}
+            exchanges |= {target.name for target in matching if target.kind is ResourceKind.EXCHANGE}
             if not matching and name in alternates:
                 exchanges.add(alternates[name])
         if len(exchanges) + len(queues) == before:
@@ -57,7 +57,7 @@ def naive_queues(root: ExchangeName, key: str, bindings: list[Bound], alternates
 
 @given(st.lists(BOUND, max_size=12), ALTERNATES, KEYS)
 def test_a_message_reaches_the_queues_that_the_rules_say_each_once(bindings, alternates, key) -> None:
-    graph = Graph()
+    graph = RoutingGraph()
     for name in EXCHANGES:
         own = [one for one in bindings if one.exchange == name]
         graph.put(exchange(name, alternate=alternates.get(name)), own)
@@ -68,7 +68,7 @@ def test_a_message_reaches_the_queues_that_the_rules_say_each_once(bindings, alt
 
 
 def test_without_a_binding_a_message_goes_nowhere_and_an_unknown_exchange_leads_nowhere() -> None:
-    graph = Graph()
+    graph = RoutingGraph()
     assert routes(graph, "a") == Routes((), by_alternate=False)
 
     graph.put(exchange("xa"), [bound("a", to="gone"), bound("b", queue="q")])
@@ -77,7 +77,7 @@ def test_without_a_binding_a_message_goes_nowhere_and_an_unknown_exchange_leads_
 
 
 def test_an_alternate_gets_what_no_binding_matches_and_nothing_else() -> None:
-    graph = Graph()
+    graph = RoutingGraph()
     graph.put(exchange("xa", alternate="xb"), [bound("a", queue="q1")])
     graph.put(exchange("xb"), [bound("#", queue="q2")])
 
@@ -86,8 +86,8 @@ def test_an_alternate_gets_what_no_binding_matches_and_nothing_else() -> None:
 
 
 def test_a_binding_to_an_exchange_that_drops_the_message_is_a_match_as_in_rabbitmq() -> None:
-    """rabbit_exchange:route asks for the alternate of an exchange only when that exchange itself matched nothing."""
-    graph = Graph()
+    """rabbit_exchange:route uses the alternate of an exchange only when that exchange itself matched nothing."""
+    graph = RoutingGraph()
     graph.put(exchange("xa", alternate="xb"), [bound("a", to="xc")])
     graph.put(exchange("xb"), [bound("#", queue="q2")])
     graph.put(exchange("xc"), [])
@@ -96,7 +96,7 @@ def test_a_binding_to_an_exchange_that_drops_the_message_is_a_match_as_in_rabbit
 
 
 def test_an_exchange_bound_to_itself_does_no_harm() -> None:
-    graph = Graph()
+    graph = RoutingGraph()
     graph.put(exchange("xa", alternate="xa"), [bound("#", to="xa"), bound("a", queue="q")])
 
     assert routes(graph, "a") == Routes(("q",), by_alternate=False)
@@ -104,7 +104,7 @@ def test_an_exchange_bound_to_itself_does_no_harm() -> None:
 
 
 def test_an_exchange_depends_on_all_that_it_leads_to_there_or_not() -> None:
-    graph = Graph()
+    graph = RoutingGraph()
     graph.put(exchange("xa", alternate="xb"), [bound("a", to="xc"), bound("a", queue="q")])
     graph.put(exchange("xc"), [bound("a", to="xd"), bound("b", to="xa")])
 
@@ -112,7 +112,7 @@ def test_an_exchange_depends_on_all_that_it_leads_to_there_or_not() -> None:
 
 
 def test_an_exchange_is_known_in_one_version_until_it_is_forgotten() -> None:
-    graph, found = Graph(), exchange("xa", version=2)
+    graph, found = RoutingGraph(), exchange("xa", version=2)
     graph.put(found, [bound("a", queue="q")])
 
     assert graph.knows(found)

@@ -1,4 +1,4 @@
-"""What RabbitMQ says of keys and patterns, in its documents, its tests and the wire page, C.1."""
+"""RabbitMQ's rules of keys and patterns, from its documents, its tests and its wire protocol, C.1."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import parse_routing_key
 from tests.unit.exchange.matching.naive_topics import is_match
 
-# Pattern: keys that it matches, keys that it does not.
+# Pattern, matching keys, keys that do not match.
 TABLE = {
     "#": (["", "a", ".", "a.b.c", "#", "*"], []),
     "#.#": (["", "a", ".", "a.b.c"], []),
@@ -36,7 +36,7 @@ TABLE = {
     "a b.\n": (["a b.\n"], ["a b.", "a.b.\n"]),
 }
 
-# RabbitMQ's own test of its topic exchange: key, then the patterns of those that it binds that match.
+# RabbitMQ's own test of its topic exchange: a key, and those of its patterns that match.
 BOUND = (
     "a.b.c a.*.c a.#.b a.b.b.c # #.# #.b *.* a.* *.b.c a.# a.#.# b.b.c a.b.b a.b b.c *.*.* vodka.martini *.# #.*.# "
     "*.#.# #.#.# * #.b.#"
@@ -68,7 +68,7 @@ def test_a_pattern_matches_what_rabbitmq_says(pattern, key, expected):
     trie.add(Pattern.parse(pattern), "queue")
 
     assert trie.matching(parse_routing_key(key)) == (["queue"] if expected else [])
-    assert is_match(pattern, key) is expected  # what the properties are judged by
+    assert is_match(pattern, key) is expected  # the naive matcher of the property tests
 
 
 @pytest.mark.parametrize(("key", "expected"), [*OWN.items()])

@@ -1,4 +1,4 @@
-"""All bindings at once: each target once, as the rules say, in bounded time."""
+"""The trie of bindings: each matching target once, as the rules say, in bounded time."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ def test_the_tree_finds_what_the_rules_find_and_each_target_once(bound, key):
 
 
 @given(st.lists(st.tuples(st.booleans(), bindings), max_size=20), keys)
-def test_whatever_is_bound_and_unbound_what_is_left_routes(steps, key):
+def test_the_remaining_bindings_route_after_any_changes(steps, key):
     trie: BindingTrie[str] = BindingTrie()
     left: set[tuple[str, str]] = set()
     for bind, (pattern, target) in steps:
@@ -83,7 +83,7 @@ def test_unbinding_what_is_not_bound_changes_nothing():
     assert trie.matching(RoutingKey("a.b")) == ["q"]
 
 
-def test_anything_that_can_be_told_from_another_may_be_bound():
+def test_any_hashable_target_can_be_bound():
     trie: BindingTrie[tuple[str, int]] = BindingTrie()
     trie.add(Pattern.parse("a"), ("session", 1))
     trie.add(Pattern.parse("*"), ("session", 2))
@@ -93,7 +93,7 @@ def test_anything_that_can_be_told_from_another_may_be_bound():
 
 
 def test_fifteen_hashes_against_31_words():
-    """RabbitMQ's own case: without memory of where it has been, a matcher does not come to an end."""
+    """RabbitMQ's own case: a matcher without memory of visited states does not finish."""
     trie = trie_of(("#.a." * 15 + "b", "q"), ("#.a." * 15 + "#", "all"))
 
     assert trie.matching(RoutingKey(".".join(["a"] * 31))) == ["all"]

@@ -1,4 +1,4 @@
-"""Envelopes: whatever a publisher says arrives, and in a form that SQS takes."""
+"""Message properties arrive as published, in a form that SQS allows."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import (
-    Delivered,
-    Envelope,
+    DeliveredMessage,
     InvalidDelivery,
     InvalidPublication,
+    MessageProperties,
     dead_letter_message,
     group_of,
 )
@@ -25,7 +25,7 @@ from tests.unit.exchange.routing.naive_sqs import START as SENT_AT
 from tests.unit.exchange.routing.naive_sqs import as_received
 
 EXCHANGE = ExchangeName("xs_alice")
-ANY_TEXT = st.text(st.characters())  # halves of surrogate pairs, too
+ANY_TEXT = st.text(st.characters())  # including halves of surrogate pairs
 KEYS = st.text(max_size=60).map(RoutingKey)
 BODIES = st.text("ab é\n😀", min_size=1)
 OWN = ["topic", "exchange", "message_id", "headers", "publisher", "sequence", "Topic", "Reason", "retry"]
@@ -42,22 +42,22 @@ TYPED = st.sampled_from(
 )
 
 
-def delivered(envelope: Envelope, published: Message, **changes) -> Message:
+def delivered(properties: MessageProperties, published: Message, **changes) -> Message:
     told = {"exchange": EXCHANGE, "publisher": "alice", "sequence": None, "expires_at": None, "is_fifo": False}
-    return envelope.delivered(published, **(told | changes))
+    return properties.delivered(published, **(told | changes))
 
 
 def raw(**attributes: Attribute) -> Message:
-    """Return a message as somebody publishes it who knows nothing of us."""
+    """Return a message as a program publishes it that uses SQS alone."""
     return as_received(Message(MessageId(""), "body", attributes, {}, {}))
 
 
 @given(KEYS, BODIES, HEADERS, st.booleans())
-def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) -> None:
-    envelope = Envelope.of_publication(key, body, headers)
-    message = as_received(envelope.published(deduplication_id="d" if is_ordered else None))
+def test_a_message_is_delivered_as_it_was_published(key, body, headers, is_ordered) -> None:
+    properties = MessageProperties.of_publication(key, body, headers)
+    message = as_received(properties.published(deduplication_id="d" if is_ordered else None))
 
-    received = Envelope.from_published(message)
+    received = MessageProperties.from_published(message)
     copy = delivered(
         received,
         message,
@@ -65,9 +65,9 @@ def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) 
         expires_at=SENT_AT + timedelta(seconds=30),
         is_fifo=is_ordered,
     )
-    found = Delivered.parse(as_received(copy, message_id="another"))
+    found = DeliveredMessage.parse(as_received(copy, message_id="another"))
 
-    assert received == envelope
+    assert received == properties
     assert (found.key, found.body, found.headers) == (key, body, headers)
     assert (found.exchange, found.publisher, found.message_id) == (EXCHANGE, "alice", "id-1")
     assert (found.published_at, found.expires_at) == (SENT_AT, SENT_AT + timedelta(seconds=30))
@@ -75,66 +75,66 @@ def test_what_is_published_is_what_is_delivered(key, body, headers, is_ordered) 
 
 
 @given(KEYS, HEADERS)
-def test_a_named_publisher_is_no_header_to_who_believes_it(key, headers) -> None:
-    envelope = Envelope.of_publication(key, "body", headers)
-    message = as_received(envelope.published(publisher="alice"))
+def test_the_named_publisher_of_a_trusted_sender_is_no_header(key, headers) -> None:
+    properties = MessageProperties.of_publication(key, "body", headers)
+    message = as_received(properties.published(publisher="alice"))
 
     assert message.attributes["publisher"].text == "alice"
-    assert Envelope.from_published(message, own_names=("topic", "publisher")) == envelope
+    assert MessageProperties.from_published(message, own_names=("topic", "publisher")) == properties
 
 
 @given(st.dictionaries(st.sampled_from("abcdefghij"), TYPED, max_size=9))
 def test_headers_of_every_type_arrive_as_they_were(headers) -> None:
     message = raw(topic=Attribute("String", "a.b"), **headers)
 
-    copy = delivered(Envelope.from_published(message), message)
+    copy = delivered(MessageProperties.from_published(message), message)
 
-    assert Delivered.parse(as_received(copy)).attributes == headers
+    assert DeliveredMessage.parse(as_received(copy)).attributes == headers
 
 
 @given(KEYS, HEADERS, ANY_TEXT, st.booleans())
 def test_a_dead_letter_says_all_that_the_message_did_and_why_it_died(key, headers, reason, is_fifo) -> None:
-    envelope = Envelope.of_publication(key, "body", headers)
-    message = as_received(envelope.published())
-    copy = delivered(envelope, message, sequence=1, expires_at=SENT_AT, is_fifo=is_fifo)
+    properties = MessageProperties.of_publication(key, "body", headers)
+    message = as_received(properties.published())
+    copy = delivered(properties, message, sequence=1, expires_at=SENT_AT, is_fifo=is_fifo)
 
     dead = dead_letter_message(copy, reason="no: " + reason, is_fifo=is_fifo)
 
-    found = Delivered.parse(as_received(dead))
+    found = DeliveredMessage.parse(as_received(dead))
     assert (found.key, found.headers, found.sequence) == (key, headers, 1)
     assert dead.attributes["Reason"].text.startswith("no: ")
     assert dead.group_id == (group_of(key) if is_fifo else None)
 
 
 def test_headers_that_fit_are_attributes_of_their_own() -> None:
-    envelope = Envelope.of_publication("a", "body", {f"h{n}": "text" for n in range(9)})
+    properties = MessageProperties.of_publication("a", "body", {f"h{n}": "text" for n in range(9)})
 
-    assert set(envelope.published().attributes) == {"topic", *(f"h{n}" for n in range(9))}
+    assert set(properties.published().attributes) == {"topic", *(f"h{n}" for n in range(9))}
 
 
-def test_ten_headers_are_too_many_beside_the_topic_and_go_as_one() -> None:
+def test_ten_headers_exceed_the_attribute_limit_and_share_one_attribute() -> None:
     headers = {f"h{n}": "text" for n in range(10)}
-    envelope = Envelope.of_publication("a", "body", headers)
+    properties = MessageProperties.of_publication("a", "body", headers)
 
-    attributes = envelope.published().attributes
+    attributes = properties.published().attributes
 
     assert set(attributes) == {"topic", "headers"}
     assert json.loads(attributes["headers"].text) == headers
 
 
 def test_the_empty_routing_key_is_said_by_the_type_of_the_attribute() -> None:
-    assert outgoing(Envelope.of_publication("", "body").published()) == {
+    assert outgoing(MessageProperties.of_publication("", "body").published()) == {
         "MessageBody": "body",
         "MessageAttributes": {"topic": {"DataType": "String.empty", "StringValue": "-"}},
     }
 
 
 def test_a_dash_is_a_routing_key_of_its_own() -> None:
-    assert Envelope.from_published(raw(topic=Attribute("String", "-"))).key == "-"
+    assert MessageProperties.from_published(raw(topic=Attribute("String", "-"))).key == "-"
 
 
 def test_a_message_for_an_ordered_exchange_has_the_group_of_its_key() -> None:
-    message = Envelope.of_publication("a.b", "body").published(deduplication_id="once")
+    message = MessageProperties.of_publication("a.b", "body").published(deduplication_id="once")
 
     assert (message.group_id, message.deduplication_id) == ("a.b", "once")
 
@@ -151,52 +151,52 @@ def test_no_two_keys_have_the_same_group(one, other) -> None:
 
 
 def test_a_copy_for_a_fifo_queue_is_known_there_by_the_message_s_id() -> None:
-    envelope = Envelope.of_publication("a.b", "body")
+    properties = MessageProperties.of_publication("a.b", "body")
 
-    copy = delivered(envelope, as_received(envelope.published()), is_fifo=True)
+    copy = delivered(properties, as_received(properties.published()), is_fifo=True)
 
     assert (copy.group_id, copy.deduplication_id) == ("a.b", "id-1")
 
 
 def test_a_trace_goes_on_in_every_copy() -> None:
-    envelope = Envelope.of_publication("a.b", "body")
-    published = as_received(envelope.published())
+    properties = MessageProperties.of_publication("a.b", "body")
+    published = as_received(properties.published())
     traced = replace(published, system_attributes={**published.system_attributes, "AWSTraceHeader": "Root=1"})
 
-    assert delivered(envelope, traced).system_attributes == {"AWSTraceHeader": "Root=1"}
+    assert delivered(properties, traced).system_attributes == {"AWSTraceHeader": "Root=1"}
 
 
-def test_all_that_is_wrong_with_a_publication_is_told_at_once() -> None:
+def test_all_problems_of_a_publication_are_reported_at_once() -> None:
     with pytest.raises(InvalidPublication) as caught:
-        Envelope.of_publication("x" * 256, "")
+        MessageProperties.of_publication("x" * 256, "")
 
     assert "256 bytes of UTF-8; at most 255" in str(caught.value)
     assert "body: is empty" in str(caught.value)
 
 
 def test_a_body_that_sqs_would_refuse_is_refused() -> None:
-    with pytest.raises(InvalidPublication, match="body: has characters that SQS does not take"):
-        Envelope.of_publication("a", "a\x00b")
+    with pytest.raises(InvalidPublication, match="body: has characters that SQS does not allow"):
+        MessageProperties.of_publication("a", "a\x00b")
 
 
 @pytest.mark.parametrize(
     ("body", "headers"), [("x" * 1_044_481, {}), ("é" * 522_241, {}), ("x", {"header": '"' * 300_000})]
 )
 def test_a_message_that_would_leave_no_room_is_refused_with_the_limit(body, headers) -> None:
-    limit = r"SQS takes 1048576 \(1 MiB\), and 4096 of them are for what the exchange adds"
+    limit = r"SQS allows 1048576 \(1 MiB\), of which 4096 are reserved for the exchange's attributes"
     with pytest.raises(InvalidPublication, match=rf"body: has \d+ bytes with its headers; {limit}"):
-        Envelope.of_publication("a", body, headers)
+        MessageProperties.of_publication("a", body, headers)
 
 
 def test_the_longest_body_leaves_room_for_the_longest_names() -> None:
     key = "\x07" * 255
-    envelope = Envelope.of_publication(key, "x" * 1_044_480)
-    published = as_received(envelope.published())
+    properties = MessageProperties.of_publication(key, "x" * 1_044_480)
+    published = as_received(properties.published())
 
-    copy = delivered(envelope, published, publisher="A" * 200, sequence=10**13, expires_at=SENT_AT, is_fifo=True)
+    copy = delivered(properties, published, publisher="A" * 200, sequence=10**13, expires_at=SENT_AT, is_fifo=True)
 
-    assert Delivered.parse(as_received(copy)).key == key
-    assert as_received(dead_letter_message(copy, reason="é" * 1000, is_fifo=True)).body == envelope.body
+    assert DeliveredMessage.parse(as_received(copy)).key == key
+    assert as_received(dead_letter_message(copy, reason="é" * 1000, is_fifo=True)).body == properties.body
 
 
 @pytest.mark.parametrize(
@@ -206,33 +206,38 @@ def test_the_longest_body_leaves_room_for_the_longest_names() -> None:
         ({"topic": Attribute("Number", "1")}, "topic: expected an attribute of type String"),
         ({"topic": Attribute("Binary", None, "AA==")}, "topic: expected an attribute of type String"),
         ({"topic": Attribute("String", "x" * 256)}, "topic: routing key"),
-        ({"topic": Attribute("String.json", "{")}, "topic: is no JSON"),
-        ({"headers": Attribute("String", "{")}, "headers: is no JSON"),
-        ({"headers": Attribute("String", "[" * 100_000)}, "headers: is no JSON"),
+        ({"topic": Attribute("String.json", "{")}, "topic: is not JSON"),
+        ({"headers": Attribute("String", "{")}, "headers: is not JSON"),
+        ({"headers": Attribute("String", "[" * 100_000)}, "headers: is not JSON"),
         ({"headers": Attribute("String", "[]")}, "headers: expected an object"),
-        ({"headers": Attribute("Binary", None, "AA==")}, "headers: is no JSON"),
+        ({"headers": Attribute("Binary", None, "AA==")}, "headers: is not JSON"),
         ({"headers": Attribute("String", '{"a": 1}')}, "headers.a: expected an object"),
-        ({"headers": Attribute("String", '{"a": "1"}'), "a": Attribute("String", "2")}, "headers: 'a' is said beside"),
+        (
+            {"headers": Attribute("String", '{"a": "1"}'), "a": Attribute("String", "2")},
+            "headers: 'a' is an attribute as well",
+        ),
     ],
 )
 def test_a_message_that_no_exchange_takes_is_refused_with_the_reason(attributes, problem) -> None:
     with pytest.raises(InvalidPublication, match=re.escape(problem)):
-        Envelope.from_published(
+        MessageProperties.from_published(
             raw(**({"topic": Attribute("String", "a")} if "headers" in attributes else {}), **attributes),
         )
 
 
 def test_a_group_that_is_not_that_of_the_key_is_refused() -> None:
-    message = Envelope.of_publication("a.b", "body").published(deduplication_id="d")
+    message = MessageProperties.of_publication("a.b", "body").published(deduplication_id="d")
     wrong = replace(message, attributes={"topic": Attribute("String", "a.c")})
 
     with pytest.raises(InvalidPublication, match=r"MessageGroupId: expected 'a\.c'.*, not 'a\.b'"):
-        Envelope.from_published(as_received(wrong)).check_group(as_received(wrong), OrderBy.TOPIC, publisher="alice")
+        MessageProperties.from_published(as_received(wrong)).check_group(
+            as_received(wrong), OrderBy.TOPIC, publisher="alice"
+        )
 
 
-def test_a_message_that_came_through_no_exchange_is_none_of_ours() -> None:
+def test_a_message_that_no_exchange_sent_is_an_invalid_delivery() -> None:
     with pytest.raises(InvalidDelivery) as caught:
-        Delivered.parse(raw(sequence=Attribute("String", "first")))
+        DeliveredMessage.parse(raw(sequence=Attribute("String", "first")))
 
     text = str(caught.value)
     missing = ("topic", "exchange", "message_id", "publisher", "published_at")
@@ -241,10 +246,10 @@ def test_a_message_that_came_through_no_exchange_is_none_of_ours() -> None:
 
 
 def test_a_message_expires_at_its_moment_and_without_one_never() -> None:
-    envelope = Envelope.of_publication("a", "body")
-    published = as_received(envelope.published())
-    mortal = Delivered.parse(as_received(delivered(envelope, published, expires_at=SENT_AT)))
-    immortal = Delivered.parse(as_received(delivered(envelope, published)))
+    properties = MessageProperties.of_publication("a", "body")
+    published = as_received(properties.published())
+    mortal = DeliveredMessage.parse(as_received(delivered(properties, published, expires_at=SENT_AT)))
+    immortal = DeliveredMessage.parse(as_received(delivered(properties, published)))
 
     moments = (SENT_AT.timestamp() - 0.001, SENT_AT.timestamp())
     assert [mortal.has_expired(moment) for moment in moments] == [False, True]

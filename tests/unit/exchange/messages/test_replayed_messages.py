@@ -1,4 +1,4 @@
-"""What is sent when a message is replayed: what it was, and a mark."""
+"""Replayed messages: the original properties and a mark."""
 
 import json
 from dataclasses import replace
@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from signalbox.exchange.messages.properties import (
-    Delivered,
-    Envelope,
+    DeliveredMessage,
     InvalidDelivery,
     InvalidPublication,
+    MessageProperties,
     dead_letter_message,
 )
 from signalbox.exchange.messages.replayed_messages import (
-    Original,
-    original_of_letter,
+    OriginalMessage,
+    original_of_dead_letter,
     replayed_copy,
     replayed_publication,
 )
@@ -25,10 +25,10 @@ from signalbox.messages import Attribute, Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ORIGINAL = Original(
+ORIGINAL = OriginalMessage(
     origin="xlog.fifo a.b 7",
     exchange=ExchangeName("xlog.fifo"),
-    envelope=Envelope(RoutingKey("a.b"), "body", {"color": Attribute("String", "red")}),
+    properties=MessageProperties(RoutingKey("a.b"), "body", {"color": Attribute("String", "red")}),
     message_id=MessageId("m-1"),
     publisher="alice",
     published_at=NOON,
@@ -62,8 +62,8 @@ def test_an_exchange_that_keeps_more_in_order_than_a_topic_gets_the_group_that_i
     assert (of_all.group_id, of_one.group_id) == ("exchange", "AROA:job")
 
 
-def test_a_replayed_copy_tells_when_by_whom_and_as_what_it_was_published_first():
-    delivered = Delivered.parse(replayed_copy(ORIGINAL, "again", into="q_a", expires_at=NOON))
+def test_a_replayed_copy_keeps_the_original_properties():
+    delivered = DeliveredMessage.parse(replayed_copy(ORIGINAL, "again", into="q_a", expires_at=NOON))
 
     assert delivered.headers == {"color": "red", "replay": "again"}
     assert (delivered.exchange, delivered.message_id, delivered.publisher) == ("xlog.fifo", "m-1", "alice")
@@ -80,13 +80,13 @@ def test_a_copy_for_an_ordered_queue_is_not_taken_for_the_first_one_that_sqs_may
 def test_a_letter_that_consumers_left_is_the_copy_that_they_got():
     letter = replace(replayed_copy(ORIGINAL, "before", into="q_a", expires_at=NOON), message_id=MessageId("l-1"))
 
-    found = original_of_letter(letter, exchange=None)
+    found = original_of_dead_letter(letter, exchange=None)
 
-    assert replace(found, origin=ORIGINAL.origin, envelope=ORIGINAL.envelope) == ORIGINAL
+    assert replace(found, origin=ORIGINAL.origin, properties=ORIGINAL.properties) == ORIGINAL
     assert found.origin == "l-1"
 
 
-def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
+def test_a_dead_letter_of_an_exchange_is_the_publication_without_its_reason():
     published = Message(
         MessageId("m-2"), "body", {"topic": Attribute("String", "a"), "color": Attribute("String", "red")}, {}, {}
     )
@@ -94,18 +94,18 @@ def test_a_letter_beside_an_exchange_is_the_publication_without_its_reason():
         dead_letter_message(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"}
     )
 
-    found = original_of_letter(letter, exchange=ExchangeName("xs"))
+    found = original_of_dead_letter(letter, exchange=ExchangeName("xs"))
 
-    assert found.envelope == Envelope(RoutingKey("a"), "body", {"color": Attribute("String", "red")})
+    assert found.properties == MessageProperties(RoutingKey("a"), "body", {"color": Attribute("String", "red")})
     assert (found.exchange, found.publisher, found.sequence) == ("xs", "unknown", None)
     assert found.published_at == datetime.fromtimestamp(1, UTC)
 
 
-def test_a_letter_says_who_published_it_if_that_is_known():
+def test_a_dead_letter_names_its_publisher_if_known():
     attributes = {"topic": Attribute("String", "a"), "publisher": Attribute("String", "alice")}
     letter = Message(MessageId("m"), "body", attributes, {"SentTimestamp": "1000"}, {})
 
-    found = original_of_letter(letter, exchange=None)
+    found = original_of_dead_letter(letter, exchange=None)
 
     assert (found.exchange, found.publisher) == ("unknown", "alice")
 
@@ -118,4 +118,4 @@ def test_a_letter_that_is_no_message_of_an_exchange_is_refused(attributes, error
     letter = Message(MessageId("m"), json.dumps({}), attributes, {"SentTimestamp": "1000"}, {})
 
     with pytest.raises(error):
-        original_of_letter(letter, exchange=None)
+        original_of_dead_letter(letter, exchange=None)

@@ -1,9 +1,9 @@
-"""Bindings and keys as they stand in files."""
+"""The parsing of bindings and keys from files."""
 
 import pytest
 
 from signalbox.exchange.matching.binding_files import matches, parse_routing_keys
-from signalbox.exchange.model.bindings import Binding, DeclaredName, InvalidBindings, parse_bindings
+from signalbox.exchange.model.bindings import DeclaredName, FileBinding, InvalidBindings, parse_bindings
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey
 
@@ -12,12 +12,12 @@ def test_a_queue_may_have_several_bindings_and_the_empty_pattern():
     document = [{"queue": "q", "pattern": "a.#"}, {"queue": "q", "pattern": ""}]
 
     assert parse_bindings(document) == (
-        Binding(DeclaredName("q"), Pattern(("a", "#"))),
-        Binding(DeclaredName("q"), Pattern(())),
+        FileBinding(DeclaredName("q"), Pattern(("a", "#"))),
+        FileBinding(DeclaredName("q"), Pattern(())),
     )
 
 
-def test_all_problems_of_the_bindings_are_told_at_once():
+def test_all_problems_of_the_bindings_are_reported_at_once():
     document = [
         {"queue": "fine", "pattern": "a"},
         {"queue": "q", "pattern": "#.#.#"},
@@ -33,9 +33,9 @@ def test_all_problems_of_the_bindings_are_told_at_once():
     assert str(refused.value).splitlines() == [
         "bindings[1].pattern: pattern '#.#.#' uses '#' 3 times; at most 2 are allowed in a new binding",
         "bindings[2]: unknown field 'exchange'; known here: queue, pattern",
-        "bindings[2].queue: expected a queue's name, not ''",
+        "bindings[2].queue: expected a queue name, not ''",
         "bindings[2].pattern: expected a text, not 1",
-        "bindings[3].queue: expected a queue's name, not None",
+        "bindings[3].queue: expected a queue name, not None",
         "bindings[3].pattern: expected a text, not None",
         "bindings[4]: expected an object with queue and pattern, not 'a.#'",
         f"bindings[5].queue: '{'q' * 256}' has 256 bytes of UTF-8; at most 255 are allowed",
@@ -63,7 +63,7 @@ def test_a_key_is_all_of_a_line_and_an_empty_line_the_empty_key(lines, keys):
     assert parse_routing_keys(lines) == keys
 
 
-def test_all_problems_of_the_keys_are_told_at_once():
+def test_all_problems_of_the_keys_are_reported_at_once():
     with pytest.raises(InvalidRoutingKey) as refused:
         parse_routing_keys(b"a\n" + b"b" * 256 + b"\n\xff\n")
 

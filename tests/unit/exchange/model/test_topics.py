@@ -1,4 +1,4 @@
-"""What may be a routing key or a new binding's pattern."""
+"""The validity of routing keys and of the patterns of new bindings."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_the_empty_text_has_no_words_and_a_lone_dot_two_empty_ones(topic, words)
 
 
 @pytest.mark.parametrize("text", ["", "a" * 255, "é" * 127, "." * 255, "#.#.#", "*", "a b\n\x00"])
-def test_whatever_fits_is_a_routing_key(text):
+def test_every_text_within_the_size_limit_is_a_routing_key(text):
     assert parse_routing_key(text) == text
 
 
@@ -24,9 +24,9 @@ def test_whatever_fits_is_a_routing_key(text):
     [
         ("a" * 256, "has 256 bytes of UTF-8; at most 255 are allowed"),
         ("é" * 128, "has 256 bytes of UTF-8; at most 255 are allowed"),
-        ("\ud800", "has half of a surrogate pair, which UTF-8 cannot say"),
+        ("\ud800", "has half of a surrogate pair, which UTF-8 cannot encode"),
     ],
-    ids=["256 letters", "128 letters of two bytes", "half a pair"],
+    ids=["256 characters", "128 characters of two bytes", "half a pair"],
 )
 def test_the_limit_is_in_bytes_of_utf8(text, problem):
     with pytest.raises(InvalidRoutingKey) as key:
@@ -56,7 +56,7 @@ def test_a_third_hash_in_a_new_binding_is_refused(text, times):
     assert str(refused.value) == f"pattern {text!r} uses '#' {times} times; at most 2 are allowed in a new binding"
 
 
-def test_all_that_is_wrong_with_a_pattern_is_told():
+def test_all_problems_of_a_pattern_are_reported():
     with pytest.raises(InvalidPattern, match=r"has 257 bytes .*; and it uses '#' 129 times"):
         Pattern.parse(".".join(["#"] * 129))
 

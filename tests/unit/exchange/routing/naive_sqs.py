@@ -1,4 +1,4 @@
-"""SQS at its most naive: what it refuses, and queues that hold what it does not."""
+"""A naive SQS: queues that refuse what SQS refuses and keep the rest."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def is_xml(text: str) -> bool:
 def as_received(
     message: Message, *, message_id: str = "id-1", attempt: int = 1, sender: str = "AIDA", sent_at: datetime = START
 ) -> Message:
-    """Return a message as it comes out of SQS, which must have taken it."""
+    """Return a message as SQS delivers it; fails if SQS would refuse it."""
     refuse_what_sqs_refuses(message)
     system = {"SentTimestamp": str(round(sent_at.timestamp() * 1000)), "SenderId": sender}
     document = {
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass
 class NaiveQueue:
-    """A queue of SQS. What a FIFO queue has seen it swallows for ever, or never if it is `forgetful`."""
+    """An SQS queue. A FIFO queue drops duplicates for ever, or never if it is `forgetful`."""
 
     name: QueueName
     is_forgetful: bool = False

@@ -1,4 +1,4 @@
-"""A world to route in: tables and queues in memory, whose every effect may fail, or be the last of a function."""
+"""A world for routing: tables and queues in memory, in which every call may fail or be a function's last."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.naming import StageNames, dead_letter_name
+from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Bound, Exchange, Kind, Place
-from signalbox.exchange.model.routing_ports import Look
+from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
+from signalbox.exchange.model.routing_ports import RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.delivery import Carrier
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.retries import Retrier
-from signalbox.exchange.routing.router import Routed, Router
+from signalbox.exchange.routing.router import Router, RoutingResult
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
@@ -29,33 +29,33 @@ CONTROL_ID = "AROACONTROL"
 
 
 class Killed(BaseException):
-    """The function's time is over, in the middle of something."""
+    """The function's time is over, in the middle of a call."""
 
 
 @dataclass
 class MemoryTable:
     exchanges: dict[ExchangeName, Exchange] = field(default_factory=dict)
-    bound: list[Bound] = field(default_factory=list)
+    bound: list[Binding] = field(default_factory=list)
     queues: set[DeclaredName] = field(default_factory=set)
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
     readings: list[str] = field(default_factory=list)
 
-    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
+    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
         wanted, unknown = set(exchanges), set(senders)
         self.looks.append((wanted, unknown))
         users = {sender: self.users[sender] for sender in unknown if sender in self.users}
-        return Look({name: one for name, one in self.exchanges.items() if name in wanted}, users)
+        return RoutingSnapshot({name: one for name, one in self.exchanges.items() if name in wanted}, users)
 
-    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Bound]:
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Binding]:
         self.readings.append(exchange if first_word is None else f"{exchange}: {first_word}")
         for bound in self.bound:
             begins_with = bound.pattern.words[0] if bound.pattern.words else ""
             if bound.exchange == exchange and first_word in (None, begins_with):
                 yield bound
 
-    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         return {queue: self.times_to_live[queue] for queue in queues if queue in self.times_to_live}
 
     def is_declared(self, queue: DeclaredName) -> bool:
@@ -66,13 +66,13 @@ class MemoryTable:
         self.exchanges[made.name] = made
 
     def bind(self, exchange: str, pattern: str, *, queue: str | None = None, to: str | None = None) -> None:
-        target = Place(Kind.QUEUE, queue) if queue else Place(Kind.EXCHANGE, to or "")
-        self.bound.append(Bound(ExchangeName(exchange), target, Pattern.stored(pattern)))
+        target = ResourceRef(ResourceKind.QUEUE, queue) if queue else ResourceRef(ResourceKind.EXCHANGE, to or "")
+        self.bound.append(Binding(ExchangeName(exchange), target, Pattern.stored(pattern)))
         self._next_version(exchange)
 
     def unbind(self, exchange: str, pattern: str, target: str) -> None:
-        kind = Kind.EXCHANGE if target.startswith("x") else Kind.QUEUE
-        self.bound.remove(Bound(ExchangeName(exchange), Place(kind, target), Pattern.stored(pattern)))
+        kind = ResourceKind.EXCHANGE if target.startswith("x") else ResourceKind.QUEUE
+        self.bound.remove(Binding(ExchangeName(exchange), ResourceRef(kind, target), Pattern.stored(pattern)))
         self._next_version(exchange)
 
     def set_alternate(self, exchange: str, alternate: str | None) -> None:
@@ -135,19 +135,19 @@ class MemoryHeads:
         self.burn()
         return True
 
-    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         self.burn()
         self._put(exchange, key, {**self._of(exchange, key).detours, queue: last})
         self.burn()
 
-    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+    def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
         self.burn()
         if queue not in self._of(exchange, key).detours:
             return False
-        self.detour(exchange, key, queue, last=last)
+        self.start_detour(exchange, key, queue, last=last)
         return True
 
-    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+    def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         self.burn()
         detours = dict(self._of(exchange, key).detours)
         if detours.get(queue) == last:
@@ -163,26 +163,26 @@ class MemoryHeads:
 
 
 @dataclass
-class MemoryTally:
-    counts: dict[Place, Counter[str]] = field(default_factory=dict)
+class MemoryCounterWriter:
+    counts: dict[ResourceRef, Counter[str]] = field(default_factory=dict)
 
-    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
-        for place, counted in counts.items():
-            self.counts.setdefault(place, Counter()).update(counted)
+    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
+        for resource, counted in counts.items():
+            self.counts.setdefault(resource, Counter()).update(counted)
 
     def of_queue(self, name: str) -> dict[str, int]:
-        return dict(self.counts[Place(Kind.QUEUE, name)])
+        return dict(self.counts[ResourceRef(ResourceKind.QUEUE, name)])
 
     def of_exchange(self, name: str) -> dict[str, int]:
-        return dict(self.counts[Place(Kind.EXCHANGE, name)])
+        return dict(self.counts[ResourceRef(ResourceKind.EXCHANGE, name)])
 
 
 @dataclass
 class NaiveSqs:
-    """Queues, of which some are in trouble.
+    """Queues, of which some are faulty.
 
-    A queue that is `closed` takes nothing; of one that is `silent` nobody hears what it took, of a `deaf` one that
-    it took nothing; one that is `half` open takes every other message; and none takes a body in `refused`.
+    A `closed` queue accepts nothing; a `silent` one accepts without answering, a `deaf` one neither accepts nor
+    answers; a `half` open one accepts every other message. No queue accepts a body in `refused`.
     """
 
     burn: Callable[[], None] = lambda: None
@@ -222,33 +222,35 @@ class NaiveSqs:
 
 @dataclass
 class World:
-    """Everything; a function calls `burn` before and after each of its effects."""
+    """All tables, queues and functions; a function calls `burn` before and after each of its effects."""
 
     is_forgetful: bool = False
     maximum_bindings: int = 100
     moment: float = 0.0
     table: MemoryTable = field(default_factory=MemoryTable)
-    tally: MemoryTally = field(default_factory=MemoryTally)
+    counters: MemoryCounterWriter = field(default_factory=MemoryCounterWriter)
     breath: int | None = None
     interruption: Callable[[], None] | None = None
-    routed: list[Routed] = field(default_factory=list)
+    routed: list[RoutingResult] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.heads, self.sqs = MemoryHeads(self.burn), NaiveSqs(self.burn)
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
-        self.carrier = Carrier(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
+        self.dispatcher = CopyDispatcher(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
         self.routers = [self.router(), self.router()]
-        self.retrier = Retrier(self.heads, self.carrier, self.tally, NAMES, self.now)
+        self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, self.now)
 
     def router(self) -> Router:
         trusted = frozenset({CONTROL_ID})
-        return Router(self.table, self.heads, self.carrier, self.tally, NAMES, self.now, trusted, self.maximum_bindings)
+        return Router(
+            self.table, self.heads, self.dispatcher, self.counters, NAMES, self.now, trusted, self.maximum_bindings
+        )
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.moment)
 
     def burn(self) -> None:
-        """Let the function's life go on: it may be its end, or somebody else's turn."""
+        """Spend one step of the function's life, which may end here or be interrupted by another function."""
         if self.breath is None:
             return
         self.breath -= 1
@@ -279,29 +281,31 @@ class World:
         is_ordered = exchange.endswith(".fifo")
         queue = self.sqs.queues[NAMES.queue(exchange)]
         deduplication_id = f"d-{queue.count}" if is_ordered else None
-        queue.send(Envelope.of_publication(key, body, headers).published(deduplication_id=deduplication_id))
+        queue.send(MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id))
 
-    def route(self, exchange: str, *, number: int = 10, router: int = 0) -> Routed:
-        """Let the router have a batch, as Lambda does: what it does not report is deleted."""
+    def route(self, exchange: str, *, number: int = 10, router: int = 0) -> RoutingResult:
+        """Route a batch, as Lambda does: delete the messages that are not reported."""
         return self._handle(
             NAMES.queue(exchange),
             lambda messages: self.routers[router].route(messages, ExchangeName(exchange)),
             number=number,
         )
 
-    def retry(self, *, is_ordered: bool = False, number: int = 10) -> Routed:
-        """Let the retry handler have a batch."""
+    def retry(self, *, is_ordered: bool = False, number: int = 10) -> RoutingResult:
+        """Call the retrier with a batch."""
         return self._handle(
             ORDERED_RETRIES if is_ordered else RETRIES,
             lambda messages: self.retrier.retry(messages, is_ordered=is_ordered),
             number=number,
         )
 
-    def _handle(self, name: QueueName, handle: Callable[[Sequence[Message]], Routed], *, number: int) -> Routed:
+    def _handle(
+        self, name: QueueName, handle: Callable[[Sequence[Message]], RoutingResult], *, number: int
+    ) -> RoutingResult:
         queue = self.sqs.queues[name]
         entries = queue.receive(number, now=self.moment)
         if not entries:
-            return Routed((), ())
+            return RoutingResult((), ())
         routed = handle([entry.message for entry in entries])
         self.burn()
         for entry in entries:

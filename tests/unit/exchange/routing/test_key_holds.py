@@ -1,11 +1,11 @@
-"""Holding routing keys: whoever waits gives up in time, and whatever happens, what is held is let go of."""
+"""Key holds: waiting is limited, and every hold ends."""
 
 from datetime import timedelta
 
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.key_holds import PATIENCE, Holding
+from signalbox.exchange.routing.key_holds import PATIENCE, KeyHolder
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.rendezvous import MemoryClock
@@ -29,8 +29,8 @@ def holds() -> MemoryKeyHolds:
 
 
 @pytest.fixture
-def holding(holds, clock) -> Holding:
-    return Holding(holds, clock.now, clock.sleep, HOLD_FOR)
+def key_holder(holds, clock) -> KeyHolder:
+    return KeyHolder(holds, clock.now, clock.sleep, HOLD_FOR)
 
 
 def others_hold(holds: MemoryKeyHolds, key: RoutingKey, clock: MemoryClock, **how_long: float) -> None:
@@ -38,66 +38,66 @@ def others_hold(holds: MemoryKeyHolds, key: RoutingKey, clock: MemoryClock, **ho
     assert holds.hold(LOG, key, messages=THEIRS, now=now, until=now + timedelta(**how_long)) == THEIRS
 
 
-def test_keys_are_held_in_their_order_and_let_go_of(holding, holds) -> None:
-    with holding.held(LOG, {B: [M2], A: [M1]}) as held:
+def test_keys_are_held_in_their_order_and_let_go_of(key_holder, holds) -> None:
+    with key_holder.hold(LOG, {B: [M2], A: [M1]}) as held:
         assert held.keys == {A, B}
         assert list(holds.held) == [(LOG, A), (LOG, B)]
         held.done = {M1, M2}
     assert holds.held == {}
 
 
-def test_of_what_is_not_done_the_key_stays_held_until_it_comes_again(holding, holds, clock) -> None:
-    with holding.held(LOG, {A: [M1, M2]}) as held:
+def test_of_what_is_not_done_the_key_stays_held_until_it_comes_again(key_holder, holds, clock) -> None:
+    with key_holder.hold(LOG, {A: [M1, M2]}) as held:
         held.done = {M1}
 
     assert holds.hold(LOG, A, messages=THEIRS, now=clock.now(), until=clock.now() + HOLD_FOR) is None
-    with holding.held(LOG, {A: [M2, M3]}) as held:
+    with key_holder.hold(LOG, {A: [M2, M3]}) as held:
         assert held.keys == {A}
         held.done = {M2, M3}
     assert holds.held == {}
 
 
-def test_when_the_work_fails_keys_stay_held_for_their_messages(holding, holds) -> None:
-    with pytest.raises(ValueError, match="the work"), holding.held(LOG, {A: [M1]}):
+def test_when_the_work_fails_keys_stay_held_for_their_messages(key_holder, holds) -> None:
+    with pytest.raises(ValueError, match="the work"), key_holder.hold(LOG, {A: [M1]}):
         raise ValueError("the work")
 
     assert holds.held[LOG, A][0] == [M1]
 
 
-def test_what_others_left_before_it_keeps_its_place(holding, holds) -> None:
-    """Messages of two publishers failed: one of them comes again, and the key waits for the other."""
-    with holding.held(LOG, {A: [M1, M2]}):
+def test_messages_of_another_batch_keep_their_place_in_a_hold(key_holder, holds) -> None:
+    """Messages of two publishers failed: one is redelivered, and the key waits for the other."""
+    with key_holder.hold(LOG, {A: [M1, M2]}):
         pass
-    with holding.held(LOG, {A: [M2]}) as held:
+    with key_holder.hold(LOG, {A: [M2]}) as held:
         assert held.keys == set()
 
-    with holding.held(LOG, {A: [M1]}) as held:
+    with key_holder.hold(LOG, {A: [M1]}) as held:
         held.done = {M1}
 
     assert holds.held[LOG, A][0] == [M2]
 
 
-def test_a_key_is_waited_for(holding, holds, clock) -> None:
+def test_a_key_is_waited_for(key_holder, holds, clock) -> None:
     others_hold(holds, A, clock, seconds=1)
     began = clock.now()
 
-    with holding.held(LOG, {A: [M1]}) as held:
+    with key_holder.hold(LOG, {A: [M1]}) as held:
         assert held.keys == {A}
     assert timedelta(seconds=1) <= clock.now() - began < timedelta(seconds=1.1)
 
 
-def test_a_key_that_is_held_for_long_is_done_without(holding, holds, clock) -> None:
+def test_a_key_that_is_held_for_long_is_done_without(key_holder, holds, clock) -> None:
     others_hold(holds, A, clock, seconds=30)
     began = clock.now()
 
-    with holding.held(LOG, {A: [M1], B: [M2]}) as held:
+    with key_holder.hold(LOG, {A: [M1], B: [M2]}) as held:
         assert held.keys == {B}
     assert clock.now() - began < PATIENCE + timedelta(seconds=0.1)
     assert holds.held[LOG, A][0] == THEIRS
 
 
-def test_nobody_waits_for_ever_for_messages_that_come_no_more(holding, holds, clock) -> None:
-    killed = holding.held(LOG, {A: [M1]})
+def test_a_hold_ends_if_its_messages_are_not_redelivered(key_holder, holds, clock) -> None:
+    killed = key_holder.hold(LOG, {A: [M1]})
     killed.__enter__()
     clock.sleep(HOLD_FOR.total_seconds())
 

@@ -1,4 +1,4 @@
-"""Exchanges that keep the order of each publisher's messages: their groups are the publishers."""
+"""Exchanges that keep the order of each publisher: the message groups are the publishers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered, Envelope
+from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.key_holds import Holding
+from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -39,14 +39,14 @@ def router(world, holds) -> Router:
     def sleep(seconds: float) -> None:
         world.moment += seconds
 
-    holding = Holding(holds, world.now, sleep, timedelta(seconds=40))
-    made: Router = replace(world.router(), holding=holding)
+    key_holder = KeyHolder(holds, world.now, sleep, timedelta(seconds=40))
+    made: Router = replace(world.router(), key_holder=key_holder)
     return made
 
 
 def received(number: int, publisher: str, key: str, *, group: str | None = None) -> Message:
-    envelope = Envelope.of_publication(key, f"{publisher} {number}")
-    message = envelope.published(publisher=publisher, deduplication_id=str(number), order_by=OrderBy.PUBLISHER)
+    properties = MessageProperties.of_publication(key, f"{publisher} {number}")
+    message = properties.published(publisher=publisher, deduplication_id=str(number), order_by=OrderBy.PUBLISHER)
     system: Mapping[str, str] = {
         **message.system_attributes,
         "SenderId": f"{CONTROL_ID}:session",
@@ -58,7 +58,7 @@ def received(number: int, publisher: str, key: str, *, group: str | None = None)
 
 
 def got(world: World) -> list[tuple[str, str, int | None]]:
-    found = map(Delivered.parse, world.messages(QUEUE))
+    found = map(DeliveredMessage.parse, world.messages(QUEUE))
     return [(str(one.key), one.body, one.sequence) for one in found]
 
 
@@ -71,7 +71,7 @@ def test_messages_of_several_publishers_are_numbered_together(world, router, hol
     assert holds.held == {}
 
 
-def test_a_message_in_a_group_that_is_not_its_publishers_is_buried(world, router) -> None:
+def test_a_message_in_another_publishers_group_is_dead_lettered(world, router) -> None:
     assert router.route([received(1, "alice", "a", group="a")], LOG).not_done == ()
 
     buried = world.messages("xlog-dlq.fifo")[0]
@@ -105,16 +105,16 @@ def test_a_message_that_comes_again_after_many_of_others_has_the_number_that_it_
     assert (head.sequence, head.recent["m1"]) == (59, 1)
 
 
-def test_who_publishes_for_itself_says_its_name_for_the_group_alone() -> None:
-    envelope = Envelope.of_publication("a", "body")
+def test_a_publishers_own_name_is_used_for_the_group_only() -> None:
+    properties = MessageProperties.of_publication("a", "body")
 
-    message = envelope.published(deduplication_id="d", order_by=OrderBy.PUBLISHER, sender="alice")
+    message = properties.published(deduplication_id="d", order_by=OrderBy.PUBLISHER, sender="alice")
 
     assert message.group_id == "alice"
     assert "publisher" not in message.attributes
 
 
-def test_nobodys_later_message_goes_before_one_that_has_its_number_and_comes_again(world, router) -> None:
+def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, router) -> None:
     live = router.live = Live(failing={"alice 1"})
     failing = [received(1, "alice", "a"), received(3, "bob", "b")]
     assert router.route(failing, LOG).not_done == ("m1",)
@@ -128,7 +128,7 @@ def test_nobodys_later_message_goes_before_one_that_has_its_number_and_comes_aga
     assert got(world) == [("b", "bob 3", 1), ("a", "alice 1", 1), ("a", "bob 2", 2)]
 
 
-def test_what_connections_did_not_get_keeps_back_what_others_said_behind_it_under_its_key(world, router) -> None:
+def test_a_failed_live_delivery_blocks_later_messages_of_its_key(world, router) -> None:
     router.live = Live(failing={"alice 1"})
 
     routed = router.route([received(1, "alice", "a"), received(2, "bob", "a"), received(3, "bob", "b")], LOG)

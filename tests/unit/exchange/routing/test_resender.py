@@ -1,4 +1,4 @@
-"""Sending again to a queue that does not always take what it is given."""
+"""The resender, with a queue that does not always accept messages."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ Answer = Callable[[Message], str | None]
 
 
 class Queue:
-    """A `QueueSender` that takes what `answer` lets it take, and remembers ids if it is a FIFO queue."""
+    """A `QueueSender` with scripted failures, which drops duplicates if it is a FIFO queue."""
 
     def __init__(self, *failures: dict[str, str | None], silent: Sequence[int] = ()) -> None:
         self.failures, self.silent = list(failures), silent
@@ -68,7 +68,7 @@ def test_a_message_for_which_the_mark_leaves_no_room_is_refused_unsent():
     assert (len(sent.refused), sent.taken) == (1, ("id-b",))
 
 
-def test_what_was_not_taken_is_tried_again_after_a_while():
+def test_messages_that_are_not_accepted_are_sent_again_after_a_pause():
     queue, slept = Queue({"b": None}), list[float]()
 
     sent = resender(queue, slept=slept).send(messages("a", "b"))
@@ -78,7 +78,7 @@ def test_what_was_not_taken_is_tried_again_after_a_while():
     assert sent.taken == ("id-a", "id-b")
 
 
-def test_what_sqs_refuses_for_good_is_not_tried_again():
+def test_permanently_refused_messages_are_not_sent_again():
     queue = Queue({"a": "InvalidMessageContents"})
 
     sent = resender(queue).send(messages("a", "b"))
@@ -90,7 +90,7 @@ def test_what_sqs_refuses_for_good_is_not_tried_again():
     )
 
 
-def test_what_is_never_taken_is_refused_and_the_replay_stops():
+def test_a_message_that_is_never_accepted_stops_the_replay():
     queue = Queue(*[{"a": None}] * len(PAUSES))
 
     sent = resender(queue).send(messages("a"))
@@ -98,7 +98,7 @@ def test_what_is_never_taken_is_refused_and_the_replay_stops():
     assert (len(queue.calls), sent.refused, sent.is_stopped) == (len(PAUSES), {"id-a": NOT_TAKEN}, True)
 
 
-def test_a_call_to_a_standard_queue_that_nobody_answers_is_in_doubt_and_not_made_again():
+def test_an_unanswered_call_to_a_standard_queue_is_not_repeated():
     queue = Queue(silent=[0])
 
     sent = resender(queue).send(messages("a", "b"))
@@ -107,7 +107,7 @@ def test_a_call_to_a_standard_queue_that_nobody_answers_is_in_doubt_and_not_made
     assert not sent.is_stopped
 
 
-def test_a_call_to_a_fifo_queue_that_nobody_answers_is_made_again_since_it_drops_what_it_has():
+def test_an_unanswered_call_to_a_fifo_queue_is_repeated():
     queue = Queue(silent=[0])
 
     sent = resender(queue, "q_a.fifo").send(messages("a1", "b1", fifo=True))

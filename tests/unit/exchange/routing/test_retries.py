@@ -1,11 +1,11 @@
-"""Trying again: alone, in order, five times, and then among the dead."""
+"""Retries of copies: in order, up to five attempts, then the dead-letter queue."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.exchange.routing.retries import MAXIMUM_ATTEMPTS
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
@@ -18,7 +18,7 @@ QUEUE, ORDERED = QueueName("q_a"), QueueName("q_a.fifo")
 
 @pytest.fixture
 def world() -> World:
-    """A world in which one copy waits for each of two queues that take nothing."""
+    """Return a world in which one copy waits for each of two queues that accept nothing."""
     made = World()
     made.declare("xs")
     made.declare(LOG)
@@ -48,7 +48,7 @@ def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> No
 
     late, direct = (message for message in world.messages(queue))
     assert late.body == "0"
-    found, other = Delivered.parse(late), Delivered.parse(direct)
+    found, other = DeliveredMessage.parse(late), DeliveredMessage.parse(direct)
     assert found.sequence == (1 if is_ordered else None)
     same = {"body": "", "sequence": None, "message_id": ""}
     assert replace(found, **same) == replace(other, **same)
@@ -56,7 +56,7 @@ def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> No
 
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
-def test_after_five_attempts_a_copy_lies_beside_its_queue_with_the_reason(world, queue, is_ordered) -> None:
+def test_after_five_attempts_a_copy_is_dead_lettered_with_the_reason(world, queue, is_ordered) -> None:
     try_again(world, is_ordered=is_ordered, times=MAXIMUM_ATTEMPTS - 2)
     place = "q_a-dlq.fifo" if is_ordered else "q_a-dlq"
     assert world.bodies(place) == []
@@ -66,11 +66,11 @@ def test_after_five_attempts_a_copy_lies_beside_its_queue_with_the_reason(world,
     assert routed.not_done == ()
     (dead,) = world.messages(place)
     assert dead.attributes["Reason"].text == f"queue {queue!r} took it at none of 5 attempts"
-    assert Delivered.parse(dead).headers == {"color": "red"}
+    assert DeliveredMessage.parse(dead).headers == {"color": "red"}
     assert [(one.kind, one.outcome, one.destination, one.attempt) for one in routed.events] == [
         ("dead_letter", "dead", queue, 5)
     ]
-    assert world.tally.of_queue(queue) == {"retried": 1, "dead": 1}
+    assert world.counters.of_queue(queue) == {"retried": 1, "dead": 1}
     (head,) = world.heads.heads.values()
     assert head.detours == ({} if is_ordered else {ORDERED: 1})
 
@@ -103,7 +103,7 @@ def test_behind_a_copy_that_is_not_taken_those_of_its_key_wait(world) -> None:
     assert world.bodies(ORDERED) == ["other", "0", "1", "2"]
 
 
-def test_a_queue_that_is_deleted_has_its_copies_buried_at_once(world) -> None:
+def test_copies_for_a_deleted_queue_are_dead_lettered_at_once(world) -> None:
     world.delete(QUEUE)
 
     assert world.retry().not_done == ()
@@ -147,7 +147,7 @@ def test_a_trace_survives_the_waiting(world) -> None:
         {"retry": Attribute("String", json.dumps({"queue": "q_a", "attributes": {}}))},
     ],
 )
-def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes) -> None:
+def test_a_message_that_the_router_did_not_write_is_dead_lettered_with_the_reason(attributes) -> None:
     world = World()
     world.sqs.queues[RETRIES].send(Message(MessageId(""), "body", attributes, {}, {}))
 
@@ -155,11 +155,11 @@ def test_what_the_router_did_not_put_there_is_buried_with_the_reason(attributes)
 
     assert routed.not_done == ()
     (dead,) = world.sqs.queues[DEAD].messages()
-    assert "is no copy to be tried again" in str(dead.attributes["Reason"].text)
+    assert "is not a copy to retry" in str(dead.attributes["Reason"].text)
     assert [(one.kind, one.outcome, one.source) for one in routed.events] == [("dead_letter", "dead", None)]
 
 
-def test_what_is_no_copy_and_cannot_be_buried_comes_again() -> None:
+def test_an_invalid_copy_that_cannot_be_dead_lettered_is_redelivered() -> None:
     world = World()
     world.sqs.queues[RETRIES].send(Message(MessageId(""), "body", {}, {}, {}))
     world.sqs.trouble = {DEAD: "closed"}

@@ -1,4 +1,4 @@
-"""The router: who gets a copy and what it says, in how many calls, and what happens when something fails."""
+"""The router: the copies, the number of calls, and failures."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.messages.properties import Delivered, Envelope, group_of
+from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.router import ExchangeUnknown
 from signalbox.exchange.routing.sequences import KEPT, Head, numbered
@@ -22,7 +22,7 @@ HEAD = ExchangeName(LOG), RoutingKey("a.b")
 
 @pytest.fixture
 def world() -> World:
-    """A world with a standard exchange and an ordered one, and two queues bound to each."""
+    """Return a world with a standard and an ordered exchange, each with two bound queues."""
     made = World()
     for exchange in ("xs", LOG):
         made.declare(exchange)
@@ -33,7 +33,7 @@ def world() -> World:
 
 
 def sequences(world: World, queue: str) -> list[int | None]:
-    return [Delivered.parse(message).sequence for message in world.messages(queue)]
+    return [DeliveredMessage.parse(message).sequence for message in world.messages(queue)]
 
 
 def happened(world: World) -> list[tuple[str, str, str | None]]:
@@ -58,7 +58,7 @@ def test_each_queue_gets_one_copy_in_one_call_however_many_bindings_match(world)
     assert sorted(world.sqs.calls) == [("q_a", 5), ("q_all", 6)]
 
 
-def test_a_copy_tells_all_that_is_known_of_it(world) -> None:
+def test_a_copy_has_all_properties_of_its_publication(world) -> None:
     world.table.users["AIDA"] = UserName("alice")
     world.table.times_to_live["q_a"] = timedelta(seconds=20)
     world.moment = 5
@@ -66,14 +66,14 @@ def test_a_copy_tells_all_that_is_known_of_it(world) -> None:
 
     world.route("xs")
 
-    copies = {queue: Delivered.parse(world.messages(queue)[0]) for queue in ("q_all", "q_a")}
+    copies = {queue: DeliveredMessage.parse(world.messages(queue)[0]) for queue in ("q_all", "q_a")}
     found = copies["q_all"]
     assert (found.key, found.body, found.headers) == ("a.b", "body", {"color": "red"})
     assert (found.exchange, found.publisher, found.message_id, found.sequence) == ("xs", "alice", "xs-1", None)
     assert [copies[queue].expires_at for queue in copies] == [None, world.now() + timedelta(seconds=20)]
 
 
-def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
+def test_a_publisher_that_is_no_user_is_named_by_its_sender_id(world) -> None:
     queue = world.sqs.queues[QueueName("xs")]
     for sender in ("AROA:session", ""):
         world.publish("xs", "c")
@@ -82,23 +82,23 @@ def test_who_is_no_user_is_told_by_the_id_that_sqs_has(world) -> None:
 
     world.route("xs")
 
-    publishers = {Delivered.parse(message).publisher for message in world.messages("q_all")}
+    publishers = {DeliveredMessage.parse(message).publisher for message in world.messages("q_all")}
     assert publishers == {"AROA:session", "unknown"}
     assert world.table.looks[0][1] == {"AROA"}
 
 
-def told_by(world: World, sender: str, message: Message) -> Delivered:
-    """Return the copy of what somebody sends to an exchange."""
+def told_by(world: World, sender: str, message: Message) -> DeliveredMessage:
+    """Return the copy of a message that a sender publishes."""
     world.sqs.queues[QueueName("xs")].send(message, sender=sender)
     world.route("xs")
-    return Delivered.parse(world.messages("q_all")[-1])
+    return DeliveredMessage.parse(world.messages("q_all")[-1])
 
 
 @pytest.mark.parametrize(
     "headers", [{}, {"publisher": "eve", "color": "red"}], ids=["plain", "with a header so called"]
 )
-def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
-    message = Envelope.of_publication("c", "body", headers).published(publisher="alice")
+def test_the_control_plane_names_the_publisher(world, headers) -> None:
+    message = MessageProperties.of_publication("c", "body", headers).published(publisher="alice")
 
     copy = told_by(world, f"{CONTROL_ID}:control", message)
 
@@ -107,24 +107,24 @@ def test_the_control_plane_says_for_whom_it_publishes(world, headers) -> None:
 
 
 @pytest.mark.parametrize("sender", ["AIDA", "AROAOTHER:control", f"AROAOTHER:{CONTROL_ID}", f"{CONTROL_ID}X:control"])
-def test_nobody_else_can_say_for_whom_he_publishes(world, sender) -> None:
-    message = Envelope.of_publication("c", "body").published(publisher="alice")
+def test_untrusted_senders_cannot_name_another_publisher(world, sender) -> None:
+    message = MessageProperties.of_publication("c", "body").published(publisher="alice")
 
     copy = told_by(world, sender, message)
 
     assert (copy.publisher, copy.headers) == (sender, {"publisher": "alice"})
 
 
-def test_a_user_who_names_another_keeps_his_own_name(world) -> None:
+def test_a_user_who_names_another_publisher_is_the_publisher(world) -> None:
     world.table.users["AIDA"] = UserName("bob")
 
-    copy = told_by(world, "AIDA", Envelope.of_publication("c", "body").published(publisher="alice"))
+    copy = told_by(world, "AIDA", MessageProperties.of_publication("c", "body").published(publisher="alice"))
 
     assert (copy.publisher, copy.headers) == ("bob", {"publisher": "alice"})
 
 
 def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
-    copy = told_by(world, f"{CONTROL_ID}:control", Envelope.of_publication("c", "body").published())
+    copy = told_by(world, f"{CONTROL_ID}:control", MessageProperties.of_publication("c", "body").published())
 
     assert copy.publisher == f"{CONTROL_ID}:control"
 
@@ -193,7 +193,7 @@ def test_a_lifetime_is_read_again_after_a_minute(world) -> None:
     def expires() -> bool:
         world.publish("xs", "c")
         world.route("xs")
-        return Delivered.parse(world.messages("q_all")[-1]).expires_at is not None
+        return DeliveredMessage.parse(world.messages("q_all")[-1]).expires_at is not None
 
     assert not expires()
     world.table.times_to_live["q_all"] = timedelta(seconds=20)
@@ -206,7 +206,7 @@ def test_a_lifetime_is_read_again_after_a_minute(world) -> None:
     assert not expires()
 
 
-def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
+def test_an_unmatched_message_is_dropped_and_counted(world) -> None:
     world.table.unbind("xs", "#", "q_all")
     world.publish("xs", "c")
 
@@ -214,12 +214,12 @@ def test_what_no_binding_matches_is_dropped_and_counted(world) -> None:
 
     assert routed.not_done == ()
     assert happened(world) == [("unrouted", "dropped", None)]
-    counts = world.tally.of_exchange("xs")
+    counts = world.counters.of_exchange("xs")
     assert counts.pop("bytes") > 0
     assert counts == {"received": 1, "dropped": 1}
 
 
-def test_what_no_binding_matches_goes_to_the_alternate_and_is_counted_there_too(world) -> None:
+def test_an_unmatched_message_goes_to_the_alternate_and_is_counted(world) -> None:
     world.declare("xrest")
     world.bind("xrest", "#", queue="q_rest")
     world.declare("xpart", alternate="xrest")
@@ -229,11 +229,11 @@ def test_what_no_binding_matches_goes_to_the_alternate_and_is_counted_there_too(
 
     assert world.bodies("q_rest") == ["body"]
     assert happened(world) == [("unrouted", "alternate", None), ("routed", "delivered", "q_rest")]
-    assert world.tally.of_exchange("xpart").items() >= {"received": 1, "alternate": 1, "routed": 1}.items()
-    assert Delivered.parse(world.messages("q_rest")[0]).exchange == "xpart"
+    assert world.counters.of_exchange("xpart").items() >= {"received": 1, "alternate": 1, "routed": 1}.items()
+    assert DeliveredMessage.parse(world.messages("q_rest")[0]).exchange == "xpart"
 
 
-def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> None:
+def test_a_message_without_a_routing_key_is_dead_lettered_with_the_reason(world) -> None:
     world.sqs.queues[QueueName("xs")].send(Message(MessageId(""), "body", {"a": Attribute("String", "b")}, {}, {}))
 
     routed = world.route("xs")
@@ -245,10 +245,10 @@ def test_a_message_without_a_routing_key_is_buried_with_the_reason(world) -> Non
     (event,) = routed.events
     assert (event.kind, event.outcome, event.source) == ("dead_letter", "dead", "xs")
     assert "topic: expected an attribute" in str(event.reason)
-    assert world.tally.of_exchange("xs")["rejected"] == 1
+    assert world.counters.of_exchange("xs")["rejected"] == 1
 
 
-def test_a_message_in_a_group_that_is_not_its_key_s_is_buried_and_takes_no_number(world) -> None:
+def test_a_message_in_another_keys_group_is_dead_lettered_without_a_number(world) -> None:
     queue = world.sqs.queues[QueueName(LOG)]
     world.publish(LOG, "a.b", body="bad")
     queue.entries[-1].message.attributes["topic"] = Attribute("String", "c.d")
@@ -260,7 +260,7 @@ def test_a_message_in_a_group_that_is_not_its_key_s_is_buried_and_takes_no_numbe
     assert sequences(world, "q_a.fifo") == [1]
 
 
-def test_a_rejected_message_that_cannot_be_buried_comes_again_with_all_behind_it(world) -> None:
+def test_a_rejected_message_that_cannot_be_dead_lettered_is_redelivered_with_its_group(world) -> None:
     queue = world.sqs.queues[QueueName(LOG)]
     for body in ("first", "bad", "last"):
         world.publish(LOG, "a.b", body=body)
@@ -294,11 +294,11 @@ def test_a_queue_that_fails_holds_up_no_other_and_gets_its_copies_later(world, t
     assert len(world.bodies("q_all")) == 3
     assert len(world.sqs.queues[RETRIES].entries) == 3
     assert sorted(world.sqs.calls) == [("q_a", 3), ("q_all", 3), (RETRIES, 3)]
-    assert world.tally.of_queue("q_a") == {"retried": 3}
+    assert world.counters.of_queue("q_a") == {"retried": 3}
     world.sqs.trouble = {}
     world.retry()
     assert sorted(world.bodies("q_a")) == ["0", "1", "2"]
-    assert world.tally.of_queue("q_a").items() >= {"retried": 3, "received": 3}.items()
+    assert world.counters.of_queue("q_a").items() >= {"retried": 3, "received": 3}.items()
     assert [one for one in happened(world) if one[2] == "q_a"] == [
         *[("routed", "retried", "q_a")] * 3,
         *[("routed", "delivered", "q_a")] * 3,
@@ -328,10 +328,10 @@ def test_a_message_whose_copy_cannot_wait_for_another_try_comes_again_as_a_whole
     world.route("xs")
     assert len(world.bodies("q_a")) == 1
     assert len(world.bodies("q_all")) == 3
-    assert world.tally.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
+    assert world.counters.of_exchange("xs").items() >= {"received": 3, "redelivered": 1}.items()
 
 
-def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world) -> None:
+def test_copies_for_a_deleted_queue_are_dead_lettered_without_a_retry(world) -> None:
     world.delete("q_a")
     world.publish("xs", "a.b")
 
@@ -339,9 +339,9 @@ def test_copies_for_a_queue_that_is_deleted_are_buried_and_not_tried_again(world
 
     (dead,) = world.sqs.queues[DEAD].messages()
     assert reason_of(dead) == "queue 'q_a' is not declared any more"
-    assert Delivered.parse(dead).key == "a.b"
+    assert DeliveredMessage.parse(dead).key == "a.b"
     assert ("dead_letter", "dead", "q_a") in happened(world)
-    assert world.tally.of_queue("q_a") == {"dead": 1}
+    assert world.counters.of_queue("q_a") == {"dead": 1}
 
 
 def test_copies_for_a_queue_that_sqs_does_not_know_yet_are_tried_again(world) -> None:
@@ -355,7 +355,7 @@ def test_copies_for_a_queue_that_sqs_does_not_know_yet_are_tried_again(world) ->
     assert world.bodies("q_a") == ["body"]
 
 
-def test_a_copy_that_its_queue_refuses_for_good_lies_beside_that_queue(world) -> None:
+def test_a_copy_that_sqs_refuses_permanently_goes_to_the_queues_dead_letter_queue(world) -> None:
     world.sqs.refused = {"bad": "InvalidMessageContents"}
     world.publish("xs", "a.b", body="bad")
 
@@ -365,7 +365,7 @@ def test_a_copy_that_its_queue_refuses_for_good_lies_beside_that_queue(world) ->
     assert [message.body for message in world.messages("q_all-dlq")] == ["bad"]
 
 
-def test_a_copy_that_can_be_neither_delivered_nor_buried_comes_again(world) -> None:
+def test_a_copy_that_can_be_neither_delivered_nor_dead_lettered_is_redelivered(world) -> None:
     world.sqs.refused = {"bad": "InvalidMessageContents"}
     world.sqs.trouble = {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
     world.publish("xs", "a.b", body="bad")
@@ -382,11 +382,11 @@ def test_messages_of_a_key_are_numbered_without_a_gap_in_their_order(world) -> N
 
     assert world.bodies("q_a.fifo") == ["ab0", "ab1", "ab2"]
     assert sequences(world, "q_a.fifo") == [1, 2, 3]
-    by_key = [(found.key, found.sequence) for found in map(Delivered.parse, world.messages("q_all.fifo"))]
+    by_key = [(found.key, found.sequence) for found in map(DeliveredMessage.parse, world.messages("q_all.fifo"))]
     assert sorted(by_key) == [("a.b", 1), ("a.b", 2), ("a.b", 3), ("c", 1), ("c", 2), ("c", 3)]
 
 
-def test_numbers_count_what_nobody_is_bound_to_as_well(world) -> None:
+def test_unmatched_messages_get_numbers_too(world) -> None:
     world.table.unbind(LOG, "#", "q_all.fifo")
     world.table.unbind(LOG, "a.*", "q_a.fifo")
     world.publish(LOG, "a.b")
@@ -414,14 +414,14 @@ def test_a_message_that_comes_again_has_the_number_that_it_had(world) -> None:
     assert world.heads.heads[HEAD].detours == {}
 
 
-def test_messages_on_whose_key_somebody_else_works_come_again(world) -> None:
+def test_messages_of_a_key_that_another_router_holds_are_redelivered(world) -> None:
     world.publish(LOG, "a.b")
     world.publish(LOG, "c")
     world.heads.save = lambda exchange, key, head, replacing: key == "c"
 
     assert world.route(LOG).not_done == ("xlog.fifo-1",)
 
-    assert [Delivered.parse(message).key for message in world.messages("q_all.fifo")] == ["c"]
+    assert [DeliveredMessage.parse(message).key for message in world.messages("q_all.fifo")] == ["c"]
 
 
 def test_behind_a_copy_that_waits_all_of_its_key_wait_for_that_queue_alone(world) -> None:
@@ -485,7 +485,7 @@ def test_from_a_standard_exchange_a_fifo_queue_gets_the_group_of_the_key(world) 
 @pytest.mark.parametrize(
     ("key", "kind"), [("c", "routed"), ("unwanted", "unrouted")], ids=["a-copy", "what-nobody-wants"]
 )
-def test_events_tell_who_published_without_the_session_of_a_role_which_may_name_a_person(world, key, kind) -> None:
+def test_events_name_the_publisher_without_the_session_of_a_role(world, key, kind) -> None:
     world.declare("xnobody")
     for sender in ("AROA:ann@example.org", ""):
         exchange = "xs" if kind == "routed" else "xnobody"
@@ -540,7 +540,7 @@ def test_of_a_large_exchange_only_bindings_that_may_match_are_read_and_only_once
     assert [len(world.bodies(f"q_{pattern}")) for pattern in ("a.1", "b.1", "*.2", "c")] == [2, 1, 1, 0]
 
 
-def test_what_is_held_of_a_large_exchange_is_forgotten_when_it_grows_too_large() -> None:
+def test_bindings_of_a_large_exchange_are_dropped_at_the_limit() -> None:
     world = World(maximum_bindings=2)
     world.declare("xs")
     for word in "abcd":

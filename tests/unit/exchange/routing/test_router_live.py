@@ -1,4 +1,4 @@
-"""What the router does for an exchange that is live, and that it does nothing more for others."""
+"""The router of live exchanges, which does not affect other exchanges."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from signalbox.exchange.messages.properties import LIVE, Envelope
+from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import Attribute, MessageId
 from signalbox.queues import QueueName
@@ -22,7 +22,7 @@ LOG = "xlog.fifo"
 
 @dataclass
 class Live:
-    """`LiveDelivery` that writes down what it is given, and fails as it is told."""
+    """A `LiveDelivery` that records its calls and fails as configured."""
 
     failing: set[str] = field(default_factory=set)
     unacknowledged: set[str] = field(default_factory=set)
@@ -30,7 +30,7 @@ class Live:
     acknowledged: list[str] = field(default_factory=list)
     notes: list[str | None] = field(default_factory=list)
 
-    def deliver(self, exchange: Exchange, published: Sequence[Published]) -> Collection[MessageId]:
+    def deliver(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
         assert exchange.live is not None
         self.delivered += [(one.publication.message.body, one.sequence) for one in published]
         self.notes += [one.publication.notes for one in published]
@@ -57,7 +57,7 @@ def world_and_live() -> tuple[World, Live]:
     return live_world()
 
 
-def test_connections_get_what_is_published_with_its_number_and_publishers_are_told_at_the_end(world_and_live) -> None:
+def test_live_delivery_gets_numbers_and_publishers_are_acknowledged_last(world_and_live) -> None:
     world, live = world_and_live
     world.bind(LOG, "#", queue="q_log.fifo")
     for number in range(3):
@@ -69,7 +69,7 @@ def test_connections_get_what_is_published_with_its_number_and_publishers_are_to
     assert (live.acknowledged, world.bodies("q_log.fifo")) == (["0", "1", "2"], ["0", "1", "2"])
 
 
-def test_an_exchange_that_is_not_live_is_none_of_its_business() -> None:
+def test_live_delivery_ignores_exchanges_that_are_not_live() -> None:
     world, live = live_world()
     world.declare("xother.fifo")
     world.publish("xother.fifo", "a.b")
@@ -79,7 +79,7 @@ def test_an_exchange_that_is_not_live_is_none_of_its_business() -> None:
     assert (live.delivered, live.acknowledged) == ([], [])
 
 
-def test_what_stands_in_a_log_is_not_dropped_though_nothing_is_bound(world_and_live) -> None:
+def test_a_logged_message_without_bindings_is_not_dropped(world_and_live) -> None:
     world, _ = world_and_live
     world.publish(LOG, "a.b")
 
@@ -87,10 +87,10 @@ def test_what_stands_in_a_log_is_not_dropped_though_nothing_is_bound(world_and_l
 
     (event,) = routed.events
     assert (event.kind, event.outcome, event.topic, event.sequence) == ("logged", "live", "a.b", 1)
-    assert world.tally.of_exchange(LOG) == {"received": 1, "bytes": 18}
+    assert world.counters.of_exchange(LOG) == {"received": 1, "bytes": 18}
 
 
-def test_what_connections_did_not_get_comes_again_and_so_does_its_group(world_and_live) -> None:
+def test_a_failed_live_delivery_redelivers_the_message_and_its_group(world_and_live) -> None:
     world, live = world_and_live
     world.bind(LOG, "#", queue="q_log.fifo")
     for key, body in (("a", "1"), ("a", "2"), ("b", "3")):
@@ -107,7 +107,7 @@ def test_what_connections_did_not_get_comes_again_and_so_does_its_group(world_an
     assert world.bodies("q_log.fifo") == ["3", "1", "2"]
 
 
-def test_who_could_not_be_told_comes_again_with_all_behind(world_and_live) -> None:
+def test_a_failed_acknowledgement_redelivers_the_message_and_all_behind_it(world_and_live) -> None:
     world, live = world_and_live
     for key, body in (("a", "1"), ("a", "2"), ("b", "3")):
         world.publish(LOG, key, body)
@@ -122,8 +122,8 @@ def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> No
     world, live = live_world(OrderBy.EXCHANGE)
     queue = world.sqs.queues[QueueName(LOG)]
     for key, body in (("a", "1"), ("b", "2"), ("c", "3")):
-        envelope = Envelope.of_publication(key, body)
-        queue.send(envelope.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
+        properties = MessageProperties.of_publication(key, body)
+        queue.send(properties.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
     save = MemoryHeads.save
 
     def saved(heads: MemoryHeads, exchange: ExchangeName, key: str, *told: Any, **more: Any) -> bool:
@@ -136,11 +136,11 @@ def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> No
     assert (live.delivered, len(routed.not_done)) == ([("1", 1)], 3)
 
 
-def test_notes_are_believed_of_those_who_are_trusted_alone(world_and_live) -> None:
+def test_live_metadata_is_accepted_from_trusted_senders_only(world_and_live) -> None:
     world, live = world_and_live
     queue = world.sqs.queues[QueueName(LOG)]
     for number, sender in enumerate((f"{CONTROL_ID}:session", "AIDAEVE")):
-        message = Envelope.of_publication("a", str(number)).published(deduplication_id=str(number))
+        message = MessageProperties.of_publication("a", str(number)).published(deduplication_id=str(number))
         noted = replace(message, attributes={**message.attributes, LIVE: Attribute("String", "{}")})
         queue.send(noted, sender=sender)
 
@@ -149,7 +149,7 @@ def test_notes_are_believed_of_those_who_are_trusted_alone(world_and_live) -> No
     assert live.notes == ["{}", None]
 
 
-def test_a_message_outside_the_one_group_is_buried(world_and_live) -> None:
+def test_a_message_outside_the_exchanges_group_is_dead_lettered(world_and_live) -> None:
     world, live = live_world(OrderBy.EXCHANGE)
     world.publish(LOG, "a.b")
 

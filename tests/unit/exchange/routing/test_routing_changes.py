@@ -1,4 +1,4 @@
-"""Bindings come and go between batches, and each batch is routed by those that there are."""
+"""Bindings change between batches, and each batch is routed by the present ones."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ steps = st.one_of(
 
 
 class Declarations:
-    """What is declared, as simple lists, beside a world in which the same is declared."""
+    """Declarations as simple lists, next to a world with the same declarations."""
 
     def __init__(self, maximum_bindings: int) -> None:
         self.world = World(maximum_bindings=maximum_bindings)
@@ -32,7 +32,7 @@ class Declarations:
         self.counts = dict.fromkeys(QUEUES, 0)
         for exchange in EXCHANGES:
             self.world.declare(exchange)
-        for queue in QUEUES:  # so that they are there: nothing is ever published so
+        for queue in QUEUES:  # creates the queues: nothing is published under this key
             self.world.bind("xa", "never.ever.published.so", queue=queue)
 
     def play(self, step: tuple) -> None:
@@ -73,7 +73,7 @@ class Declarations:
             self.counts[queue] += 1
 
     def reached(self, key: str) -> set[str]:
-        """Follow everything from one exchange until nothing new is found."""
+        """Follow all routes from an exchange until no new resource is found."""
         found, size = {"xa"}, 0
         while len(found) > size:
             size = len(found)
@@ -90,7 +90,7 @@ class Declarations:
 def test_every_message_reaches_the_queues_that_are_bound_when_it_is_routed_and_no_other(
     schedule: list[tuple], maximum_bindings: int
 ) -> None:
-    """Whether all bindings are held, or only those that begin with the words of the last few keys."""
+    """With all bindings in memory, and with only those of the last keys' first words."""
     declared = Declarations(maximum_bindings)
 
     for step in schedule:

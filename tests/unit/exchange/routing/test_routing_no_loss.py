@@ -1,4 +1,4 @@
-"""Whatever fails, is killed and comes again in whatever order: nothing is lost or doubled, and order holds."""
+"""With any failures, kills and redeliveries, no message is lost or duplicated, and order is kept."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signalbox.exchange.messages.copies import read_retry
-from signalbox.exchange.messages.properties import Delivered
+from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from tests.unit.exchange.matching.naive_topics import is_match
@@ -47,7 +47,7 @@ steps = st.one_of(
 
 @dataclass
 class Life:
-    """A world and all that was published in it, by the number in its body."""
+    """A world and all publications in it, by the number in their bodies."""
 
     world: World
     published: list[tuple[str, str]] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Life:
         return [message.body for message in self.world.messages(name)] + stage
 
     def came_again(self) -> set[tuple[str, str]]:
-        """Return what may have been sent twice: bodies with the queues for which that is so."""
+        """Return the bodies, with their queues, that may have been sent twice."""
         queues = self.world.sqs.queues
         again = {
             (one.body, queue)
@@ -139,7 +139,7 @@ def assert_nothing_lost(life: Life) -> None:
 
 
 def assert_nothing_doubled(life: Life) -> None:
-    """A copy comes twice only if the function that sent it was not heard of, or SQS was not."""
+    """A copy is duplicated only if the sending function was killed, or SQS did not answer."""
     again = life.came_again()
     uncertain = life.uncertain | ({*QUEUES} if life.uncertain & {RETRIES, ORDERED_RETRIES} else set())
     for queue in QUEUES:
@@ -150,15 +150,15 @@ def assert_nothing_doubled(life: Life) -> None:
 
 
 def assert_order(life: Life) -> None:
-    """In each queue that keeps order, what arrives of a key for the first time has a higher number than all before.
+    """In each FIFO queue, the first arrivals of a key have ascending numbers.
 
-    A copy that was given up may come late: a function that buried it was killed before it could say so.
+    A dead-lettered copy may also arrive late: its function was killed before it could record that.
     """
     for queue in (queue for queue in QUEUES if queue.endswith(".fifo")):
         last: dict[str, int] = {}
         seen: set[str] = set()
         for message in life.in_queue(queue):
-            found = Delivered.parse(message)
+            found = DeliveredMessage.parse(message)
             if found.sequence is None or message.body in seen or message.body in life.dead(queue):
                 continue
             seen.add(message.body)
@@ -167,11 +167,11 @@ def assert_order(life: Life) -> None:
 
 
 def assert_numbers(life: Life) -> None:
-    """The messages of a key are numbered as they were published, and each has the same number everywhere."""
+    """The messages of a key are numbered as published, with the same number in all queues."""
     numbers: dict[str, set[int | None]] = {}
     for queue in QUEUES:
         for message in life.in_queue(queue):
-            numbers.setdefault(message.body, set()).add(Delivered.parse(message).sequence)
+            numbers.setdefault(message.body, set()).add(DeliveredMessage.parse(message).sequence)
     for key in KEYS:
         bodies = [str(number) for number, published in enumerate(life.published) if published == (LOG, key)]
         for position, body in enumerate(bodies, start=1):
@@ -181,7 +181,7 @@ def assert_numbers(life: Life) -> None:
 
 
 def assert_nothing_left(life: Life) -> None:
-    """No detour stands in the way of what is published afterwards for longer than one message."""
+    """No detour delays later publications by more than one message."""
     for _ in range(2):
         for key in KEYS:
             life.play(("publish", LOG, key))
@@ -211,7 +211,7 @@ def test_no_copy_is_lost_or_doubled_and_order_and_numbers_hold(*, schedule: list
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), is_forgetful=st.booleans())
-@example(seed=123397053, is_forgetful=False)  # killed right after it buried a copy
+@example(seed=123397053, is_forgetful=False)  # killed right after it dead-lettered a copy
 def test_functions_killed_at_random_lose_nothing_and_keep_order(*, seed: int, is_forgetful: bool) -> None:
     life, random = Life.begin(is_forgetful=is_forgetful), Random(seed)  # noqa: S311
 

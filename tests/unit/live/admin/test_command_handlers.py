@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from signalbox.control.envelope import Envelope, InvalidCommand
-from signalbox.exchange.control.errors import NotPermitted, NotThere
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveCommandHandlers, TooManyGrants
@@ -144,19 +144,19 @@ def test_the_owner_of_an_exchange_grants_its_topics(stage):
     ],
 )
 def test_a_grant_requires_a_realm_and_a_user(stage, given, reason):
-    with pytest.raises(NotThere, match=reason):
+    with pytest.raises(NotFound, match=reason):
         stage.ask("grant", **{**LOGS, **given})
 
 
 def test_an_unknown_caller_is_refused(stage):
-    with pytest.raises(NotThere, match="there is no user 'dora'"):
+    with pytest.raises(NotFound, match="user 'dora' does not exist"):
         stage.ask("grants", by="dora")
 
 
 def test_an_exchange_that_is_being_deleted_is_no_realm(stage):
-    stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_leaving=True, live=LiveSettings())
+    stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_deleting=True, live=LiveSettings())
 
-    with pytest.raises(NotThere):
+    with pytest.raises(NotFound):
         stage.ask("grant", **LOGS)
 
 
@@ -205,9 +205,9 @@ def test_users_replace_their_own_secrets(stage):
 
     with pytest.raises(NotPermitted, match="only administrators"):
         stage.ask("secret", by="bob", user="alice", **secret())
-    with pytest.raises(NotThere, match="administrators have no secret"):
+    with pytest.raises(NotFound, match="administrators have no secret"):
         stage.ask("secret", **secret())
-    with pytest.raises(NotThere, match="there is no user 'dora'"):
+    with pytest.raises(NotFound, match="there is no user 'dora'"):
         stage.ask("secret", user="dora", **secret())
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, event_of
@@ -47,9 +47,11 @@ def test_an_event_is_exported_as_its_original_message():
 
 def test_a_text_body_is_exported_unchanged_and_a_json_string_as_json():
     for body in ("line 1", '"line 1"', "17", '{"a":1}'):
-        message = Envelope.of_publication("a", body).published()
+        message = MessageProperties.of_publication("a", body).published()
         message = replace(message, system_attributes={"SentTimestamp": "1000"})
-        publication = Publication(message, Envelope.from_published(message), Routes((), by_alternate=False), "alice")
+        publication = Publication(
+            message, MessageProperties.from_published(message), Routes((), by_alternate=False), "alice"
+        )
         event = event_of(event_document(logged_event(publication, publication_metadata(publication), sequence=1)))
 
         assert body_and_headers(event) == (body, {})

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
-from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState
@@ -258,12 +258,12 @@ class World:
 
         return act
 
-    def _published(self, topic: str, number: int) -> Published:
+    def _published(self, topic: str, number: int) -> NumberedPublication:
         headers = {RETAIN_HEADER: RETAINED} if self.is_retained else {}
-        envelope = Envelope.of_publication(topic, str(number), headers)
+        properties = MessageProperties.of_publication(topic, str(number), headers)
         sent_at = NOW + timedelta(milliseconds=number)
-        message = as_received(envelope.published(), message_id=f"{topic}-{number}", sent_at=sent_at)
-        return Published(Publication(message, envelope, Routes((), by_alternate=False), "joe"), number)
+        message = as_received(properties.published(), message_id=f"{topic}-{number}", sent_at=sent_at)
+        return NumberedPublication(Publication(message, properties, Routes((), by_alternate=False), "joe"), number)
 
     def event(self, topic: str, number: int) -> LoggedEvent:
         publication = self._published(topic, number).publication

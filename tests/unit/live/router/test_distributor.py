@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
-from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.items import EventBatch, parse_item
@@ -58,7 +58,7 @@ class World:
         listener = Listener(SessionId(session), f"user-{connection}", "subscriber")
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
-    def deliver(self, *published: Published) -> Collection[str]:
+    def deliver(self, *published: NumberedPublication) -> Collection[str]:
         return Distributor(self, self, self).deliver(EXCHANGE, published)
 
     def bundles(self, connection: str) -> list[EventBatch]:
@@ -75,11 +75,13 @@ def world() -> World:
     return World()
 
 
-def published(topic: str, sequence: int, body: str = "1", *, metadata: PublicationMetadata | None = None) -> Published:
-    envelope = Envelope.of_publication(topic, body)
-    message = as_received(envelope.published(), message_id=f"{topic}-{sequence}")
+def published(
+    topic: str, sequence: int, body: str = "1", *, metadata: PublicationMetadata | None = None
+) -> NumberedPublication:
+    properties = MessageProperties.of_publication(topic, body)
+    message = as_received(properties.published(), message_id=f"{topic}-{sequence}")
     notes = None if metadata is None else metadata_text(metadata)
-    return Published(Publication(message, envelope, Routes((), by_alternate=False), "joe", notes), sequence)
+    return NumberedPublication(Publication(message, properties, Routes((), by_alternate=False), "joe", notes), sequence)
 
 
 def test_each_connection_receives_its_events_in_one_ordered_batch(world: World) -> None:

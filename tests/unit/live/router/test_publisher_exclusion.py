@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.properties import Envelope
-from signalbox.exchange.messages.publications import publication, read
+from signalbox.exchange.messages.properties import MessageProperties
+from signalbox.exchange.messages.publications import publication, read_publication
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import Published
+from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState
@@ -68,10 +68,10 @@ class Realm:
         exchange = self.live.exchanges.records[REALM]
         for number, sent in enumerate(published(self.live), start=1):
             message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
-            envelope = read(message, trusted_ids={SENDER})
-            assert isinstance(envelope, Envelope)
+            envelope = read_publication(message, trusted_ids={SENDER})
+            assert isinstance(envelope, MessageProperties)
             said = publication(message, envelope, Routes((), by_alternate=False), {}, trusted_ids={SENDER})
-            assert Distributor(self, self, self).deliver(exchange, [Published(said, number)]) == set()
+            assert Distributor(self, self, self).deliver(exchange, [NumberedPublication(said, number)]) == set()
 
     def posted(self) -> list[Any]:
         """Post all items of the outbox in one batch; return all messages."""

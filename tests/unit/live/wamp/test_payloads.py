@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.matching.graph import Routes
-from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
@@ -35,7 +35,7 @@ JOE = Listener(SessionId(7), "joe", "source")
 
 
 def published(body: str, *, notes: str | None = None, **headers: str) -> Publication:
-    envelope = Envelope.of_publication("trial.a", body, headers)
+    envelope = MessageProperties.of_publication("trial.a", body, headers)
     message = as_received(envelope.published(), message_id="m-1")
     return Publication(message, envelope, Routes((), by_alternate=False), "joe", notes)
 
@@ -93,7 +93,7 @@ def test_an_event_has_its_sending_time_and_the_publishers_headers_except_the_rou
 
 def test_a_binary_header_becomes_its_base64_text() -> None:
     publication = published("1")
-    publication.envelope.headers["picture"] = Attribute("Binary", None, "AA==")  # type: ignore[index]
+    publication.properties.headers["picture"] = Attribute("Binary", None, "AA==")  # type: ignore[index]
 
     assert event_from(publication).headers == {"picture": "AA=="}
 

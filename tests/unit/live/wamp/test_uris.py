@@ -53,7 +53,7 @@ def test_topics_of_real_clients_are_accepted(text: str) -> None:
         ("a.#", "topic 'a.#' has '#', which is reserved for routers"),
         ("wamp", "topic 'wamp' begins with 'wamp', which is reserved for WAMP"),
         ("wamp.a", "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
-        ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot say"),
+        ("\ud800", "topic '\\ud800' has half of a surrogate pair, which UTF-8 cannot encode"),
     ],
 )
 def test_an_invalid_topic_is_refused_with_its_problem(text: str, problem: str) -> None:

@@ -14,18 +14,13 @@ from signalbox.sarracenia.rights.names import (
     parse_user_name,
     source_exchange,
     sqs_name,
-    subscriber_queue,
 )
 
 ALICE = parse_user_name("alice")
-SHARE = "alice_host1.example.com_12345678"
 
 
 def test_names_follow_the_user():
-    """Sarracenia, queueName and exchange."""
-    queue = subscriber_queue(ALICE, component="subscribe", configuration="dd_swob", share=SHARE)
-
-    assert queue == "q_alice.subscribe.dd_swob.alice_host1.example.com_12345678"
+    """Sarracenia, exchange."""
     assert source_exchange(ALICE) == "xs_alice"
     assert source_exchange(ALICE, suffix="images") == "xs_alice_images"
 

@@ -1,10 +1,10 @@
-"""The table of exchanges as the router reads it: versions and bindings, heads of ordered keys, and counters.
+"""The table `Exchanges` as the router reads and writes it: records, bindings, heads of keys and counters.
 
-What routing asks of DynamoDB, on demand and in request units (a write is five times as dear as a read): for each batch
-one BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's
-lifetime. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are
-none. Counters cost one write for the exchange and one for each queue that got something: more than all the rest, and
-therefore written once a batch and not once a message. Batches of more than ten messages share all of this.
+The cost of routing in DynamoDB, on demand and in request units (a write costs five times a read): each batch makes one
+BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's message
+TTL. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are none.
+Counters cost one write for the exchange and one for each queue with new copies: more than everything else, and
+therefore written once a batch and not once a message. Batches of more than ten messages share these costs.
 """
 
 import logging
@@ -19,8 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.exchange.items import (
     BINDING,
     HEAD_KEY,
-    IS_LEAVING,
-    bound_of,
+    IS_DELETING,
+    binding_of,
     exchange_of,
     first_word_key,
     head_key,
@@ -31,11 +31,12 @@ from signalbox.aws.exchange.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Bound, Kind, Place
-from signalbox.exchange.model.routing_ports import Look, SideBySide, one_by_one
+from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
+from signalbox.exchange.model.routing_ports import RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -54,30 +55,30 @@ class DynamoRoutingTable:
 
     table: "Table"
 
-    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
-        """Return exchanges as they stand, and the users behind SenderIds, in one read however many there are."""
-        keys = [record_key(Place(Kind.EXCHANGE, name)) for name in exchanges]
+    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
+        """Return the records of exchanges and the users of SenderIds, in one read for any number of them."""
+        keys = [record_key(ResourceRef(ResourceKind.EXCHANGE, name)) for name in exchanges]
         items = list(every_key(self.table, keys + [sender_key(sender) for sender in senders]))
         found = [exchange_of(item) for item in items if not item["pk"].startswith(SENDER)]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
-        return Look({exchange.name: exchange for exchange in found}, users)
+        return RoutingSnapshot({exchange.name: exchange for exchange in found}, users)
 
-    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Bound]:
-        """Return the bindings from an exchange, none older than the last look; read as far as they are asked for.
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Binding]:
+        """Return the bindings from an exchange, at least as new as the last snapshot, read page by page.
 
-        With a first word, those whose patterns begin with it, and perhaps others.
+        With a first word, return the bindings whose patterns begin with it, and possibly others.
         """
         beginning = BINDING if first_word is None else first_word_key([first_word])
         query = {
-            "KeyConditionExpression": Key("pk").eq(partition(Place(Kind.EXCHANGE, exchange)))
+            "KeyConditionExpression": Key("pk").eq(partition(ResourceRef(ResourceKind.EXCHANGE, exchange)))
             & Key("sk").begins_with(beginning),
             "ConsistentRead": True,
         }
-        return (bound_of(item) for item in every_item(self.table.query, query))
+        return (binding_of(item) for item in every_item(self.table.query, query))
 
-    def lifetimes(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        """Return how old messages become in those of the queues that say so; may be a moment old."""
-        keys = [record_key(Place(Kind.QUEUE, queue)) for queue in queues]
+    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+        """Return the message TTL of the queues that have one; the values may be slightly stale."""
+        keys = [record_key(ResourceRef(ResourceKind.QUEUE, queue)) for queue in queues]
         items = every_key(self.table, keys, is_consistent=False)
         return {
             DeclaredName(item["name"]): timedelta(seconds=float(item["message_ttl_seconds"]))
@@ -86,28 +87,30 @@ class DynamoRoutingTable:
         }
 
     def is_declared(self, queue: DeclaredName) -> bool:
-        """Say whether a queue is declared, and not about to be deleted."""
-        item = self.table.get_item(Key=record_key(Place(Kind.QUEUE, queue)), ConsistentRead=True).get("Item")
-        return item is not None and not item.get(IS_LEAVING)
+        """Return whether a queue is declared and not being deleted."""
+        item = self.table.get_item(Key=record_key(ResourceRef(ResourceKind.QUEUE, queue)), ConsistentRead=True).get(
+            "Item"
+        )
+        return item is not None and not item.get(IS_DELETING)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoHeads:
-    """`Heads` over the table `Exchanges`: an item for each key, in which each detour is an attribute.
+    """`Heads` over the table `Exchanges`: an item for each key, with an attribute for each detour.
 
-    The newest messages have the numbers up to the head's, so that their ids in order say all; with them the item keeps
-    within one write unit.
+    The newest messages have consecutive numbers up to the head's, so their ids are stored as a list; with it, the item
+    fits into one write unit.
     """
 
     table: "Table"
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
-        """Return the head of each key; that of a new key has counted nothing."""
+        """Return the stored heads of keys; a new key has none."""
         items = every_key(self.table, [head_key(exchange, key) for key in keys])
         return {RoutingKey(item["sk"].removeprefix(HEAD_KEY)): _head(item) for item in items}
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
-        """Store what a head has counted; say whether it still stood as in `replacing`. Detours stay as they are."""
+        """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
         is_as_read = Attr("sequence").eq(replacing.sequence) if replacing.sequence else Attr("sequence").not_exists()
         return succeeds(
             lambda: self.table.update_item(
@@ -122,8 +125,8 @@ class DynamoHeads:
             )
         )
 
-    def detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        """Note that messages of a key up to a sequence number reach a queue by way of the retry queue."""
+    def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
         self.table.update_item(
             Key=head_key(exchange, key),
             UpdateExpression="SET #detour = :last",
@@ -131,8 +134,8 @@ class DynamoHeads:
             ExpressionAttributeValues={":last": last},
         )
 
-    def prolong(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
-        """Note a later last message of a detour; say whether there still is one."""
+    def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
+        """Set the last message of an existing detour; return False if it has ended."""
         return succeeds(
             lambda: self.table.update_item(
                 Key=head_key(exchange, key),
@@ -143,8 +146,8 @@ class DynamoHeads:
             )
         )
 
-    def end(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
-        """End a detour, if this is its last message."""
+    def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
+        """End a detour if `last` is its last message."""
         succeeds(
             lambda: self.table.update_item(
                 Key=head_key(exchange, key),
@@ -157,33 +160,33 @@ class DynamoHeads:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoTally:
-    """`Tally` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
+class DynamoCounterWriter:
+    """`CounterWriter` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
 
     table: "Table"
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
-    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
-        """Add to the counters of exchanges and queues; a failure is logged, since the lake has the same facts."""
-        for _ in self.side_by_side(lambda place: self._add(place, counts[place], at), counts):
+    def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
+        """Add to the counters of exchanges and queues; log failures, since the data lake has the same facts."""
+        for _ in self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts):
             pass
 
-    def _add(self, place: Place, counts: Mapping[str, int], at: datetime) -> None:
+    def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> None:
         names = {f"#{name}": name for name in counts}
         values = {f":{name}": count for name, count in counts.items()}
         expires_at = round((at + COUNTERS_KEPT_FOR).timestamp())
         try:
-            # The client and not the table: only the former may be shared by threads.
+            # The client is thread-safe, the table resource is not.
             self.table.meta.client.update_item(
                 TableName=self.table.name,
-                Key={"pk": partition(place), "sk": minute_key(at)},
+                Key={"pk": partition(resource), "sk": minute_key(at)},
                 UpdateExpression="SET last_at = :last_at, expires_at = :expires_at ADD "
                 + ", ".join(f"#{name} :{name}" for name in counts),
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues={**values, ":last_at": milliseconds(at), ":expires_at": expires_at},
             )
         except (ClientError, BotoCoreError):
-            logger.exception("counters of %s were not increased", place)
+            logger.exception("counters of %s were not increased", resource)
 
 
 def _head(item: Item) -> Head:

@@ -1,4 +1,4 @@
-"""What the router reads and writes in the table of exchanges: the ports in memory and over DynamoDB behave alike."""
+"""The router's table: the ports in memory and over DynamoDB behave alike."""
 
 import logging
 from dataclasses import replace
@@ -11,11 +11,19 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
-from signalbox.aws.exchange.routing import DynamoHeads, DynamoRoutingTable, DynamoTally
+from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Bound, DeclaredQueue, Exchange, Kind, Place, QueueSettings, User
+from signalbox.exchange.model.records import (
+    Binding,
+    DeclaredQueue,
+    Exchange,
+    QueueSettings,
+    ResourceKind,
+    ResourceRef,
+    User,
+)
 from signalbox.exchange.model.routing_ports import Heads
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
@@ -56,7 +64,7 @@ def test_a_head_is_found_as_it_was_saved(heads) -> None:
     assert heads.read(ExchangeName("xother.fifo"), [KEY]) == {}
 
 
-def test_a_head_that_somebody_else_saved_is_not_overwritten(heads) -> None:
+def test_a_concurrently_saved_head_is_not_overwritten(heads) -> None:
     ours, theirs = counted(Head(), "m1"), counted(Head(), "m2")
     heads.save(LOG, KEY, theirs, replacing=Head())
 
@@ -77,7 +85,7 @@ def test_the_empty_key_and_every_other_have_heads_of_their_own(heads) -> None:
 def test_a_detour_stays_when_the_head_is_saved(heads) -> None:
     first = counted(Head(), "m1")
     heads.save(LOG, KEY, first, replacing=Head())
-    heads.detour(LOG, KEY, QUEUE, last=1)
+    heads.start_detour(LOG, KEY, QUEUE, last=1)
 
     heads.save(LOG, KEY, counted(first, "m2"), replacing=first)
 
@@ -86,15 +94,15 @@ def test_a_detour_stays_when_the_head_is_saved(heads) -> None:
 
 
 def test_a_detour_ends_with_its_last_message_and_no_other(heads) -> None:
-    heads.detour(LOG, KEY, QUEUE, last=1)
-    heads.detour(LOG, KEY, OTHER, last=1)
-    assert heads.prolong(LOG, KEY, QUEUE, last=2)
+    heads.start_detour(LOG, KEY, QUEUE, last=1)
+    heads.start_detour(LOG, KEY, OTHER, last=1)
+    assert heads.extend_detour(LOG, KEY, QUEUE, last=2)
 
-    heads.end(LOG, KEY, QUEUE, last=1)
-    heads.end(LOG, KEY, OTHER, last=1)
+    heads.end_detour(LOG, KEY, QUEUE, last=1)
+    heads.end_detour(LOG, KEY, OTHER, last=1)
     assert stored(heads).detours == {QUEUE: 2}
-    heads.end(LOG, KEY, QUEUE, last=2)
-    heads.end(LOG, KEY, QUEUE, last=2)
+    heads.end_detour(LOG, KEY, QUEUE, last=2)
+    heads.end_detour(LOG, KEY, QUEUE, last=2)
 
     assert stored(heads).detours == {}
 
@@ -102,15 +110,15 @@ def test_a_detour_ends_with_its_last_message_and_no_other(heads) -> None:
 def test_a_detour_that_has_ended_is_not_prolonged(heads) -> None:
     heads.save(LOG, KEY, counted(Head(), "m1"), replacing=Head())
 
-    assert not heads.prolong(LOG, KEY, QUEUE, last=2)
-    assert not heads.prolong(LOG, DASH, QUEUE, last=2)
+    assert not heads.extend_detour(LOG, KEY, QUEUE, last=2)
+    assert not heads.extend_detour(LOG, DASH, QUEUE, last=2)
 
     assert stored(heads).detours == {}
     assert stored(heads, DASH) == Head()
 
 
 def test_a_detour_may_be_there_before_anything_was_counted(heads) -> None:
-    heads.detour(LOG, KEY, QUEUE, last=1)
+    heads.start_detour(LOG, KEY, QUEUE, last=1)
 
     assert heads.save(LOG, KEY, counted(Head(), "m1"), replacing=Head())
 
@@ -123,13 +131,13 @@ def queue(name: str, **changes: Any) -> DeclaredQueue:
     return DeclaredQueue(DeclaredName(name), None, NOW, NOW, **changes)
 
 
-def test_one_look_tells_of_exchanges_and_of_users(exchange_table) -> None:
+def test_one_snapshot_has_exchanges_and_users(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(exchange("xs"))
     alice = User(UserName("alice"), Role.SOURCE, Ownership.STRICT, NOW, "AIDA1")
     DynamoUsers(exchange_table).put(alice)
     table = DynamoRoutingTable(exchange_table)
 
-    look = table.look([ExchangeName("xs"), ExchangeName("xgone")], senders=["AIDA1", "AIDA2"])
+    look = table.snapshot([ExchangeName("xs"), ExchangeName("xgone")], senders=["AIDA1", "AIDA2"])
 
     assert look.exchanges == {"xs": exchange("xs")}
     assert look.users == {"AIDA1": "alice"}
@@ -138,13 +146,13 @@ def test_one_look_tells_of_exchanges_and_of_users(exchange_table) -> None:
 def test_a_binding_changes_the_version_by_which_it_is_seen(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(exchange("xs"))
     DynamoQueues(exchange_table).create(queue("q_a"))
-    DynamoTally(exchange_table).add({exchange("xs").place: {"received": 1}}, at=NOW)  # in the same partition
-    bound = Bound(ExchangeName("xs"), Place(Kind.QUEUE, "q_a"), Pattern.parse("a.#"))
+    DynamoCounterWriter(exchange_table).add({exchange("xs").resource: {"received": 1}}, at=NOW)  # in the same partition
+    bound = Binding(ExchangeName("xs"), ResourceRef(ResourceKind.QUEUE, "q_a"), Pattern.parse("a.#"))
     table = DynamoRoutingTable(exchange_table)
 
     DynamoBindings(exchange_table).bind(bound)
 
-    assert table.look(["xs"], senders=()).exchanges["xs"].version == 2
+    assert table.snapshot(["xs"], senders=()).exchanges["xs"].version == 2
     assert list(table.bindings(ExchangeName("xs"))) == [bound]
 
 
@@ -153,8 +161,8 @@ def test_bindings_are_found_by_the_first_words_of_their_patterns(exchange_table)
     DynamoQueues(exchange_table).create(queue("q_a"))
     patterns = ["a", "a.b", "ab", "", ".a", "*", "*.a", "#", "#.a", "a#", "a\nb.c"]
     for pattern in patterns:
-        place = Place(Kind.QUEUE, "q_a")
-        DynamoBindings(exchange_table).bind(Bound(ExchangeName("xs"), place, Pattern.parse(pattern)))
+        resource = ResourceRef(ResourceKind.QUEUE, "q_a")
+        DynamoBindings(exchange_table).bind(Binding(ExchangeName("xs"), resource, Pattern.parse(pattern)))
     table = DynamoRoutingTable(exchange_table)
 
     def found(first_word: str) -> list[str]:
@@ -177,7 +185,7 @@ def test_lifetimes_are_those_of_queues_that_have_one(exchange_table) -> None:
     queues.create(queue("q_a", settings=QueueSettings(message_ttl=timedelta(seconds=1.5))))
     queues.create(queue("q_b"))
 
-    found = DynamoRoutingTable(exchange_table).lifetimes(["q_a", "q_b", "q_gone"])
+    found = DynamoRoutingTable(exchange_table).message_ttls(["q_a", "q_b", "q_gone"])
 
     assert found == {"q_a": timedelta(seconds=1.5)}
 
@@ -185,7 +193,7 @@ def test_lifetimes_are_those_of_queues_that_have_one(exchange_table) -> None:
 def test_a_queue_that_is_being_deleted_is_not_declared(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     queues.create(queue("q_a"))
-    queues.create(queue("q_b", is_leaving=True))
+    queues.create(queue("q_b", is_deleting=True))
     table = DynamoRoutingTable(exchange_table)
 
     assert [table.is_declared(name) for name in ("q_a", "q_b", "q_gone")] == [True, False, False]
@@ -197,12 +205,12 @@ def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> N
     for name in names:
         queues.create(queue(name, settings=QueueSettings(message_ttl=timedelta(seconds=1))))
 
-    assert DynamoRoutingTable(exchange_table).lifetimes(names).keys() == set(names)
-    assert DynamoRoutingTable(exchange_table).lifetimes([]) == {}
+    assert DynamoRoutingTable(exchange_table).message_ttls(names).keys() == set(names)
+    assert DynamoRoutingTable(exchange_table).message_ttls([]) == {}
 
 
 class Hesitant:
-    """A client of DynamoDB that answers for one key a call, as the real one may."""
+    """A DynamoDB client that returns one item a call, as the real one may."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -234,19 +242,19 @@ def test_keys_that_were_not_answered_are_asked_for_again_but_not_for_ever(exchan
         queues.create(queue(name, settings=QueueSettings(message_ttl=timedelta(seconds=1))))
     table = DynamoRoutingTable(hesitant(exchange_table))
 
-    assert table.lifetimes(names[:5]).keys() == set(names[:5])
+    assert table.message_ttls(names[:5]).keys() == set(names[:5])
     with pytest.raises(ItemBusy, match="did not answer for 1 keys"):
-        table.lifetimes(names)
+        table.message_ttls(names)
 
 
 def test_counters_add_up_minute_by_minute(exchange_table) -> None:
-    place, tally = Place(Kind.QUEUE, "q_a"), DynamoTally(exchange_table)
+    resource, counters = ResourceRef(ResourceKind.QUEUE, "q_a"), DynamoCounterWriter(exchange_table)
 
-    tally.add({place: {"received": 2, "bytes": 100}, Place(Kind.QUEUE, "q_b"): {"dead": 7}}, at=NOW)
-    tally.add({place: {"received": 1, "dead": 1}}, at=NOW + timedelta(seconds=29))
-    tally.add({place: {"received": 4}}, at=NOW + timedelta(seconds=30))
+    counters.add({resource: {"received": 2, "bytes": 100}, ResourceRef(ResourceKind.QUEUE, "q_b"): {"dead": 7}}, at=NOW)
+    counters.add({resource: {"received": 1, "dead": 1}}, at=NOW + timedelta(seconds=29))
+    counters.add({resource: {"received": 4}}, at=NOW + timedelta(seconds=30))
 
-    first, second = DynamoCounters(exchange_table).since(place, NOW)
+    first, second = DynamoCounters(exchange_table).since(resource, NOW)
     assert (first.received, first.dead, first.size_bytes) == (3, 1, 100)
     assert first.last_at == NOW + timedelta(seconds=29)
     assert second.received == 4
@@ -258,7 +266,7 @@ def test_counters_that_cannot_be_increased_stop_nothing(exchange_table, caplog) 
     exchange_table.delete()
 
     with caplog.at_level(logging.ERROR):
-        DynamoTally(exchange_table).add({Place(Kind.QUEUE, "q_a"): {"received": 1}}, at=NOW)
+        DynamoCounterWriter(exchange_table).add({ResourceRef(ResourceKind.QUEUE, "q_a"): {"received": 1}}, at=NOW)
 
     assert "counters of queue 'q_a' were not increased" in caplog.text
 
@@ -268,4 +276,4 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
     exchange_table.delete()
 
     with pytest.raises(ClientError):
-        heads.detour(LOG, KEY, QUEUE, last=1)
+        heads.start_detour(LOG, KEY, QUEUE, last=1)

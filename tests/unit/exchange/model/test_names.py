@@ -1,4 +1,4 @@
-"""What the exchange calls its queues in SQS, and whom a control queue tells of."""
+"""The SQS names of the exchange's queues, and the users that control queues identify."""
 
 import secrets
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
-from signalbox.exchange.model.naming import (
+from signalbox.exchange.model.names import (
     StageNames,
     dead_letter_name,
     dead_letter_problem,
@@ -38,7 +38,7 @@ def test_other_queues_are_no_exchanges(queue):
     assert StageNames("box", "dev-").exchange_of(QueueName(queue)) is None
 
 
-def test_whoever_may_send_to_a_users_control_queue_is_that_user():
+def test_a_users_control_queue_identifies_the_user():
     assert NAMES.control_queue(ALICE) == "box-exchange-control-alice"
     assert NAMES.user_of("box-exchange-control-alice") == "alice"
 
@@ -49,7 +49,7 @@ def test_the_administrators_have_a_control_queue_of_their_own():
 
 
 @pytest.mark.parametrize("queue", ["box-exchange-controlled", "other-exchange-control", "box-exchange-control-"])
-def test_a_queue_that_is_nobodys_gives_nobody_the_rights_of_administrators(queue):
+def test_an_unknown_control_queue_gives_no_administrator_rights(queue):
     with pytest.raises(InvalidUserName):
         NAMES.user_of(queue)
 
@@ -60,7 +60,7 @@ def test_reply_queues_of_one_user_are_not_those_of_another():
     assert NAMES.reply_prefix(None) == "box-exchange-reply-_"
 
 
-def test_a_users_queues_for_replies_have_room_for_what_tells_them_apart():
+def test_names_of_reply_queues_have_room_for_their_random_part():
     names = StageNames("a-rather-long-name-of-a-stage")
     longest = parse_user_name("u" * 18)
 

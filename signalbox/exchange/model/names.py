@@ -1,4 +1,4 @@
-"""Names of what the exchange has in SQS: queues behind exchanges and declared queues, control and reply queues."""
+"""The SQS names of the exchange's queues: of exchanges, declared queues, control and reply queues."""
 
 import hashlib
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ REPLY_QUEUE_MARK = "-exchange-reply-"
 
 @dataclass(frozen=True, slots=True)
 class StageNames:
-    """What things are called on a stage; `prefix` begins the names of the queues behind exchanges and queues."""
+    """The names of a stage's resources; `prefix` begins the SQS names of exchanges and declared queues."""
 
     stage: str
     prefix: str = ""
 
     def queue(self, name: str) -> QueueName:
-        """Return the name in SQS of an exchange or of a declared queue."""
+        """Return the SQS name of an exchange or a declared queue."""
         return sqs_name(name, prefix=self.prefix)
 
     def exchange_of(self, queue: QueueName) -> ExchangeName | None:
-        """Return the exchange that a queue in SQS stands behind, or None. Its name is never shortened to a hash."""
+        """Return the exchange of an SQS queue, or None. An exchange's name is never shortened to a hash."""
         if not queue.startswith(self.prefix) or is_dead_letter_name(queue):
             return None
         try:
@@ -42,36 +42,36 @@ class StageNames:
             return None
 
     def control_queue(self, user: UserName | None) -> QueueName:
-        """Return the queue for a user's commands, or for the administrators': who may send there is that user."""
+        """Return the control queue of a user, or of the administrators. Send permission identifies the user."""
         return QueueName(f"{self.stage}{CONTROL_MARK}" + (f"-{user}" if user else ""))
 
     def user_of(self, control_queue: str) -> UserName | None:
-        """Return the user whose control queue this is, or None for the administrators'. Raises `InvalidUserName`."""
+        """Return the user of a control queue, or None for the administrators. Raises `InvalidUserName`."""
         administrators = self.control_queue(None)
         if control_queue == administrators:
             return None
         if control_queue.startswith(f"{administrators}-"):
             return parse_user_name(control_queue.removeprefix(f"{administrators}-"))
-        # Never None here: what is not known must not have the rights of administrators.
+        # Never None here: an unknown queue must not have the rights of administrators.
         raise InvalidUserName(f"{control_queue!r} is not a control queue of stage {self.stage!r}")
 
     def reply_prefix(self, user: UserName | None) -> str:
-        """Return how the names of a user's reply queues begin; no user's name has the underscore that ends it."""
+        """Return the prefix of a user's reply queues. It ends with an underscore, which no user name contains."""
         return f"{self.stage}{REPLY_QUEUE_MARK}{user or ''}_"
 
     def check_user(self, user: UserName) -> None:
-        """Refuse a user whose queues for replies could have no name. Raises `InvalidUserName`."""
+        """Raise `InvalidUserName` for a user whose reply queues would have names that are too long."""
         room = MAXIMUM_NAME_LENGTH - len(self.reply_prefix(None)) - 2 * REPLY_QUEUE_RANDOM_BYTES
         if len(user) > room:
             raise InvalidUserName(
                 f"user {str(user)!r} has {len(user)} characters: on stage {self.stage!r} at most {room} are allowed, "
-                f"since the names of queues for replies, such as '{self.reply_prefix(user)}…', have "
-                f"{MAXIMUM_NAME_LENGTH} at most; choose a shorter name"
+                f"since the names of reply queues, such as '{self.reply_prefix(user)}…', may have "
+                f"{MAXIMUM_NAME_LENGTH} characters; choose a shorter name"
             )
 
 
 def dead_letter_name(name: QueueName) -> QueueName:
-    """Return the name of the dead-letter queue beside a queue in SQS."""
+    """Return the name of the dead-letter queue of an SQS queue."""
     suffix = FIFO_SUFFIX if is_fifo(name) else ""
     stem, ending = name.removesuffix(suffix), DEAD_LETTER_MARK + suffix
     room = MAXIMUM_NAME_LENGTH - len(ending)
@@ -82,14 +82,14 @@ def dead_letter_name(name: QueueName) -> QueueName:
 
 
 def is_dead_letter_name(name: str) -> bool:
-    """Say whether a name is one that only dead-letter queues may have."""
+    """Return whether a name has the suffix that is reserved for dead-letter queues."""
     return name.removesuffix(FIFO_SUFFIX).endswith(DEAD_LETTER_MARK)
 
 
 def exchange_name_problem(name: ExchangeName, *, prefix: str) -> str | None:
     """Return why a new exchange may not have this name, or None."""
     room = MAXIMUM_NAME_LENGTH - len(prefix)
-    if len(name) > room:  # routers know exchanges by their queues, so no hash may stand for the name
+    if len(name) > room:  # a router derives an exchange from its queue's name, which a hash would hide
         return f"has {len(name)} characters; at most {room} are allowed, after {prefix!r}"
     return dead_letter_problem(name)
 

@@ -1,4 +1,4 @@
-"""The account of a batch: what became of its messages and copies, as events and as numbers."""
+"""The report of a routed batch: history events, and counters of exchanges and queues."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,56 +8,55 @@ from datetime import datetime
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.publications import Publication, Rejection, attempt
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.records import Kind, Place
+from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.exchange.routing import events
-from signalbox.exchange.routing.delivery import Outcome
+from signalbox.exchange.routing.copy_dispatcher import DispatchResult
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 
 
 @dataclass(slots=True)
-class Account:
-    """Counts for exchanges and queues, and the events of history, of all that happened at one moment.
+class BatchReport:
+    """The counters and history events of a batch, all with the time `at`.
 
-    An exchange has `received` messages, some of them `redelivered`, that were `rejected`, `dropped`, or passed to an
-    `alternate`; of their copies it has `routed` some, `retried` others later, and buried the `dead`. What a queue has
-    `received` is copies.
+    An exchange counts messages: `received`, of them `redelivered`, `rejected`, `dropped`, and `alternate` for those
+    passed to its alternate. It also counts copies: `routed`, `retried` and `dead`. A queue's `received` counts copies.
     """
 
     at: datetime
     events: list[HistoryEvent] = field(default_factory=list)
-    _counts: defaultdict[Place, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _counts: defaultdict[ResourceRef, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def receive(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
-        """Count messages that came."""
-        counted = self._counts[Place(Kind.EXCHANGE, exchange)]
+    def count_received(self, messages: Sequence[Message], exchange: ExchangeName) -> None:
+        """Count received messages."""
+        counted = self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]
         counted["received"] += len(messages)
         counted["redelivered"] += sum(1 for message in messages if attempt(message) > 1)
         counted["bytes"] += sum(size_bytes(message) for message in messages)
 
-    def reject(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
-        """Note a message that is buried, because no exchange takes it, or because it is no copy to be tried again."""
+    def add_rejection(self, rejection: Rejection, exchange: ExchangeName | None) -> None:
+        """Add a dead-lettered message: one that is no valid publication, or no valid copy of a retry queue."""
         if exchange is not None:
-            self._counts[Place(Kind.EXCHANGE, exchange)]["rejected"] += 1
+            self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)]["rejected"] += 1
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
-    def publish(
+    def add_publication(
         self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, is_live: bool = False
     ) -> None:
-        """Note a publication that no binding matched; one that stands in the log of a live exchange is not lost."""
+        """Add a publication that no binding matched. A live exchange keeps it in its log, so it is not dropped."""
         if is_live:
             self.events.append(events.logged(publication, exchange=exchange, sequence=sequence, at=self.at))
         queues = publication.routes.queues
         if (queues or is_live) and not publication.routes.by_alternate:
             return
         outcome = "alternate" if queues else "dropped"
-        self._counts[Place(Kind.EXCHANGE, exchange)][outcome] += 1
+        self._counts[ResourceRef(ResourceKind.EXCHANGE, exchange)][outcome] += 1
         self.events.append(events.unrouted(publication, outcome, exchange=exchange, sequence=sequence, at=self.at))
 
-    def settle(self, outcome: Outcome) -> None:
-        """Note what became of copies."""
-        for copy in outcome.taken:
+    def add_dispatch(self, outcome: DispatchResult) -> None:
+        """Add the outcomes of copies."""
+        for copy in outcome.delivered:
             self._count(copy, exchange="routed", queue="received")
             self._counts[_queue(copy.queue)]["bytes"] += copy.size_bytes
             self.events.append(events.routed(copy, "delivered", at=self.at))
@@ -68,17 +67,17 @@ class Account:
             self._count(dead.copy, exchange="dead", queue="dead")
             self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))
 
-    def counts(self) -> Mapping[Place, Mapping[str, int]]:
-        """Return what is to be added to the counters of each exchange and queue."""
+    def counts(self) -> Mapping[ResourceRef, Mapping[str, int]]:
+        """Return the increments of the counters of each exchange and queue."""
         return {
-            place: {name: number for name, number in counted.items() if number}
-            for place, counted in self._counts.items()
+            resource: {name: number for name, number in counted.items() if number}
+            for resource, counted in self._counts.items()
         }
 
     def _count(self, copy: Copy, *, exchange: str, queue: str) -> None:
-        self._counts[Place(Kind.EXCHANGE, copy.exchange)][exchange] += 1
+        self._counts[ResourceRef(ResourceKind.EXCHANGE, copy.exchange)][exchange] += 1
         self._counts[_queue(copy.queue)][queue] += 1
 
 
-def _queue(name: DeclaredName) -> Place:
-    return Place(Kind.QUEUE, name)
+def _queue(name: DeclaredName) -> ResourceRef:
+    return ResourceRef(ResourceKind.QUEUE, name)

@@ -1,4 +1,4 @@
-"""Delivering copies: ten a call, what no queue takes among the dead, and what may be tried again told apart."""
+"""The dispatcher of copies: sends batches of ten, dead-letters final failures and returns retryable ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,55 +6,58 @@ from dataclasses import dataclass, field
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
 from signalbox.exchange.messages.properties import dead_letter_message
-from signalbox.exchange.model.naming import dead_letter_name
-from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues, SideBySide, one_by_one
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, batches
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """A copy that lies in a dead-letter queue, and why."""
+class DeadCopy:
+    """A copy in a dead-letter queue, and the reason."""
 
     copy: Copy
     reason: str
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What became of copies. `failed` may be tried again; what is `stuck` could not even be put aside."""
+class DispatchResult:
+    """The outcomes of copies. `failed` may be retried; `stuck` could not be moved to any queue."""
 
-    taken: list[Copy] = field(default_factory=list)
+    delivered: list[Copy] = field(default_factory=list)
     failed: list[Copy] = field(default_factory=list)
     retried: list[Copy] = field(default_factory=list)
-    dead: list[Dead] = field(default_factory=list)
+    dead: list[DeadCopy] = field(default_factory=list)
     stuck: list[Copy] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
-    """Sends copies to their queues, to a retry queue, or to where the dead lie."""
+class CopyDispatcher:
+    """Sends copies to their queues, to a retry queue or to a dead-letter queue."""
 
     sender: CopySender
     declared: DeclaredQueues
     retry_queue: QueueName
     ordered_retry_queue: QueueName
     dead_letter_queue: QueueName
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
-    def deliver(self, copies: Iterable[Copy]) -> Outcome:
-        """Send copies to their queues, and bury those that will never be taken."""
-        by_place = {(copy.message_id, copy.destination): copy for copy in copies}
-        outcome = Outcome()
-        for batch, failures in self._calls(Delivery(copy.message, copy.destination) for copy in by_place.values()):
-            sent = [by_place[delivery.message.message_id, batch.destination] for delivery in batch.deliveries]
-            outcome.taken += [copy for copy in sent if copy.message_id not in failures]
+    def deliver(self, copies: Iterable[Copy]) -> DispatchResult:
+        """Send copies to their queues; dead-letter those that SQS refuses permanently."""
+        by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
+        outcome = DispatchResult()
+        for batch, failures in self._calls(
+            Delivery(copy.message, copy.destination) for copy in by_destination.values()
+        ):
+            sent = [by_destination[delivery.message.message_id, batch.destination] for delivery in batch.deliveries]
+            outcome.delivered += [copy for copy in sent if copy.message_id not in failures]
             self._sort([copy for copy in sent if copy.message_id in failures], failures, outcome)
         return outcome
 
-    def retry_later(self, copies: Iterable[Copy], outcome: Outcome) -> None:
-        """Put copies into the retry queues, and add them to the outcome."""
+    def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
+        """Send copies to the retry queues, and add them to the result."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
         deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
         for batch, failures in self._calls(deliveries):
@@ -63,21 +66,21 @@ class Carrier:
                 (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
 
     def dead_letter(self, message: Message, *, next_to: QueueName | None, reason: str) -> bool:
-        """Put a message into the dead-letter queue beside a queue, or else the stage's; say whether one took it."""
-        places = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
+        """Send a message to the dead-letter queue of `next_to`, or else of the stage; return whether it arrived."""
+        queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
         return any(
-            self._is_taken(dead_letter_message(message, reason=reason, is_fifo=is_fifo(place)), place)
-            for place in places
+            self._is_taken(dead_letter_message(message, reason=reason, is_fifo=is_fifo(queue)), queue)
+            for queue in queues
         )
 
-    def dead_letter_copy(self, copy: Copy, outcome: Outcome, *, reason: str, is_gone: bool = False) -> None:
-        """Bury a copy beside its queue, if that is still there, and add it to the outcome."""
+    def dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
+        """Send a copy to its queue's dead-letter queue, or the stage's if the queue is gone; add it to the result."""
         if self.dead_letter(copy.message, next_to=None if is_gone else copy.destination, reason=reason):
-            outcome.dead.append(Dead(copy, reason))
+            outcome.dead.append(DeadCopy(copy, reason))
         else:
             outcome.stuck.append(copy)
 
-    def _sort(self, failed: Sequence[Copy], failures: Mapping[MessageId, str | None], outcome: Outcome) -> None:
+    def _sort(self, failed: Sequence[Copy], failures: Mapping[MessageId, str | None], outcome: DispatchResult) -> None:
         is_gone = None in failures.values() and not self.declared.is_declared(failed[0].queue)
         for copy in failed:
             reason = f"queue {copy.queue!r} is not declared any more" if is_gone else failures[copy.message_id]
@@ -88,16 +91,16 @@ class Carrier:
 
     def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, Mapping[MessageId, str | None]]]:
         calls = list(batches(deliveries))
-        return zip(calls, self.side_by_side(self._failures, calls), strict=True)
+        return zip(calls, self.parallel_map(self._failures, calls), strict=True)
 
     def _failures(self, batch: Batch) -> Mapping[MessageId, str | None]:
         try:
             return {delivery.message.message_id: reason for delivery, reason in self.sender.send(batch)}
-        except EffectFailed:  # perhaps all of it was taken: then some come twice, which is better than not at all
+        except EffectFailed:  # all may have been accepted: duplicates are better than losses
             return {delivery.message.message_id: None for delivery in batch.deliveries}
 
-    def _is_taken(self, message: Message, place: QueueName) -> bool:
-        return not self._failures(Batch(place, (Delivery(message, place),)))
+    def _is_taken(self, message: Message, queue: QueueName) -> bool:
+        return not self._failures(Batch(queue, (Delivery(message, queue),)))
 
     def _retry_queue(self, copy: Copy) -> QueueName:
         return self.ordered_retry_queue if copy.keeps_order else self.retry_queue

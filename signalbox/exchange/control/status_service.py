@@ -1,0 +1,59 @@
+"""The service behind the command `status`, which observes exchanges and queues."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from signalbox.errors import RejectedError
+from signalbox.exchange.control.status import HISTORY, WINDOW, Observation, exchange_status, queue_status
+from signalbox.exchange.model.control_ports import ControlPorts
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSize, ResourceRef
+
+# The number that fits into one reply with names of any length, and into the time of one function call.
+MAXIMUM_OBSERVED = 500
+
+
+class TooManyResources(RejectedError):
+    """Raised when more exchanges and queues match `status` than one reply can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusService:
+    """Observes exchanges and queues and reports their status."""
+
+    ports: ControlPorts
+
+    def status(self, exchanges: Sequence[Exchange], queues: Sequence[DeclaredQueue]) -> object:
+        """Return the result of `status`. Raises `TooManyResources` and `UnavailableError`."""
+        count = len(exchanges) + len(queues)
+        if count > MAXIMUM_OBSERVED:
+            remedy = "give names, such as 'q_alice*'"
+            raise TooManyResources(
+                f"{count} exchanges and queues match, more than the maximum of {MAXIMUM_OBSERVED}: {remedy}"
+            )
+        now = self.ports.now()
+        parallel_map = self.ports.parallel_map
+        return {
+            "exchanges": list(parallel_map(lambda one: self._exchange(one, now), exchanges)),
+            "queues": list(parallel_map(lambda one: self._queue(one, now), queues)),
+        }
+
+    def _exchange(self, exchange: Exchange, now: datetime) -> object:
+        return exchange_status(exchange, self._seen(exchange.resource, now), now).as_document()
+
+    def _queue(self, queue: DeclaredQueue, now: datetime) -> object:
+        return queue_status(queue, self._measured(self._seen(queue.resource, now), queue, now), now).as_document()
+
+    def _seen(self, resource: ResourceRef, now: datetime) -> Observation:
+        name = self.ports.names.queue(resource.name)
+        sizes = self.ports.sqs.sizes([name, dead_letter_name(name)])
+        return Observation(
+            minutes=self.ports.store.counters.since(resource, now - HISTORY),
+            size=sizes.get(name),
+            dead_letters=sizes.get(dead_letter_name(name), QueueSize(0)).total,
+        )
+
+    def _measured(self, seen: Observation, queue: DeclaredQueue, now: datetime) -> Observation:
+        activity = self.ports.metrics.activity(self.ports.names.queue(queue.name), since=now - WINDOW)
+        return replace(seen, activity=activity)
